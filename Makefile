@@ -1,0 +1,48 @@
+# Every target sets up what it needs, once; `make` alone lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test check bench reproduce clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 14
+
+setup: $(STAMP) ## create .venv and install Penstock with its dependencies
+
+# Touched last, so that a broken installation is tried again.
+$(STAMP): pyproject.toml
+	@PYTHON=$(PYTHON) .ci/prerequisites python
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(STAMP)
+
+java:
+	@.ci/prerequisites java
+
+demo: java $(STAMP) ## a dozen standing queries over a bursty stream, about a minute
+	$(BIN)/penstock demo
+
+test: java $(STAMP) ## all tests, those on Spark too
+	$(BIN)/python -m pytest -q
+
+check: $(STAMP) ## ruff, mypy, import-linter
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: java $(STAMP) ## the benchmarks, quick form; tables and results/*.json
+	@if [ -d benchmarks ]; then $(BIN)/python -m benchmarks --quick --out results; \
+	else echo "No benchmark exists yet."; fi
+
+reproduce: $(STAMP) ## the experiments behind every figure
+	@if [ -d experiments ]; then $(BIN)/python -m experiments; \
+	else echo "No experiment exists yet: the first ones come with the scheduling policies."; fi
+
+clean: ## remove .venv, caches and results
+	rm -rf $(VENV) build dist results penstock-demo spark-warehouse metastore_db derby.log
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src -name '*.egg-info' -type d -prune -exec rm -rf {} +

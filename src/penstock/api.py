@@ -1,0 +1,192 @@
+"""The public engine: declare streams and queries in SQL, run them on Spark, read the answers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from penstock.clock import SystemClock
+from penstock.errors import CheckpointError, RunError
+from penstock.events import Event, Recorder, Summary, new_record
+from penstock.language import bind, bind_statements
+from penstock.model import Application, Statement
+from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.host import SparkHost
+from penstock.spark.results import Results
+from penstock.spark.session import local_session, tuned
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from pyspark.sql import SparkSession
+
+
+class Engine:
+    """Standing queries over streams, answered by one Spark application.
+
+    >>> with Engine() as engine:                                            # doctest: +SKIP
+    ...     engine.execute('''
+    ...         CREATE STREAM packets (ts TIMESTAMP, port INT) FROM onoff OPTIONS (rows = 1000);
+    ...         CREATE QUERY web AS SELECT ts, port FROM packets WHERE port = 80;
+    ...     ''')
+    ...     engine.run()
+    ...     engine.results("web")
+
+    ``spark`` is the session to use; without one a local session is started, and stopped at the end.
+    ``checkpoint`` is the folder from which a stopped or killed run goes on; without one a temporary
+    folder is used and deleted. ``on_event`` is called with every event of a run.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        checkpoint: str | Path | None = None,
+        *,
+        master: str | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        """Open the checkpoint and bind the application it holds; Spark starts when it is needed."""
+        self._given, self._master, self._on_event = spark, master, on_event
+        self._spark: SparkSession | None = None
+        self._checkpoint = Checkpoint.open(checkpoint)
+        self._clock = SystemClock()
+        self._summary = Summary()
+        self._recorder: Recorder | None = None
+        self._host: SparkHost | None = None
+        self._application = self._recovered()
+
+    # --- the application ---------------------------------------------------------------------
+
+    @property
+    def application(self) -> Application:
+        """Everything declared so far."""
+        return self._application
+
+    @property
+    def checkpoint(self) -> Path:
+        """The folder that outlives the engine."""
+        return self._checkpoint.root
+
+    def execute(self, sql: str, *, folder: str | Path = ".") -> None:
+        """Bind statements and put them into force, also while the engine runs.
+
+        Nothing happens unless all of the text can be bound. Relative paths start at ``folder``.
+        """
+        self._put_into_force(bind(sql, self._application, folder=folder))
+
+    def load(self, sql: str, *, folder: str | Path = ".") -> None:
+        """Make this text the whole application: queries of the checkpoint that it lacks are dropped."""
+        fresh = bind(sql, folder=folder)
+        for name, stream in self._application.streams.items():
+            if name in fresh.streams and fresh.streams[name] != stream:
+                raise CheckpointError(
+                    f"stream {name} is not the one that {self.checkpoint} was begun with; "
+                    "put its declaration back, or name another --checkpoint")
+        self._put_into_force(fresh)
+
+    def _put_into_force(self, application: Application) -> None:
+        if self._host is not None:
+            self._host.change(application)
+        self._application = application
+        write_json(self._checkpoint.application, [asdict(s) for s in application.statements])
+
+    def _recovered(self) -> Application:
+        if not self._checkpoint.application.exists():
+            return Application()
+        statements = [Statement(**fields) for fields in read_json(self._checkpoint.application)]
+        return bind_statements(statements)
+
+    # --- running -----------------------------------------------------------------------------
+
+    def start(self, until_drained: bool = False) -> None:
+        """Begin to read the streams and to answer the queries; returns at once."""
+        if self._host is not None:
+            raise RunError("the engine is running already")
+        if not self._application.queries:
+            raise RunError("there is no query to run; declare one with CREATE QUERY")
+        self._summary = Summary()
+        self._recorder = Recorder(new_record(self._checkpoint.root, self._clock.now()))
+        host = SparkHost(self.session, self._checkpoint, self._application, self._clock,
+                         self._record, until_drained)
+        self._host = host
+        host.start()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the run ends by itself; True when it has."""
+        return self._host is None or self._host.wait(timeout)
+
+    def stop(self) -> None:
+        """Finish the work under way and stop; the same checkpoint goes on from here."""
+        if self._host is not None:
+            self._host.stop()
+            self._host = None
+        if self._recorder is not None:
+            self._recorder.close()
+            self._recorder = None
+
+    def run(self, until_drained: bool = True) -> Summary:
+        """Start, wait for the end, stop; the summary says what happened to every query."""
+        self.start(until_drained)
+        try:
+            while not self.wait(0.5):
+                pass
+        finally:
+            self.stop()
+        return self._summary
+
+    def status(self) -> Summary:
+        """The run so far in numbers: streams, queries, latency, memory."""
+        return self._summary
+
+    def _record(self, event: Event) -> None:
+        self._summary.apply(event)
+        if self._recorder is not None:
+            self._recorder.record(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def results(self, query: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
+        """The answers of a query with a memory or Parquet sink so far, in order of delivery."""
+        table = Results(self._checkpoint).table(self._application, query)
+        return table.to_pandas() if as_pandas else table
+
+    # --- Spark -------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> SparkSession:
+        """The Spark session that the engine works with."""
+        if self._spark is None:
+            self._spark = tuned(self._given or local_session(self._master))
+        return self._spark
+
+    def close(self) -> None:
+        """Stop, let the checkpoint go, and stop Spark if the engine started it."""
+        self.stop()
+        self._checkpoint.close()
+        if self._spark is not None and self._given is None:
+            self._spark.stop()
+        self._spark = None
+        if self._checkpoint.temporary:
+            shutil.rmtree(self._checkpoint.root, ignore_errors=True)
+
+    def __enter__(self) -> Engine:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """What it runs and where."""
+        return f"Engine({len(self._application.queries)} queries, checkpoint={self.checkpoint})"
+

@@ -1,0 +1,6 @@
+"""The pure core: events in, instructions out. No Spark, no clock, no file, no thread."""
+
+from penstock.engine.core import Core
+from penstock.engine.instructions import Cool, Finish, Instruction, Note, Release, Run, Wake
+
+__all__ = ["Cool", "Core", "Finish", "Instruction", "Note", "Release", "Run", "Wake"]

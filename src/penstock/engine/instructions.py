@@ -1,0 +1,66 @@
+"""What the core tells a host to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from penstock.events.kinds import Event
+from penstock.model import Block
+from penstock.planning.plan import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run a segment on these blocks for these members, as one job, and deliver the answers."""
+
+    run: int
+    segment: str
+    path: str
+    group: int
+    members: tuple[Member, ...]
+    blocks: tuple[Block, ...]
+    """Consecutive work of one queue: a train."""
+    keep: tuple[int, ...] = ()
+    """Numbers of the blocks to hold in memory as they are read: others will read them soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cool:
+    """Let go of a hot block; the spool still has it."""
+
+    stream: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Delete a block from the spool."""
+
+    stream: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Send a `Tick` at this time: something falls due."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Nothing is left to do: ``drained``, or ``failed`` with a reason."""
+
+    outcome: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Write an event of the core's own into the record: a decision, a query that failed."""
+
+    event: Event
+
+
+Instruction: TypeAlias = Run | Cool | Release | Wake | Finish | Note

@@ -1,0 +1,55 @@
+"""Costs and selectivities, measured in one window of time and used in the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class _Sums:
+    rows_in: int = 0
+    rows_out: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Per segment the seconds per row and the rows out per row in.
+
+    >>> statistics = Statistics(window=10.0)
+    >>> statistics.record("a", at=1.0, rows_in=100, rows_out=20, seconds=0.5)
+    >>> statistics.cost("a"), statistics.selectivity("a")
+    (0.005, 0.2)
+
+    The first window serves itself, since there is none before it.
+    """
+
+    window: float = 10.0
+    _began: float | None = None
+    _now: dict[str, _Sums] = field(default_factory=dict)
+    _last: dict[str, _Sums] = field(default_factory=dict)
+
+    def record(self, segment: str, at: float, rows_in: int, rows_out: int, seconds: float) -> None:
+        """Add a finished run; a run after the window's end begins a new window."""
+        if self._began is None:
+            self._began = at
+        if at - self._began >= self.window:
+            self._last.update(self._now)  # a segment that did not run keeps its older figures
+            self._now, self._began = {}, at
+        sums = self._now.setdefault(segment, _Sums())
+        sums.rows_in += rows_in
+        sums.rows_out += rows_out
+        sums.seconds += seconds
+
+    def cost(self, segment: str) -> float:
+        """Seconds per row; 0 while nothing is known."""
+        sums = self._known(segment)
+        return sums.seconds / sums.rows_in if sums and sums.rows_in else 0.0
+
+    def selectivity(self, segment: str) -> float:
+        """Rows out per row in; 1 while nothing is known."""
+        sums = self._known(segment)
+        return sums.rows_out / sums.rows_in if sums and sums.rows_in else 1.0
+
+    def _known(self, segment: str) -> _Sums | None:
+        return self._last.get(segment) or self._now.get(segment)

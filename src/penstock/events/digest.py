@@ -1,0 +1,99 @@
+"""A summary as plain data, for `penstock events --json`, benchmarks and reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.events.histogram import Histogram
+from penstock.events.measures import QueryMeasures, StreamMeasures
+from penstock.events.summary import Summary
+
+
+def digest(summary: Summary) -> dict[str, Any]:
+    """Everything a summary holds, ready for `json.dumps`.
+
+    >>> digest(Summary())["accounting"]
+    {'balanced': True, 'faults': []}
+    """
+    faults = summary.accounting()
+    return {
+        "run": _run(summary),
+        "streams": [_stream(summary, stream) for stream in list(summary.streams.values())],
+        "queries": [_query(query) for query in list(summary.queries.values())],
+        "warnings": [{"subject": w.subject, "text": w.text} for w in list(summary.warnings)],
+        "accounting": {"balanced": not faults, "faults": faults},
+    }
+
+
+def _run(summary: Summary) -> dict[str, Any]:
+    run = summary.run
+    return {
+        "state": run.state,
+        "reason": run.reason,
+        "checkpoint": run.checkpoint,
+        "operators": run.operators,
+        "cores": run.cores,
+        "started": run.started,
+        "seconds": run.seconds,
+        "runs": run.finished,
+        "runs_failed": run.failed,
+        "jobs": run.jobs,
+        "bytes_out": run.bytes_out,
+        "seconds_running": run.seconds_running,
+        "seconds_deciding": run.seconds_deciding,
+        "driver_peak": run.driver_peak,
+        "jvm_peak": run.jvm_peak,
+        "storage_peak": run.storage_peak,
+        "latency": _latency(summary.latency()),
+    }
+
+
+def _stream(summary: Summary, stream: StreamMeasures) -> dict[str, Any]:
+    return {
+        "name": stream.name,
+        "state": stream.state,
+        "reason": stream.reason,
+        "blocks": stream.blocks,
+        "read": stream.read,
+        "kept": stream.kept,
+        "late": stream.late,
+        "rejected": stream.rejected,
+        "rate": summary.rate(stream.name),
+        "watermark": stream.watermark,
+        "progress": stream.progress,
+        "total": stream.total,
+        "unit": stream.unit,
+        "fraction": stream.fraction,
+        "waiting_blocks": len(stream.queue.waiting),
+        "waiting_rows": stream.queue.rows,
+        "waiting_bytes": stream.queue.bytes,
+        "waiting_bytes_peak": stream.queue_peak,
+        "hot_bytes": stream.hot_bytes,
+        "hot_bytes_peak": stream.hot_peak,
+    }
+
+
+def _query(query: QueryMeasures) -> dict[str, Any]:
+    return {
+        "name": query.name,
+        "state": query.state,
+        "reason": query.reason,
+        "sink": query.sink,
+        "rows_in": query.rows_in,
+        "rows_out": query.rows_out,
+        "filtered": query.filtered,
+        "rejected": query.rejected,
+        "added": query.added,
+        "delivered_before": query.delivered_before,
+        "last_delivery": query.last_delivery,
+        "latency_goal": query.latency_goal,
+        "latency": _latency(query.latency),
+    }
+
+
+def _latency(histogram: Histogram) -> dict[str, float | None]:
+    return {
+        "p50": histogram.percentile(0.5),
+        "p99": histogram.percentile(0.99),
+        "max": histogram.maximum if histogram.weight else None,
+    }

@@ -1,0 +1,246 @@
+"""What can happen in a run. A host reports these, the core acts on them, the record keeps them.
+
+An event is a frozen fact with the time it happened. The live view, the summary, the tests and the
+what-if read events and nothing else, so whatever a person may ask of a run must be in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from penstock.model import Block
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The engine began to run an application, anew or after a stop."""
+
+    at: float
+    streams: tuple[str, ...]
+    operators: str
+    """The operator policy, as `SET operators` names it."""
+    cores: int
+    totals: Mapping[str, int | None] = field(default_factory=dict)
+    """Per stream how much a bounded source holds, in its unit; None when it is endless."""
+    unit: Mapping[str, str] = field(default_factory=dict)
+    """Per stream the unit of its total: rows or bytes."""
+    checkpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The engine stopped: ``drained``, ``stopped`` or ``failed``."""
+
+    at: float
+    outcome: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockArrived:
+    """A block is durable in the spool and may be run."""
+
+    at: float
+    block: Block
+    read: int
+    """Rows the source gave: those of the block, the late ones and the rejected ones."""
+    late: int = 0
+    rejected: int = 0
+    progress: int = 0
+    """How much of the source's total has been read, in the unit of the total."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHeld:
+    """A block that an earlier run on this checkpoint left in the spool; it was counted then."""
+
+    at: float
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkMoved:
+    """No row of the stream with an earlier time will be seen any more, but as a late one."""
+
+    at: float
+    stream: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEnded:
+    """A bounded stream has given its last block."""
+
+    at: float
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFailed:
+    """A stream cannot be read; the queries that need it stop, the others go on."""
+
+    at: float
+    stream: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAdded:
+    """A query joins, with the blocks it still has to see from before."""
+
+    at: float
+    query: str
+    streams: tuple[str, ...]
+    """The stream of each of its branches, in order; one that two branches read stands twice."""
+    sink: str = "memory"
+    latency: float | None = None
+    backlog: tuple[tuple[str, int], ...] = ()
+    """Blocks (stream, number) in the spool that it has not delivered yet."""
+    delivered: int = 0
+    """Rows it had delivered in earlier runs on this checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDropped:
+    """A query leaves because it was told to, or because its lifetime is over."""
+
+    at: float
+    query: str
+    reason: str = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFailed:
+    """A query stops alone, with its reason."""
+
+    at: float
+    query: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFormed:
+    """Members that ride together from now on; later events name them by the group's number."""
+
+    at: float
+    group: int
+    path: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The core ordered a run of a segment, for a reason."""
+
+    at: float
+    run: int
+    segment: str
+    group: int
+    stream: str
+    blocks: tuple[int, ...]
+    rows: int
+    reason: str
+    waiting: int = 0
+    """Blocks waiting in all queues when the choice was made."""
+    seconds: float = 0.0
+    """What the choice itself cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """A run delivered its answers."""
+
+    at: float
+    run: int
+    seconds: float
+    rows_in: int
+    rows_out: Mapping[str, int]
+    """Rows delivered per query; a query that got none may be absent."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that a Python function raised for."""
+    added: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that relation joins added beyond one per input row."""
+    operators: Mapping[str, int] = field(default_factory=dict)
+    """Rows out of each operator that was counted."""
+    jobs: int = 0
+    bytes_out: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Queries whose sink refused the answers, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """A run broke before it delivered anything."""
+
+    at: float
+    run: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHot:
+    """A block is held in executor memory for those who still have to read it."""
+
+    at: float
+    stream: str
+    number: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCold:
+    """A block is in memory no longer; the spool still has it."""
+
+    at: float
+    stream: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReleased:
+    """A block has left the spool: all have read it and its retention is over."""
+
+    at: float
+    stream: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Nothing happened but time."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something a person should know that stops nothing."""
+
+    at: float
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the driver process held at this moment, in bytes."""
+
+    at: float
+    driver: int
+    jvm: int = 0
+    storage: int = 0
+
+
+Event: TypeAlias = (
+    RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
+    | QueryAdded | QueryDropped | QueryFailed | GroupFormed | Decided | RunFinished | RunFailed
+    | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
+)
+
+KINDS: tuple[type[Event], ...] = (
+    RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
+    QueryAdded, QueryDropped, QueryFailed, GroupFormed, Decided, RunFinished, RunFailed, BlockHot,
+    BlockCold, BlockReleased, Tick, Warned, Memory,
+)

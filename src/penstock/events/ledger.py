@@ -1,0 +1,165 @@
+"""Who still waits for which block: the bookkeeping behind "never lost, never twice".
+
+A stream keeps the blocks that somebody waits for, and a member (one branch of one query) keeps how
+far it has come. Both forget a block when it is delivered, and the stream forgets its size when it
+leaves the spool, so an endless run needs no more memory than its spool has blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from penstock.model import Block
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A block that at least one member waits for."""
+
+    block: Block
+    order: int
+    """Its place among the stream's arrivals in this run; -1 when it is waited for again."""
+    members: int = 0
+    """How many members wait for it."""
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """The blocks of a stream that somebody waits for, in order of arrival."""
+
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    spool: dict[int, Block] = field(default_factory=dict)
+    """All blocks that are still to be had: a query may ask for earlier ones."""
+    arrivals: int = 0
+    """Blocks with rows that arrived in this run: the `order` of the next one."""
+    newest: int = -1
+    """The largest number seen."""
+    readers: int = 0
+    """Live members that read the stream."""
+    rows: int = 0
+    bytes: int = 0
+
+    def hold(self, block: Block) -> bool:
+        """A block is in the spool; False when it was before."""
+        if block.number <= self.newest:
+            return False
+        self.newest = block.number
+        self.spool[block.number] = block
+        return True
+
+    def arrive(self, block: Block) -> bool:
+        """A block arrives for every reader there is; False when it came before."""
+        if not self.hold(block):
+            return False
+        if block.rows:  # nobody waits for an empty one
+            if self.readers:
+                self._add(Waiting(block, self.arrivals, self.readers))
+            self.arrivals += 1
+        return True
+
+    def await_again(self, number: int) -> bool:
+        """One more member waits for a block from before it joined; False if it has no rows."""
+        waiting = self.waiting.get(number)
+        if waiting is None:
+            block = self.spool.get(number)
+            if block is None or not block.rows:
+                return False
+            waiting = Waiting(block, -1)
+            self._add(waiting)
+        waiting.members += 1
+        return True
+
+    def settle(self, waiting: Waiting) -> None:
+        """One member less waits for the block; after the last one it waits no more."""
+        waiting.members -= 1
+        if waiting.members == 0:
+            self._remove(waiting.block.number)
+
+    def release(self, number: int) -> Waiting | None:
+        """The block is gone; it is returned if somebody waits for it."""
+        self.spool.pop(number, None)
+        return self._remove(number)
+
+    def _add(self, waiting: Waiting) -> None:
+        self.waiting[waiting.block.number] = waiting
+        self.rows += waiting.block.rows
+        self.bytes += waiting.block.bytes
+
+    def _remove(self, number: int) -> Waiting | None:
+        waiting = self.waiting.pop(number, None)
+        if waiting is not None:
+            self.rows -= waiting.block.rows
+            self.bytes -= waiting.block.bytes
+        return waiting
+
+
+class Ledger:
+    """What one member has been given of its stream.
+
+    ``frontier`` is the first arrival it has not got; ``ahead`` are those it got beyond. Blocks from
+    before it joined are ``owed`` by number.
+    """
+
+    __slots__ = ("ahead", "frontier", "live", "name", "owed", "queue", "stream")
+
+    def __init__(self, name: str, stream: str, queue: Queue, backlog: Iterable[int] = ()) -> None:
+        """Join the stream now, with a backlog of earlier blocks."""
+        self.name, self.stream, self.queue = name, stream, queue
+        self.frontier = queue.arrivals
+        self.ahead: set[int] = set()
+        self.owed = {number for number in dict.fromkeys(backlog) if queue.await_again(number)}
+        self.live = True
+        queue.readers += 1
+
+    def owes(self, waiting: Waiting) -> bool:
+        """Whether the member still waits for the block."""
+        if waiting.block.number in self.owed:
+            return True
+        return waiting.order >= self.frontier and waiting.order not in self.ahead
+
+    def deliver(self, waiting: Waiting | None) -> bool:
+        """Give the member a block; False when it did not wait for it.
+
+        A member that has left takes anything: a run may have been under way, and what waited for a
+        query whose lifetime ended is still delivered.
+        """
+        if not self.live:
+            return True
+        if waiting is None or not self.owes(waiting):
+            return False
+        self._advance(waiting)
+        self.queue.settle(waiting)
+        return True
+
+    def leave(self) -> None:
+        """The member waits for nothing any more."""
+        if not self.live:
+            return
+        self.live = False
+        self.queue.readers -= 1
+        for waiting in self.waiting():
+            self.queue.settle(waiting)
+
+    def skip(self, waiting: Waiting) -> bool:
+        """The block is gone: wait for it no longer. Whether the member had been waiting."""
+        if not (self.live and self.owes(waiting)):
+            return False
+        self._advance(waiting)
+        return True
+
+    def waiting(self) -> list[Waiting]:
+        """The blocks the member has still to get."""
+        return [waiting for waiting in list(self.queue.waiting.values()) if self.owes(waiting)]
+
+    def _advance(self, waiting: Waiting) -> None:
+        number, order = waiting.block.number, waiting.order
+        if number in self.owed:
+            self.owed.discard(number)
+        elif order == self.frontier:
+            self.frontier += 1
+            while self.frontier in self.ahead:
+                self.ahead.discard(self.frontier)
+                self.frontier += 1
+        else:
+            self.ahead.add(order)

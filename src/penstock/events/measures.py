@@ -1,0 +1,146 @@
+"""What is known of a stream, of a query and of the machine at a moment of a run."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from penstock.events.histogram import Histogram
+from penstock.events.ledger import Ledger, Queue
+
+RATE_WINDOW = 5.0
+"""Seconds over which a rate is taken: long enough to smooth blocks, short enough to see a burst."""
+
+
+@dataclass(slots=True, eq=False)
+class StreamMeasures:
+    """A stream: what came, what waits, what is held in memory."""
+
+    name: str
+    state: str = "reading"
+    """reading, ended (it has no more), stopped (the run ended), failed."""
+    reason: str = ""
+    read: int = 0
+    kept: int = 0
+    late: int = 0
+    rejected: int = 0
+    blocks: int = 0
+    watermark: float | None = None
+    total: int | None = None
+    """How much a bounded source holds, in `unit`; None when it is endless."""
+    progress: int = 0
+    unit: str = "rows"
+    hot_bytes: int = 0
+    hot_peak: int = 0
+    queue: Queue = field(default_factory=Queue)
+    """The blocks that some query still waits for."""
+    queue_peak: int = 0
+    """The most bytes that waited."""
+    hot: dict[int, int] = field(default_factory=dict)
+    """Bytes of each block in memory."""
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+    """Arrivals (time, rows) of the last `RATE_WINDOW` seconds."""
+
+    @property
+    def fraction(self) -> float | None:
+        """How much of a bounded source has been read, 0 to 1."""
+        if self.state == "ended":
+            return 1.0
+        if self.total is None:
+            return None
+        return min(1.0, self.progress / self.total) if self.total else 1.0
+
+    def rate(self, now: float, since: float) -> float:
+        """Rows per second over the last `RATE_WINDOW` seconds of a run that began at ``since``."""
+        begin = now - RATE_WINDOW
+        rows = sum(rows for at, rows in list(self.recent) if at > begin)
+        return rows / min(RATE_WINDOW, max(now - since, 1.0))
+
+    def note_arrival(self, at: float, rows: int) -> None:
+        """Remember rows for the rate, and forget those that are too old to matter."""
+        self.recent.append((at, rows))
+        while self.recent[0][0] <= at - RATE_WINDOW:
+            self.recent.popleft()
+
+    def heat(self, number: int, size: int) -> None:
+        """A block is in memory now, with that size."""
+        self.hot_bytes += size - self.hot.get(number, 0)
+        self.hot[number] = size
+        self.hot_peak = max(self.hot_peak, self.hot_bytes)
+
+    def cool(self, number: int) -> None:
+        """A block is in memory no longer."""
+        self.hot_bytes -= self.hot.pop(number, 0)
+
+
+@dataclass(slots=True, eq=False)
+class QueryMeasures:
+    """A query: what it read, what became of it, and how long it took."""
+
+    name: str
+    sink: str = "memory"
+    latency_goal: float | None = None
+    state: str = "running"
+    """running, failed, dropped, done (its input ended), stopped (the run ended)."""
+    reason: str = ""
+    rows_in: int = 0
+    """Rows of the blocks delivered for it, once for each branch that read them."""
+    rows_out: int = 0
+    rejected: int = 0
+    added: int = 0
+    """Rows that relation joins made beyond one for each row in."""
+    delivered_before: int = 0
+    """Rows it had delivered in earlier runs on this checkpoint."""
+    last_delivery: float | None = None
+    latency: Histogram = field(default_factory=Histogram)
+    """Seconds from a block's arrival to its delivery, weighted by the block's rows. Blocks from
+    before the query joined are left out: they waited for the query, not the query for them."""
+    members: dict[str, Ledger] = field(default_factory=dict)
+    """Its branches, by the name that groups use."""
+
+    @property
+    def filtered(self) -> int:
+        """Rows that did not meet its conditions."""
+        return self.rows_in + self.added - self.rows_out - self.rejected
+
+    @property
+    def live(self) -> bool:
+        """Whether it still waits for blocks."""
+        return self.state == "running"
+
+    def end(self, state: str, reason: str) -> None:
+        """It waits for nothing any more; the first end is the one that counts."""
+        if self.live:
+            self.state, self.reason = state, reason
+            for ledger in self.members.values():
+                ledger.leave()
+
+
+@dataclass(slots=True, eq=False)
+class RunMeasures:
+    """The run as a whole."""
+
+    state: str = "starting"
+    """starting, running, drained, stopped, failed."""
+    reason: str = ""
+    started: float = 0.0
+    now: float = 0.0
+    """The time of the latest event."""
+    operators: str = ""
+    cores: int = 0
+    checkpoint: str = ""
+    decided: int = 0
+    finished: int = 0
+    failed: int = 0
+    jobs: int = 0
+    bytes_out: int = 0
+    seconds_running: float = 0.0
+    seconds_deciding: float = 0.0
+    driver_peak: int = 0
+    jvm_peak: int = 0
+    storage_peak: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has lasted."""
+        return max(0.0, self.now - self.started)

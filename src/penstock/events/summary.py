@@ -1,0 +1,402 @@
+"""A run in numbers: a fold over its events, and the proof that no row was lost or taken twice."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.events import kinds as k
+from penstock.events.histogram import Histogram, bucket
+from penstock.events.ledger import Ledger, Waiting
+from penstock.events.measures import QueryMeasures, RunMeasures, StreamMeasures
+
+WARNINGS_KEPT = 100
+FAULTS_KEPT = 100
+"""More faults than this are counted, not described."""
+ENDED_KEPT = 1000
+"""So many queries that failed or were dropped are remembered; the oldest are forgotten first."""
+MEMBERS_KEPT = 1_000_000
+"""So many memberships in groups are remembered; the groups used least recently go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Members that ride together, bound to their queries when the group was formed."""
+
+    riders: tuple[tuple[str, QueryMeasures, Ledger | None], ...]
+    queries: Mapping[str, QueryMeasures]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """A run that was decided and has not ended: the blocks as they were then."""
+
+    decided: k.Decided
+    group: _Group
+    blocks: tuple[Waiting | None, ...]
+
+
+class Summary:
+    """What the events so far amount to.
+
+    >>> from penstock.events import BlockArrived, Decided, GroupFormed, QueryAdded, RunFinished
+    >>> from penstock.model import Block
+    >>> summary = Summary.of([
+    ...     QueryAdded(0.0, "big", ("packets",)),
+    ...     BlockArrived(1.0, Block("packets", 0, 98, 980, arrived=1.0), read=100, late=2),
+    ...     GroupFormed(1.0, group=0, path="p0", members=("big",)),
+    ...     Decided(1.0, run=0, segment="p0", group=0, stream="packets", blocks=(0,), rows=98,
+    ...             reason="the oldest"),
+    ...     RunFinished(1.5, run=0, seconds=0.4, rows_in=98, rows_out={"big": 8}),
+    ... ])
+    >>> big = summary.queries["big"]
+    >>> big.rows_in, big.rows_out, big.filtered, big.latency.maximum
+    (98, 8, 90, 0.5)
+    >>> summary.accounting()
+    []
+    """
+
+    def __init__(self) -> None:
+        """Nothing has happened."""
+        self.run = RunMeasures()
+        self.streams: dict[str, StreamMeasures] = {}
+        self.queries: dict[str, QueryMeasures] = {}
+        self.warnings: deque[k.Warned] = deque(maxlen=WARNINGS_KEPT)
+        """The latest of them."""
+        self.warned = 0
+        """How many there were in all."""
+        self.forgotten = 0
+        """Ended queries that are remembered no longer."""
+        self.faults_seen = 0
+        self._faults: list[str] = []
+        self._groups: OrderedDict[int, _Group] = OrderedDict()
+        self._memberships = 0
+        self._flights: dict[int, _Flight] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
+
+    @staticmethod
+    def of(events: Iterable[k.Event]) -> Summary:
+        """The summary of a whole record."""
+        summary = Summary()
+        for event in events:
+            summary.apply(event)
+        return summary
+
+    def apply(self, event: k.Event) -> None:
+        """Take one more event into account: constant time, but for the size of a group."""
+        self.run.now = max(self.run.now, event.at)
+        _VERBS[type(event)](self, event)
+
+    def stream(self, name: str) -> StreamMeasures:
+        """What is known of a stream, which begins to exist when it is first named."""
+        return self.streams.setdefault(name, StreamMeasures(name))
+
+    def rate(self, stream: str) -> float:
+        """Rows per second that the stream brought lately."""
+        return self.streams[stream].rate(self.run.now, self.run.started)
+
+    def latency(self) -> Histogram:
+        """Arrival to delivery over all queries."""
+        return Histogram.merged(query.latency for query in list(self.queries.values()))
+
+    def accounting(self) -> list[str]:
+        """Every way in which the books do not balance; an empty list when they do.
+
+        Each stream: rows read = kept + late + rejected. Each query: rows in + added by joins = out
+        + filtered + rejected, none of them negative, and each block that arrived after it joined
+        was delivered to each of its branches once, or still waits.
+        """
+        faults = list(self._faults)
+        if self.faults_seen > len(faults):
+            faults.append(f"and {self.faults_seen - len(faults)} more faults like these")
+        for stream in list(self.streams.values()):
+            faults.extend(_stream_faults(stream))
+        for query in list(self.queries.values()):
+            faults.extend(_query_faults(query))
+        return faults
+
+    # -- the run -------------------------------------------------------------------------------
+
+    def _run_started(self, event: k.RunStarted) -> None:
+        run = self.run
+        run.state, run.started, run.cores = "running", event.at, event.cores
+        run.operators, run.checkpoint = event.operators, event.checkpoint
+        for name in event.streams:
+            stream = self.stream(name)
+            stream.total = event.totals.get(name)
+            stream.unit = event.unit.get(name, "rows")
+
+    def _run_ended(self, event: k.RunEnded) -> None:
+        self.run.state, self.run.reason = event.outcome, event.reason
+        for stream in self.streams.values():
+            if stream.state == "reading":
+                stream.state = "stopped"
+        drained = event.outcome == "drained"
+        for query in self.queries.values():
+            if query.live:
+                query.state = "done" if drained else "stopped"
+                if drained:
+                    self._check_drained(query)
+
+    def _memory(self, event: k.Memory) -> None:
+        run = self.run
+        run.driver_peak = max(run.driver_peak, event.driver)
+        run.jvm_peak = max(run.jvm_peak, event.jvm)
+        run.storage_peak = max(run.storage_peak, event.storage)
+
+    def _warned(self, event: k.Warned) -> None:
+        self.warned += 1
+        self.warnings.append(event)
+
+    def _tick(self, event: k.Tick) -> None:
+        """Only the time moves, which `apply` has seen to."""
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    def _block_arrived(self, event: k.BlockArrived) -> None:
+        block, stream = event.block, self.stream(event.block.stream)
+        stream.blocks += 1
+        stream.read += event.read
+        stream.kept += block.rows
+        stream.late += event.late
+        stream.rejected += event.rejected
+        stream.progress = max(stream.progress, event.progress)
+        stream.note_arrival(event.at, event.read)
+        if event.read != block.rows + event.late + event.rejected:
+            self._fault(
+                f"stream {stream.name}, block {block.number}: {event.read} rows read, but "
+                f"{block.rows} kept + {event.late} late + {event.rejected} rejected"
+            )
+        if not stream.queue.arrive(block):
+            self._fault(f"stream {stream.name}: block {block.number} arrived twice")
+        stream.queue_peak = max(stream.queue_peak, stream.queue.bytes)
+
+    def _block_held(self, event: k.BlockHeld) -> None:
+        self.stream(event.block.stream).queue.hold(event.block)
+
+    def _watermark_moved(self, event: k.WatermarkMoved) -> None:
+        self.stream(event.stream).watermark = event.time
+
+    def _stream_ended(self, event: k.StreamEnded) -> None:
+        self.stream(event.stream).state = "ended"
+
+    def _stream_failed(self, event: k.StreamFailed) -> None:
+        stream = self.stream(event.stream)
+        stream.state, stream.reason = "failed", event.reason
+
+    def _block_hot(self, event: k.BlockHot) -> None:
+        self.stream(event.stream).heat(event.number, event.bytes)
+
+    def _block_cold(self, event: k.BlockCold) -> None:
+        self.stream(event.stream).cool(event.number)
+
+    def _block_released(self, event: k.BlockReleased) -> None:
+        stream = self.stream(event.stream)
+        stream.cool(event.number)
+        waiting = stream.queue.release(event.number)
+        if waiting is None:
+            return
+        # Only where something went wrong are all queries looked at.
+        for query in self.queries.values():
+            for member in query.members.values():
+                if member.queue is stream.queue and member.skip(waiting):
+                    self._fault(
+                        f"query {member.name}: block {event.number} of {stream.name} was released "
+                        "before it was delivered"
+                    )
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def _query_added(self, event: k.QueryAdded) -> None:
+        earlier = self.queries.pop(event.query, None)
+        if earlier is not None:
+            earlier.end("dropped", "replaced")
+            self._ended.pop(event.query, None)
+        query = QueryMeasures(event.query, event.sink, event.latency)
+        query.delivered_before = event.delivered
+        self.queries[event.query] = query
+        for branch, name in enumerate(event.streams):
+            queue = self.stream(name).queue
+            backlog = [number for stream, number in event.backlog if stream == name]
+            for number in backlog:
+                if number not in queue.spool:
+                    self._fault(f"query {event.query}: block {number} of {name} is not held")
+            member = event.query if branch == 0 else f"{event.query}#{branch}"
+            query.members[member] = Ledger(member, name, queue, backlog)
+
+    def _query_dropped(self, event: k.QueryDropped) -> None:
+        self._end(event.query, "dropped", event.reason)
+
+    def _query_failed(self, event: k.QueryFailed) -> None:
+        self._end(event.query, "failed", event.reason)
+
+    def _end(self, name: str, state: str, reason: str) -> None:
+        query = self.queries.get(name)
+        if query is None or not query.live:
+            return
+        query.end(state, reason)
+        self._ended[name] = None
+        if len(self._ended) > ENDED_KEPT:
+            oldest, _ = self._ended.popitem(last=False)
+            self.queries.pop(oldest, None)
+            self.forgotten += 1
+
+    # -- runs ------------------------------------------------------------------------------------
+
+    def _group_formed(self, event: k.GroupFormed) -> None:
+        riders = []
+        for member in event.members:
+            name = member.rpartition("#")[0] or member
+            query = self.queries.get(member) or self.queries.get(name)
+            if query is None:
+                self._fault(f"group {event.group}: nobody knows query {member}")
+                continue
+            riders.append((member, query, query.members.get(member)))
+        group = _Group(tuple(riders), {query.name: query for _, query, _ in riders})
+        self._groups[event.group] = group
+        self._memberships += len(riders)
+        while self._memberships > MEMBERS_KEPT and len(self._groups) > 1:
+            _, oldest = self._groups.popitem(last=False)
+            self._memberships -= len(oldest.riders)
+
+    def _decided(self, event: k.Decided) -> None:
+        self.run.decided += 1
+        self.run.seconds_deciding += event.seconds
+        group = self._groups.get(event.group)
+        if group is None:
+            self._fault(f"run {event.run}: nobody knows group {event.group}")
+            return
+        self._groups.move_to_end(event.group)
+        waiting = self.stream(event.stream).queue.waiting
+        blocks = tuple(waiting.get(number) for number in event.blocks)
+        self._flights[event.run] = _Flight(event, group, blocks)
+
+    def _run_failed(self, event: k.RunFailed) -> None:
+        self.run.failed += 1
+        self._flights.pop(event.run, None)
+
+    def _run_finished(self, event: k.RunFinished) -> None:
+        run = self.run
+        run.finished += 1
+        run.jobs += event.jobs
+        run.bytes_out += event.bytes_out
+        run.seconds_running += event.seconds
+        flight = self._flights.pop(event.run, None)
+        if flight is None:
+            self._fault(f"run {event.run} finished, but nobody had decided it")
+            return
+        self._check_rows(flight, event)
+        self._deliver(flight, event)
+        self._count(flight.group, event)
+
+    def _deliver(self, flight: _Flight, event: k.RunFinished) -> None:
+        """Give the blocks to every member that the sinks did not refuse."""
+        rows = flight.decided.rows
+        waits = tuple(_wait(block, event.at) for block in flight.blocks)
+        for name, query, ledger in flight.group.riders:
+            if query.name in event.failed:
+                continue
+            query.rows_in += rows
+            if ledger is None or ledger.stream != flight.decided.stream:
+                self._fault(f"query {name} was given blocks of {flight.decided.stream}")
+                continue
+            trips = zip(flight.decided.blocks, flight.blocks, waits, strict=True)
+            for number, waiting, wait in trips:
+                early = number in ledger.owed
+                if not ledger.deliver(waiting):
+                    self._fault(
+                        f"query {name}: block {number} of {ledger.stream} was delivered, but it "
+                        "had it before"
+                    )
+                elif wait and not early:
+                    query.latency.add_bucket(*wait)
+
+    def _count(self, group: _Group, event: k.RunFinished) -> None:
+        """Add up what became of the rows; what a sink refused is not counted."""
+        for measure in ("rows_out", "rejected", "added"):
+            for name, rows in getattr(event, measure).items():
+                query = group.queries.get(name)
+                if query is None:
+                    self._fault(f"run {event.run}: rows of {name}, which did not ride")
+                elif name not in event.failed:
+                    setattr(query, measure, getattr(query, measure) + rows)
+        for name, rows in event.rows_out.items():
+            if rows and name in group.queries and name not in event.failed:
+                group.queries[name].last_delivery = event.at
+        for name, reason in event.failed.items():
+            self._end(name, "failed", reason)
+
+    def _check_rows(self, flight: _Flight, event: k.RunFinished) -> None:
+        decided = flight.decided
+        known = [waiting.block.rows for waiting in flight.blocks if waiting]
+        held = sum(known) if len(known) == len(flight.blocks) else decided.rows
+        if not held == decided.rows == event.rows_in:
+            self._fault(
+                f"run {event.run}: blocks of {held} rows, decided for {decided.rows}, "
+                f"{event.rows_in} read"
+            )
+
+    def _check_drained(self, query: QueryMeasures) -> None:
+        for member in query.members.values():
+            numbers = [waiting.block.number for waiting in member.waiting()]
+            if numbers and self.stream(member.stream).state != "failed":
+                self._fault(
+                    f"query {member.name}: the run drained, but {len(numbers)} blocks of "
+                    f"{member.stream} were not delivered, from block {numbers[0]} on"
+                )
+
+    def _fault(self, text: str) -> None:
+        self.faults_seen += 1
+        if len(self._faults) < FAULTS_KEPT:
+            self._faults.append(text)
+
+
+def _wait(waiting: Waiting | None, now: float) -> tuple[int, float, int] | None:
+    """Bucket, seconds and weight of a block's wait."""
+    if waiting is None:
+        return None
+    seconds = max(0.0, now - waiting.block.arrived)
+    return bucket(seconds), seconds, waiting.block.rows
+
+
+def _stream_faults(stream: StreamMeasures) -> Iterable[str]:
+    if stream.read != stream.kept + stream.late + stream.rejected:
+        yield (
+            f"stream {stream.name}: {stream.read} rows read, but {stream.kept} kept + "
+            f"{stream.late} late + {stream.rejected} rejected"
+        )
+
+
+def _query_faults(query: QueryMeasures) -> Iterable[str]:
+    counts = (query.rows_in, query.added, query.rows_out, query.rejected, query.filtered)
+    if min(counts) < 0:
+        yield (
+            f"query {query.name}: {query.rows_in} rows in + {query.added} added, but "
+            f"{query.rows_out} out + {query.rejected} rejected"
+        )
+
+
+_VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
+    k.RunStarted: Summary._run_started,
+    k.RunEnded: Summary._run_ended,
+    k.BlockArrived: Summary._block_arrived,
+    k.BlockHeld: Summary._block_held,
+    k.WatermarkMoved: Summary._watermark_moved,
+    k.StreamEnded: Summary._stream_ended,
+    k.StreamFailed: Summary._stream_failed,
+    k.QueryAdded: Summary._query_added,
+    k.QueryDropped: Summary._query_dropped,
+    k.QueryFailed: Summary._query_failed,
+    k.GroupFormed: Summary._group_formed,
+    k.Decided: Summary._decided,
+    k.RunFinished: Summary._run_finished,
+    k.RunFailed: Summary._run_failed,
+    k.BlockHot: Summary._block_hot,
+    k.BlockCold: Summary._block_cold,
+    k.BlockReleased: Summary._block_released,
+    k.Tick: Summary._tick,
+    k.Warned: Summary._warned,
+    k.Memory: Summary._memory,
+}

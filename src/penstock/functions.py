@@ -1,0 +1,76 @@
+"""Python functions for SQL: `predicate` declares a vectorised condition, `scalar` a computed column.
+
+A function takes whole columns (Arrow arrays, or pandas Series) and returns one value per row.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, overload
+
+_FORMS = ("arrow", "pandas")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A declared function: what SQL needs to know of it, and the function itself."""
+
+    call: Callable[..., Any]
+    returns: str
+    """The SQL type of its values, such as ``BOOLEAN`` or ``DECIMAL(10,2)``."""
+    columns: str
+    """``arrow`` or ``pandas``: the form in which it takes its columns."""
+
+    def __call__(self, *args: Any) -> Any:
+        """The plain function, so that it can be tested by hand."""
+        return self.call(*args)
+
+    @property
+    def arity(self) -> int | None:
+        """How many columns it takes; None when it takes any number."""
+        parameters = inspect.signature(self.call).parameters.values()
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            return None
+        return len([p for p in parameters if p.default is p.empty])
+
+
+@overload
+def predicate(call: Callable[..., Any], /) -> PythonFunction: ...
+@overload
+def predicate(*, columns: str = "arrow") -> Callable[[Callable[..., Any]], PythonFunction]: ...
+def predicate(
+    call: Callable[..., Any] | None = None, /, *, columns: str = "arrow"
+) -> PythonFunction | Callable[[Callable[..., Any]], PythonFunction]:
+    """Declare a vectorised Python condition for SQL.
+
+    >>> import pyarrow as pa, pyarrow.compute as pc
+    >>> @predicate
+    ... def is_long(length):
+    ...     return pc.greater(length, 1000)
+    >>> is_long(pa.array([10, 2000])).to_pylist()
+    [False, True]
+
+    A null answer counts as false. When the function raises for a row, that row goes to the query's
+    rejects with the error and the query goes on.
+    """
+    declare = scalar("BOOLEAN", columns=columns)
+    return declare if call is None else declare(call)
+
+
+def scalar(
+    returns: str, *, columns: str = "arrow"
+) -> Callable[[Callable[..., Any]], PythonFunction]:
+    """Declare a vectorised Python function whose values have the SQL type ``returns``.
+
+    >>> import pyarrow as pa, pyarrow.compute as pc
+    >>> @scalar("BIGINT")
+    ... def bits(length):
+    ...     return pc.multiply(length, 8)
+    >>> bits(pa.array([2], pa.int64())).to_pylist()
+    [16]
+    """
+    if columns not in _FORMS:
+        raise ValueError(f"columns is 'arrow' or 'pandas', not {columns!r}")
+    return lambda call: PythonFunction(call, returns, columns)

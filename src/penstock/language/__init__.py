@@ -1,0 +1,57 @@
+"""The language: text into an Application, bound against what was declared before.
+
+>>> app = bind("CREATE STREAM s (a INT) FROM rate; CREATE QUERY q AS SELECT a FROM s WHERE a > 5")
+>>> app.queries["q"].branches[0].where[0].function
+'gt'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from penstock.language import durations, sizes
+from penstock.language.catalogue import Catalogue
+from penstock.language.loading import load as load_function
+from penstock.language.loading import load_attribute
+from penstock.language.statements import Load, StatementBinder
+from penstock.language.tokens import statements as split
+from penstock.model import Application, Statement
+
+__all__ = ["bind", "bind_statements", "durations", "load_attribute", "load_function", "sizes"]
+
+_NOTHING = Application()
+
+
+def bind(
+    text: str,
+    onto: Application = _NOTHING,
+    *,
+    folder: str | Path = ".",
+    load: Load = load_function,
+) -> Application:
+    """The application that results when these statements are added to ``onto``.
+
+    ``folder`` is where relative paths and Python modules start. Nothing is touched but the module
+    of a CREATE FUNCTION, through ``load(module, attribute, folder)``. Any text gives an Application
+    or a `penstock.errors.LanguageError` with the place of the fault.
+    """
+    catalogue = Catalogue.of(onto)
+    _add(text, catalogue, str(folder), load)
+    return catalogue.application()
+
+
+def bind_statements(
+    statements: Iterable[Statement], *, load: Load = load_function
+) -> Application:
+    """The application that was declared by these statements, such as those of a checkpoint."""
+    catalogue = Catalogue()
+    for statement in statements:
+        _add(statement.text, catalogue, statement.folder, load)
+    return catalogue.application()
+
+
+def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> None:
+    binder = StatementBinder(catalogue, folder, load)
+    for ordinal, tokens in enumerate(split(text), 1):
+        binder.bind(tokens, text, ordinal)

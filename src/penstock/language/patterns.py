@@ -1,0 +1,240 @@
+r"""Patterns of LIKE and of regular expressions, checked before anything runs.
+
+A bad pattern would throw in the middle of a run, and Java's matcher runs out of stack when it
+repeats a group without bound over a long string, which ends the whole process. So the pattern must
+be a constant, and is read here with a grammar that lies within Java's: what is not in it is
+refused by name. Admitted: literals, ``. ^ $ |``, classes ``[a-z0-9_]``, escapes ``\d \w \s \b`` and
+so on, groups ``(...) (?:...) (?<name>...) (?=...) (?!...) (?i)``, repetitions ``* + ? {n,m}``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from penstock.errors import TypeFault
+from penstock.language.places import Misfit
+
+_CLASS_ESCAPES = "dDwWsShHvV"
+_OTHER_ESCAPES = "tnrfae"
+_ANCHORS = "bBAzZG"
+_FLAGS = re.compile(r"\(\?([imsux]*)(?:-([imsux]+))?(\)|:)")
+_NAMED = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
+_COUNTS = re.compile(r"\{(\d{1,4})(,(\d{0,4}))?\}")
+_LONGEST = 2000
+_MOST_STEPS = 1000
+_BOUNDLESS = (
+    "the regular expression repeats a group that can match in several ways more than a thousand "
+    "times, which runs out of stack on a long string"
+)
+
+
+def check_like(pattern: str, escape: str) -> None:
+    """Complain about an escape with nothing to escape: Spark throws for it when it runs."""
+    if len(escape) != 1:
+        raise Misfit(TypeFault, "the ESCAPE of LIKE is one character")
+    position = 0
+    while (position := pattern.find(escape, position)) >= 0:
+        following = pattern[position + 1 : position + 2]
+        if following not in ("%", "_", escape) or not following:
+            message = f"{escape} in a LIKE pattern must stand before %, _ or {escape}"
+            raise Misfit(TypeFault, message, f"write {escape}{escape} for {escape} itself")
+        position += 2
+
+
+def check_regex(pattern: str) -> Regex:
+    """Read a regular expression; complain about what Java might not take."""
+    if len(pattern) > _LONGEST:
+        raise Misfit(TypeFault, f"a regular expression has at most {_LONGEST} characters")
+    regex = Regex(pattern)
+    regex.read()
+    return regex
+
+
+def check_replacement(text: str, regex: Regex) -> None:
+    r"""Complain about a replacement whose ``$1`` or ``\`` Java would not take."""
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if char == "\\" and position + 1 == len(text):
+            raise Misfit(TypeFault, "a replacement cannot end in \\", "write \\\\\\\\ for one")
+        if char == "$":
+            match = re.compile(r"(\d)|\{([A-Za-z][A-Za-z0-9]*)\}", re.ASCII).match(text, position + 1)
+            known = match and (match[2] in regex.names or (match[1] and int(match[1]) <= regex.groups))
+            if not known:
+                raise Misfit(TypeFault, "$ in a replacement must name a group of the pattern",
+                             "write \\\\$ for a dollar")
+        position += 2 if char == "\\" else 1
+
+
+class Regex:
+    """Reads one regular expression from left to right."""
+
+    def __init__(self, pattern: str) -> None:
+        """``groups`` counts the groups that capture; ``names`` are the named ones."""
+        self.pattern, self.position = pattern, 0
+        self.groups = 0
+        self.names: set[str] = set()
+
+    def read(self) -> None:
+        """Read it all."""
+        self._alternatives(0)
+        if self.position < len(self.pattern):
+            raise self._refused("a ) without its (")
+
+    def _rest(self, start: str) -> bool:
+        return self.pattern.startswith(start, self.position)
+
+    def _refused(self, what: str) -> Misfit:
+        message = f"the regular expression has {what} at character {self.position + 1}"
+        return Misfit(TypeFault, message)
+
+    def _alternatives(self, depth: int) -> tuple[bool, int]:
+        """Read up to the closing bracket; answer as `_item` does."""
+        if depth > 50:
+            raise self._refused("too many nested groups")
+        single, steps = True, 1
+        while self.position < len(self.pattern) and not self._rest(")"):
+            if self._rest("|"):
+                self.position += 1
+                single = False
+            else:
+                fixed, more = self._repeated(depth)
+                single, steps = single and fixed, max(steps, more)
+        return single, steps
+
+    def _repeated(self, depth: int) -> tuple[bool, int]:
+        is_group = self._rest("(")
+        fixed, steps, repeatable = self._item(depth)
+        if not self._at_repetition():
+            return fixed, steps
+        if not repeatable:
+            raise self._refused("a repetition of nothing")
+        least, most = self._counts()
+        if self.position < len(self.pattern) and self.pattern[self.position] in "?+":
+            self.position += 1
+        if self._at_repetition():
+            raise self._refused("a repetition of a repetition")
+        if is_group and not fixed:
+            steps = _MOST_STEPS + 1 if most is None else steps * max(most, 1)
+        if steps > _MOST_STEPS:
+            raise Misfit(TypeFault, _BOUNDLESS, "bound it: {0,100} instead of * or +")
+        return fixed and least == most, steps
+
+    def _at_repetition(self) -> bool:
+        return self.position < len(self.pattern) and self.pattern[self.position] in "*+?{"
+
+    def _counts(self) -> tuple[int, int | None]:
+        char = self.pattern[self.position]
+        if char != "{":
+            self.position += 1
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
+        match = _COUNTS.match(self.pattern, self.position)
+        if match is None:
+            raise self._refused("a { that counts nothing (write \\\\{ for the character)")
+        least = int(match[1])
+        most = least if match[2] is None else int(match[3]) if match[3] else None
+        if most is not None and most < least:
+            raise self._refused("a count that ends before it begins")
+        self.position = match.end()
+        return least, most
+
+    def _item(self, depth: int) -> tuple[bool, int, bool]:
+        """Read one item.
+
+        Answers whether it matches in one way only, how deep the matcher goes at most for it, and
+        whether it may be repeated.
+        """
+        char = self.pattern[self.position]
+        if char == "(":
+            return self._group(depth)
+        if char == "[":
+            self._class()
+        elif char == "\\":
+            return True, 1, self._escape(in_class=False)
+        elif char in "*+?{":
+            raise self._refused("a repetition of nothing")
+        elif char in "]}":
+            raise self._refused(f"a {char} without its opening")
+        else:
+            self.position += 1
+        return True, 1, char not in "^$"
+
+    def _group(self, depth: int) -> tuple[bool, int, bool]:
+        repeatable = True
+        flags, named = (r.match(self.pattern, self.position) for r in (_FLAGS, _NAMED))
+        if flags is not None:
+            if "x" in flags[1] or flags[0] == "(?)":
+                raise self._refused("a flag that is not admitted")
+            self.position = flags.end()
+            if flags[3] == ")":
+                return True, 1, False
+        elif named is not None:
+            if named[1] in self.names:
+                raise self._refused("a group name twice")
+            self.names.add(named[1])
+            self.groups += 1
+            self.position = named.end()
+        elif self._rest("(?=") or self._rest("(?!"):
+            self.position += 3
+            repeatable = False
+        elif self._rest("(?"):
+            raise self._refused("a group of a kind that is not admitted")
+        else:
+            self.groups += 1
+            self.position += 1
+        fixed, steps = self._alternatives(depth + 1)
+        if not self._rest(")"):
+            raise self._refused("a ( that is not closed")
+        self.position += 1
+        return fixed, steps, repeatable
+
+    def _class(self) -> None:
+        start = self.position
+        self.position += 1
+        if self._rest("^"):
+            self.position += 1
+        first, last = self.position, None
+        while not self._rest("]"):
+            if self.position >= len(self.pattern):
+                self.position = start
+                raise self._refused("a [ that is not closed")
+            last = self._class_item(last)
+        if self.position == first:
+            raise self._refused("an empty class")
+        self.position += 1
+
+    def _class_item(self, before: str | None) -> str | None:
+        """Read a character or range of a class; answer the character if it may begin a range."""
+        char = self.pattern[self.position]
+        if char == "[" or self._rest("&&"):
+            raise self._refused("a class within a class")
+        if char == "-" and before is not None and not self._rest("-]"):
+            self.position += 1
+            upper = self._class_char()
+            if upper is None or upper < before:
+                raise self._refused("a range that ends before it begins")
+            return None
+        return self._class_char()
+
+    def _class_char(self) -> str | None:
+        if self.position >= len(self.pattern) or self.pattern[self.position] == "[":
+            raise self._refused("a class that is not closed")
+        if self.pattern[self.position] != "\\":
+            self.position += 1
+            return self.pattern[self.position - 1]
+        escaped = self.pattern[self.position + 1 : self.position + 2]
+        self._escape(in_class=True)
+        return None if escaped.isalnum() else escaped
+
+    def _escape(self, in_class: bool) -> bool:
+        """Read an escape; answer whether it may be repeated."""
+        char = self.pattern[self.position + 1 : self.position + 2]
+        admitted = _CLASS_ESCAPES + _OTHER_ESCAPES + ("" if in_class else _ANCHORS)
+        if not char:
+            raise self._refused("a \\ with nothing after it")
+        if char.isascii() and char.isalnum() and char not in admitted:
+            raise self._refused(f"the escape \\{char}, which is not admitted,")
+        if not char.isascii():
+            raise self._refused("an escape of a letter")
+        self.position += 2
+        return char not in _ANCHORS

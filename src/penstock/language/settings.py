@@ -1,0 +1,47 @@
+"""SET: the settings there are, and what each may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from penstock.language import durations, sizes
+
+_POLICY = re.compile(
+    r"""\s*[a-z_]\w*\s*(\(\s*(?:[a-z_]\w*\s*=\s*[\w.+'"-]+\s*(?:,\s*(?=[a-z_])|(?=\))))*\))?\s*""",
+    re.ASCII | re.I | re.VERBOSE,
+)
+
+
+def _policy(text: str) -> str:
+    """``name``, ``name(parameter=value, ...)``, or several joined by ``+``."""
+    if not all(_POLICY.fullmatch(part) for part in _parts(text)):
+        raise ValueError(f"{text!r} is not a policy such as 'fifo' or 'mixed(gamma=0.01)'")
+    return re.sub(r"\s+", "", text).replace(",", ", ")
+
+
+def _parts(text: str) -> list[str]:
+    return re.split(r"\+(?![^(]*\))", text)
+
+
+def _size(text: str) -> str:
+    if sizes.bytes(text) <= 0:
+        raise ValueError(f"{text!r} is no memory at all")
+    return " ".join(text.upper().split())
+
+
+def _duration(text: str) -> str:
+    durations.seconds(text)
+    return " ".join(text.split())
+
+
+SETTINGS: dict[str, Callable[[str], str]] = {
+    "filters": _policy,
+    "joins": _policy,
+    "memory": _size,
+    "operators": _policy,
+    "refresh": _policy,
+    "retention": _duration,
+    "trigger": _duration,
+}
+"""What normalises the value of each setting, or raises ValueError."""

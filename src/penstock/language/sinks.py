@@ -1,0 +1,65 @@
+"""INTO: where a query's answers go."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from penstock.errors import NotYet, TypeFault, UnknownName
+from penstock.language.places import suggestion
+from penstock.language.tokens import Cursor
+from penstock.model import Sink
+
+FILES = ("parquet", "csv", "json")
+KINDS = (*FILES, "console", "memory", "callback", "noop")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def parse_sink(cursor: Cursor, folder: str) -> Sink:
+    """Take the kind of a sink and its target."""
+    kind, place = cursor.name("the kind of a sink, such as parquet or memory")
+    kind = kind.lower()
+    if kind == "kafka":
+        raise cursor.source.fault(NotYet, "the sink kafka is not yet written to", place)
+    if kind not in KINDS:
+        hint = suggestion(kind, KINDS) or f"there are {', '.join(KINDS)}"
+        raise cursor.source.fault(UnknownName, f"no sink '{kind}'", place, hint)
+    if kind in FILES:
+        target, _ = _target(cursor, f"the folder of {kind}, in quotes")
+        return Sink(kind, resolved(target, folder))
+    if kind == "callback":
+        return Sink(kind, _callback(cursor))
+    if cursor.at_string():
+        raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
+    return Sink(kind)
+
+
+def _target(cursor: Cursor, what: str) -> tuple[str, object]:
+    target, place = cursor.string(what)
+    if not target.strip() or "\0" in target:
+        raise cursor.source.fault(TypeFault, "this path is blank", place)
+    return target, place
+
+
+def _callback(cursor: Cursor) -> str:
+    target, place = cursor.string("the function to call, 'module:name'")
+    if not _CALLABLE.fullmatch(target):
+        raise cursor.source.fault(TypeFault, "expected 'module:name'", place)
+    return target
+
+
+def is_callable_name(text: str) -> bool:
+    """Whether a text has the form ``module:name``."""
+    return _CALLABLE.fullmatch(text) is not None
+
+
+def resolved(path: str, folder: str) -> str:
+    """A path as Spark takes it: a URI as it is, a relative one from the application's folder.
+
+    >>> resolved("data/packets", "/apps/net"), resolved("s3a://lake/packets", "/apps/net")
+    ('/apps/net/data/packets', 's3a://lake/packets')
+    """
+    if _URI.match(path):
+        return path
+    return posixpath.normpath(posixpath.join(folder, path))

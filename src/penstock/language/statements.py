@@ -1,0 +1,365 @@
+"""Statements: their heads are read by hand, the SELECT inside goes to `select`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlglot.tokens import Token, TokenType
+
+from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
+from penstock.functions import PythonFunction
+from penstock.language import functions, sinks, types
+from penstock.language.catalogue import Catalogue
+from penstock.language.places import Place, Source, suggestion
+from penstock.language.select import bind_select
+from penstock.language.settings import SETTINGS
+from penstock.language.tokens import Cursor
+from penstock.model import (
+    TIMESTAMP,
+    Field,
+    Function,
+    Query,
+    Relation,
+    Sink,
+    Statement,
+    Stream,
+    Type,
+)
+
+Load = Callable[[str, str, str], PythonFunction]
+Declared = TypeVar("Declared", Stream, Relation, Function, Query)
+_KINDS = ("STREAM", "RELATION", "FUNCTION", "QUERY")
+_HEADS = ("CREATE", "DROP", "SET", "SELECT")
+
+
+@dataclass(slots=True)
+class StatementBinder:
+    """Binds one statement after the other into a catalogue."""
+
+    catalogue: Catalogue
+    folder: str
+    load: Load
+
+    def bind(self, tokens: Sequence[Token], text: str, ordinal: int) -> None:
+        """Bind one statement."""
+        cursor = Cursor(tokens, Source(text, f"statement {ordinal}"))
+        written = text[tokens[0].start : tokens[-1].end + 1]
+        if cursor.take("CREATE"):
+            self._create(cursor, written)
+        elif cursor.take("DROP"):
+            self._drop(cursor)
+        elif cursor.take("SET"):
+            self._set(cursor, written)
+        elif cursor.word() in ("SELECT", "(", "WITH"):
+            self._bare_select(cursor, written)
+        else:
+            hint = suggestion(cursor.word(), _HEADS)
+            raise cursor.expected("CREATE, DROP QUERY, SET or SELECT", hint)
+
+    def _create(self, cursor: Cursor, written: str) -> None:
+        kind = cursor.word()
+        if kind not in _KINDS:
+            hint = suggestion(kind, _KINDS)
+            raise cursor.expected("STREAM, RELATION, FUNCTION or QUERY after CREATE", hint)
+        cursor.advance()
+        name, place = cursor.name(f"the name of the {kind.lower()}")
+        cursor.source = Source(cursor.source.text, f"{kind.lower()} {name}")
+        if kind == "STREAM":
+            self._check_other(name, self.catalogue.relations, "relation", cursor.source, place)
+            stream = self._stream(cursor, name)
+            self._declare(self.catalogue.streams, stream, "stream", cursor.source, place, written)
+        elif kind == "RELATION":
+            self._check_other(name, self.catalogue.streams, "stream", cursor.source, place)
+            table = self._relation(cursor, name)
+            self._declare(
+                self.catalogue.relations, table, "relation", cursor.source, place, written
+            )
+        elif kind == "FUNCTION":
+            self._check_function_name(name, cursor.source, place)
+            function = self._function(cursor, name)
+            self._declare(
+                self.catalogue.functions, function, "function", cursor.source, place, written
+            )
+        else:
+            query = self._query(cursor, name)
+            self._declare(self.catalogue.queries, query, "query", cursor.source, place, written)
+
+    def _declare(
+        self, known: dict[str, Declared], what: Declared, kind: str,
+        source: Source, place: Place, written: str,
+    ) -> None:
+        """Add a declaration; the same one again changes nothing, another one is an error."""
+        earlier = known.get(what.name.lower())
+        if earlier is None:
+            known[what.name.lower()] = what
+            self.catalogue.record(Statement(kind, what.name, written, self.folder))
+        elif earlier != what:
+            hint = "DROP it first" if kind == "query" else "a declaration cannot be changed"
+            message = f"{kind} '{what.name}' exists already and is declared differently"
+            raise source.fault(TypeFault, message, place, hint)
+
+    def _check_other(
+        self, name: str, others: Mapping[str, object], kind: str, source: Source, place: Place
+    ) -> None:
+        if name.lower() in others:
+            raise source.fault(TypeFault, f"there is a {kind} '{name}' already", place)
+
+    def _check_function_name(self, name: str, source: Source, place: Place) -> None:
+        upper = name.upper()
+        if upper in functions.ADMITTED or upper in functions.SYNONYMS or (
+            upper in functions.AGGREGATES or upper in ("CAST", "TRY_CAST", "CASE", "EXTRACT")
+        ):
+            raise source.fault(TypeFault, f"the language has a function {upper} already", place)
+
+    # --- streams and relations -----------------------------------------------------------------
+
+    def _stream(self, cursor: Cursor, name: str) -> Stream:
+        columns = _columns(cursor)
+        format_, path = self._origin(cursor)
+        options: tuple[tuple[str, str], ...] = ()
+        time, lateness, late_place = None, 0.0, None
+        seen: set[str] = set()
+        while cursor.current is not None:
+            clause, place = cursor.word(), cursor.place
+            if clause in seen:
+                raise cursor.source.syntax(f"{clause} is given twice", place)
+            seen.add(clause)
+            if clause == "OPTIONS":
+                options = _options(cursor)
+            elif cursor.take("TIME"):
+                time = _time_column(cursor, columns)
+            elif cursor.take("LATENESS"):
+                lateness, late_place = cursor.duration()
+            else:
+                raise cursor.expected("OPTIONS, TIME, LATENESS or the end of the statement")
+        if late_place is not None and time is None:
+            raise cursor.source.fault(
+                TypeFault, "LATENESS needs TIME", late_place, "name the column that holds the time"
+            )
+        return Stream(name, columns, format_, path, options, time, lateness)
+
+    def _relation(self, cursor: Cursor, name: str) -> Relation:
+        columns = _columns(cursor)
+        format_, path = self._origin(cursor)
+        options = _options(cursor) if cursor.word() == "OPTIONS" else ()
+        cursor.end("OPTIONS or the end of the statement")
+        return Relation(name, columns, format_, path, options)
+
+    def _origin(self, cursor: Cursor) -> tuple[str, str | None]:
+        cursor.expect("FROM")
+        format_, _ = cursor.name("a source such as parquet, csv, json, kafka or rate")
+        while cursor.take("."):
+            format_ += "." + cursor.name("the rest of the source's name")[0]
+        path = None
+        if cursor.at_string():
+            path, place = cursor.string("a path")
+            if not path.strip() or "\0" in path:
+                raise cursor.source.fault(TypeFault, "this path is blank", place)
+            path = sinks.resolved(path, self.folder)
+        return (format_ if "." in format_ else format_.lower()), path
+
+    # --- functions -----------------------------------------------------------------------------
+
+    def _function(self, cursor: Cursor, name: str) -> Function:
+        cursor.expect("FROM")
+        target, place = cursor.string("where the function lives, 'module:name'")
+        cursor.end()
+        if not sinks.is_callable_name(target):
+            raise cursor.source.fault(SyntaxFault, "expected 'module:name'", place)
+        module, _, attribute = target.partition(":")
+        try:
+            found = self.load(module, attribute, self.folder)
+            returns = types.parse_text(found.returns)
+        except ValueError as error:
+            raise cursor.source.fault(LanguageError, str(error), place) from error
+        return Function(name, module, attribute, returns, found.arity, self.folder)
+
+    # --- queries -------------------------------------------------------------------------------
+
+    def _query(self, cursor: Cursor, name: str) -> Query:
+        sink = sinks.parse_sink(cursor, self.folder) if cursor.take("INTO") else Sink()
+        options = _with(cursor) if cursor.take("WITH") else {}
+        cursor.expect("AS")
+        return self._select(cursor, name, sink, options)
+
+    def _select(
+        self, cursor: Cursor, name: str, sink: Sink, options: Mapping[str, object]
+    ) -> Query:
+        if cursor.word() not in ("SELECT", "(", "WITH"):
+            raise cursor.expected("SELECT")
+        branches = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue)
+        return Query(name, branches, sink, **options)  # type: ignore[arg-type]
+
+    def _bare_select(self, cursor: Cursor, written: str) -> None:
+        """A SELECT of its own is a query with a name of ours."""
+        number = 1
+        while f"q{number}" in self.catalogue.queries:
+            number += 1
+        name = f"q{number}"
+        cursor.source = Source(cursor.source.text, f"query {name}")
+        query = self._select(cursor, name, Sink(), {})
+        text = f"CREATE QUERY {name} AS {written}"
+        self.catalogue.queries[name] = query
+        self.catalogue.record(Statement("query", name, text, self.folder))
+
+    def _drop(self, cursor: Cursor) -> None:
+        if not cursor.take("QUERY"):
+            raise cursor.expected("QUERY after DROP", "only queries can be dropped")
+        name, place = cursor.name("the name of a query")
+        cursor.end()
+        if name.lower() not in self.catalogue.queries:
+            known = [query.name for query in self.catalogue.queries.values()]
+            message = f"no query '{name}'"
+            raise cursor.source.fault(UnknownName, message, place, suggestion(name, known))
+        self.catalogue.drop_query(name)
+
+    # --- settings ------------------------------------------------------------------------------
+
+    def _set(self, cursor: Cursor, written: str) -> None:
+        name, place = cursor.name("the name of a setting")
+        name = name.lower()
+        cursor.source = Source(cursor.source.text, f"setting {name}")
+        if name not in SETTINGS:
+            hint = suggestion(name, SETTINGS) or f"there are {', '.join(SETTINGS)}"
+            raise cursor.source.fault(UnknownName, f"no setting '{name}'", place, hint)
+        cursor.expect("=")
+        value, value_place = _setting_value(cursor)
+        try:
+            self.catalogue.settings[name] = SETTINGS[name](value)
+        except ValueError as error:
+            raise cursor.source.fault(TypeFault, str(error), value_place) from None
+        self.catalogue.record(Statement("setting", name, written, self.folder))
+
+
+def _columns(cursor: Cursor) -> tuple[Field, ...]:
+    cursor.expect("(")
+    place = cursor.place
+    columns = types.parse_fields(cursor)
+    cursor.expect(")")
+    for column in columns:
+        if "@" in column.name:
+            message = f"the name '{column.name}' holds an @, which is kept for Penstock"
+            raise cursor.source.fault(TypeFault, message, place)
+    return columns
+
+
+def _time_column(cursor: Cursor, columns: Sequence[Field]) -> str:
+    name, place = cursor.name("the column that holds the time")
+    for column in columns:
+        if column.name.lower() == name.lower():
+            if column.type != TIMESTAMP:
+                message = f"the time must be a TIMESTAMP, but '{column.name}' is {_a(column.type)}"
+                raise cursor.source.fault(TypeFault, message, place)
+            return column.name
+    hint = suggestion(name, [c.name for c in columns])
+    raise cursor.source.fault(UnknownName, f"no column '{name}'", place, hint)
+
+
+def _a(type_: Type) -> str:
+    return f"{'an' if type_.name[0] in 'AI' else 'a'} {type_}"
+
+
+def _options(cursor: Cursor) -> tuple[tuple[str, str], ...]:
+    """``OPTIONS (name = value, ...)``: handed to Spark's source as strings."""
+    cursor.expect("OPTIONS")
+    cursor.expect("(")
+    options: dict[str, str] = {}
+    while True:
+        name, place = _option_name(cursor)
+        if name.lower() in (known.lower() for known in options):
+            raise cursor.source.syntax(f"the option '{name}' is given twice", place)
+        cursor.expect("=")
+        options[name] = _option_value(cursor)
+        if not cursor.take(","):
+            break
+    cursor.expect(")")
+    return tuple(options.items())
+
+
+def _option_name(cursor: Cursor) -> tuple[str, Place]:
+    """A name, in quotes when it is odd, or dotted such as ``kafka.bootstrap.servers``."""
+    if cursor.at_string():
+        return cursor.string("the name of an option")
+    name, place = cursor.name("the name of an option")
+    while cursor.take("."):
+        name += "." + cursor.name("the rest of the option's name")[0]
+    return name, place
+
+
+def _option_value(cursor: Cursor) -> str:
+    if cursor.at_string():
+        return cursor.string("a value")[0]
+    if cursor.word() in ("TRUE", "FALSE"):
+        return cursor.advance().text.lower()
+    sign = "-" if cursor.take("-") else ""
+    token = cursor.current
+    if token is None or token.token_type is not TokenType.NUMBER:
+        raise cursor.expected("a value: a quoted text, a number, true or false")
+    return sign + cursor.advance().text
+
+
+def _with(cursor: Cursor) -> dict[str, object]:
+    """``WITH (latency = '2 seconds', priority = 3, ...)``."""
+    cursor.expect("(")
+    options: dict[str, object] = {}
+    while True:
+        name, place = cursor.name("an option: latency, priority, lifetime or start")
+        name = name.lower()
+        if name not in _WITH:
+            hint = suggestion(name, _WITH) or f"there are {', '.join(_WITH)}"
+            raise cursor.source.fault(UnknownName, f"a query has no option '{name}'", place, hint)
+        if name in options:
+            raise cursor.source.syntax(f"{name} is given twice", place)
+        cursor.expect("=")
+        options[name] = _WITH[name](cursor)
+        if not cursor.take(","):
+            break
+    cursor.expect(")")
+    return options
+
+
+def _positive_duration(cursor: Cursor) -> float:
+    seconds, place = cursor.duration()
+    if seconds <= 0:
+        raise cursor.source.fault(TypeFault, "expected more than no time", place)
+    return seconds
+
+
+def _priority(cursor: Cursor) -> int:
+    word = cursor.word()
+    if not (word.isascii() and word.isdigit() and len(word) < 7):
+        raise cursor.expected("a whole number")
+    return int(cursor.advance().text)
+
+
+def _start(cursor: Cursor) -> str:
+    place = cursor.place
+    value = cursor.string("'now' or 'earliest'")[0].lower()
+    if value not in ("now", "earliest"):
+        raise cursor.source.fault(TypeFault, f"start is 'now' or 'earliest', not '{value}'", place)
+    return value
+
+
+_WITH: dict[str, Callable[[Cursor], object]] = {
+    "latency": _positive_duration,
+    "lifetime": _positive_duration,
+    "priority": _priority,
+    "start": _start,
+}
+
+
+def _setting_value(cursor: Cursor) -> tuple[str, Place]:
+    """A quoted text, or words up to the end of the statement."""
+    first = cursor.place
+    if cursor.current is None:
+        raise cursor.expected("a value")
+    if cursor.at_string():
+        value, place = cursor.string("a value")
+        cursor.end()
+        return value, place
+    while cursor.current is not None:
+        last = cursor.advance()
+    place = first.until(Place(last.start, last.end + 1))
+    return cursor.source.text[place.start : place.end], place

@@ -1,0 +1,283 @@
+"""The vocabulary: frozen data that every room speaks, with no behaviour beyond reading itself.
+
+A *type* is a Spark SQL type, an *expression* is a typed tree over columns, literals and admitted
+functions, a *query* is a sink and one branch per ``SELECT``, an *operator* is a step with a cost,
+a *path* is the operators from one stream to the outputs, and a *block* is a bounded run of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TypeAlias
+
+# --- types -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A Spark SQL type.
+
+    >>> str(Type("DECIMAL", precision=10, scale=2))
+    'DECIMAL(10,2)'
+    >>> str(Type("ARRAY", element=Type("INT")))
+    'ARRAY<INT>'
+    """
+
+    name: str
+    """BOOLEAN TINYINT SMALLINT INT BIGINT FLOAT DOUBLE DECIMAL STRING BINARY DATE TIMESTAMP
+    INTERVAL ARRAY MAP STRUCT, or VOID, the type of a bare NULL."""
+    precision: int | None = None
+    """Digits of a DECIMAL."""
+    scale: int | None = None
+    """Digits after the point of a DECIMAL."""
+    key: Type | None = None
+    """Key type of a MAP."""
+    element: Type | None = None
+    """Element type of an ARRAY, value type of a MAP."""
+    fields: tuple[Field, ...] = ()
+    """Fields of a STRUCT."""
+
+    def __str__(self) -> str:
+        """The type as Spark's DDL writes it."""
+        if self.name == "DECIMAL" and self.precision is not None:
+            return f"DECIMAL({self.precision},{self.scale or 0})"
+        if self.name == "ARRAY":
+            return f"ARRAY<{self.element}>"
+        if self.name == "MAP":
+            return f"MAP<{self.key}, {self.element}>"
+        if self.name == "STRUCT":
+            return f"STRUCT<{', '.join(f'{quoted(f.name)}: {f.type}' for f in self.fields)}>"
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named column of a stream, a relation or a struct."""
+
+    name: str
+    type: Type
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's DDL takes it, whatever characters it holds.
+
+    >>> quoted("odd`name")
+    '`odd``name`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+BOOLEAN, INT, BIGINT, DOUBLE = Type("BOOLEAN"), Type("INT"), Type("BIGINT"), Type("DOUBLE")
+STRING, BINARY, DATE, TIMESTAMP = Type("STRING"), Type("BINARY"), Type("DATE"), Type("TIMESTAMP")
+VOID = Type("VOID")
+
+# --- expressions -----------------------------------------------------------------------------
+
+Value: TypeAlias = None | bool | int | float | str | bytes | Decimal | date | datetime | timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the input: ``source`` 0 is the stream, 1 and up are the joined relations."""
+
+    name: str
+    type: Type
+    source: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant."""
+
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An admitted function or operator applied to arguments.
+
+    ``function`` is a name of ``penstock.language.functions``; a cast's target is its ``type``; a
+    field access keeps the field's name in ``detail``.
+    """
+
+    function: str
+    args: tuple[Expression, ...]
+    type: Type
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCall:
+    """A registered Python function applied to arguments: the expensive kind."""
+
+    function: str
+    args: tuple[Expression, ...]
+    type: Type
+
+
+Expression: TypeAlias = Column | Literal | Call | PythonCall
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and all below it, parents first."""
+    yield expression
+    if isinstance(expression, Call | PythonCall):
+        for arg in expression.args:
+            yield from walk(arg)
+
+
+def is_expensive(expression: Expression) -> bool:
+    """Whether a row must travel to Python for this."""
+    return any(isinstance(part, PythonCall) for part in walk(expression))
+
+
+# --- what an application declares --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An unbounded input."""
+
+    name: str
+    columns: tuple[Field, ...]
+    format: str
+    """The name under which ``spark.readStream`` knows the source."""
+    path: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    time: str | None = None
+    """The event-time column; without one the arrival time is used."""
+    lateness: float = 0.0
+    """Seconds a row may lag behind the largest time seen before its block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A stored table."""
+
+    name: str
+    columns: tuple[Field, ...]
+    format: str
+    path: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Python function named in SQL; ``module:attribute`` says where it lives."""
+
+    name: str
+    module: str
+    attribute: str
+    returns: Type
+    arity: int | None = None
+    """How many arguments it takes; None when it takes any number."""
+    folder: str | None = None
+    """The application's folder, which is searched for the module first."""
+
+
+FILE_SINKS = ("parquet", "csv", "json")
+"""The sinks that write a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where answers go: ``kind`` is parquet csv json console memory callback noop."""
+
+    kind: str = "memory"
+    target: str | None = None
+    """A folder for files, ``module:name`` for a callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A join with a stored relation; ``kind`` is inner or left."""
+
+    relation: str
+    on: Expression
+    kind: str = "inner"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of an answer."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One SELECT over one stream: join, filter, project."""
+
+    stream: str
+    select: tuple[Output, ...]
+    where: tuple[Expression, ...] = ()
+    """Conjuncts, in the order written."""
+    joins: tuple[Join, ...] = ()
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Every expression of the branch."""
+        return (*(join.on for join in self.joins), *self.where,
+                *(output.expression for output in self.select))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A standing query: the union of its branches, delivered to a sink."""
+
+    name: str
+    branches: tuple[Branch, ...]
+    sink: Sink = Sink()
+    latency: float | None = None
+    """Seconds from arrival to delivery that the user can bear."""
+    priority: int = 1
+    lifetime: float | None = None
+    """Seconds after which the query ends by itself."""
+    start: str = "now"
+    """``now``, or ``earliest``: from the oldest block in the spool."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """Everything declared so far; binding more text gives a new one."""
+
+    streams: Mapping[str, Stream] = field(default_factory=dict)
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    queries: Mapping[str, Query] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    statements: tuple[Statement, ...] = ()
+    """The text of every statement in force, from which the application can be bound again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement's own text, what it declared, and the folder its relative paths start at."""
+
+    kind: str
+    """stream relation function query setting."""
+    name: str
+    text: str
+    folder: str
+
+
+# --- running -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A bounded run of rows of one stream, in order: the unit of scheduling."""
+
+    stream: str
+    number: int
+    rows: int
+    """Rows that queries see: neither late nor rejected."""
+    bytes: int
+    """Size of those rows in decoded form."""
+    arrived: float
+    """When its rows were there to be read, in seconds."""

@@ -1,0 +1,155 @@
+"""A fan-out: many branches over one stream as a few shapes and one table of constants.
+
+Every row of the stream computes each key once, looks all of them up in the table, and meets there
+the members that may want it, with their constants; the shape of the member then decides exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.arrow import arrow_type
+from penstock.model import Branch, Type, Value
+from penstock.planning.check import MEMBER
+from penstock.planning.grids import Grid, grid
+from penstock.planning.keys import Candidate, candidates, choose, code, tagged
+from penstock.planning.operations import INTEGRAL
+from penstock.planning.plan import Key, Shape
+from penstock.planning.shapes import take
+
+CODE, SHAPE = "@code", "@shape"
+"""Columns of the table, beside `MEMBER`; the constants follow as @0, @1, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A key with its tag, and for ranges the grid of bins."""
+
+    key: Key
+    tag: int
+    grid: Grid | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fanout:
+    """Everything that Spark needs to evaluate many branches in one pass."""
+
+    lookups: tuple[Lookup, ...]
+    shapes: tuple[Shape, ...]
+    slots: tuple[tuple[int, ...], ...]
+    """For each shape the constant column that holds each of its parameters."""
+    constants: tuple[Type, ...]
+    """Types of the constant columns."""
+    riders: tuple[tuple[int, ...], ...]
+    """For each shape the positions of the branches that have it."""
+    table: pa.Table
+    """One row per branch and code under which it is filed."""
+
+
+def fan_out(branches: Sequence[Branch]) -> Fanout:
+    """Group branches by shape and file them under keys."""
+    chosen = choose([candidates(branch) for branch in branches])
+    lookups = _lookups(chosen)
+    taken = [take(branch, c.key, c.listed) for branch, c in zip(branches, chosen, strict=True)]
+    riders: dict[Shape, list[int]] = {}
+    for member, (shape, _) in enumerate(taken):
+        riders.setdefault(shape, []).append(member)
+    shapes = tuple(riders)
+    slots, constants = _columns(shapes)
+    entries = list(_entries(riders, taken, chosen, {look.key: look for look in lookups}))
+    return Fanout(
+        lookups=lookups,
+        shapes=shapes,
+        slots=slots,
+        constants=constants,
+        riders=tuple(map(tuple, riders.values())),
+        table=_table(entries, slots, constants),
+    )
+
+
+def _lookups(chosen: Sequence[Candidate]) -> tuple[Lookup, ...]:
+    ranges: dict[Key, list[tuple[float, float]]] = {}
+    for candidate in chosen:
+        ranges.setdefault(candidate.key, []).append((candidate.low, candidate.high))
+    return tuple(
+        Lookup(key, tag, grid(bounds, whole=_is_whole(key)) if key.kind == "range" else None)
+        for tag, (key, bounds) in enumerate(ranges.items())
+    )
+
+
+def _is_whole(key: Key) -> bool:
+    return key.expression is not None and key.expression.type.name in (*INTEGRAL, "DATE")
+
+
+def _columns(shapes: Sequence[Shape]) -> tuple[tuple[tuple[int, ...], ...], tuple[Type, ...]]:
+    """Let the n-th parameter of a type share a column with those of other shapes."""
+    columns: dict[tuple[Type, int], int] = {}
+    slots = []
+    for shape in shapes:
+        used: dict[Type, int] = {}
+        mine = []
+        for parameter in shape.parameters:
+            nth = used.get(parameter.type, 0)
+            used[parameter.type] = nth + 1
+            mine.append(columns.setdefault((parameter.type, nth), len(columns)))
+        slots.append(tuple(mine))
+    return tuple(slots), tuple(type_ for type_, _ in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A row of constants, and the codes under which it is filed."""
+
+    member: int
+    shape: int
+    constants: tuple[Value, ...]
+    codes: Sequence[int]
+
+
+def _entries(
+    riders: dict[Shape, list[int]],
+    taken: Sequence[tuple[Shape, tuple[tuple[Value, ...], ...]]],
+    chosen: Sequence[Candidate],
+    lookups: dict[Key, Lookup],
+) -> Iterator[_Entry]:
+    for number, members in enumerate(riders.values()):
+        for member in members:
+            codes = _codes(chosen[member], lookups[chosen[member].key])
+            rows = taken[member][1]
+            if chosen[member].listed is None:
+                yield _Entry(member, number, rows[0], codes)
+            else:  # one code for each listed constant
+                for row, filed in zip(rows, codes, strict=True):
+                    yield _Entry(member, number, row, [filed])
+
+
+def _codes(candidate: Candidate, lookup: Lookup) -> list[int]:
+    if candidate.listed is not None:
+        return [code(literal, lookup.tag) for literal in candidate.listed.literals]
+    if lookup.grid is not None:
+        bins = lookup.grid.bins(candidate.low, candidate.high)
+        return [tagged(number, lookup.tag) for number in bins]
+    return [tagged(0, lookup.tag)]
+
+
+def _table(
+    entries: Sequence[_Entry], slots: Sequence[Sequence[int]], constants: Sequence[Type]
+) -> pa.Table:
+    values: list[list[Value]] = [[None] * len(entries) for _ in constants]
+    for row, entry in enumerate(entries):
+        for slot, value in zip(slots[entry.shape], entry.constants, strict=True):
+            values[slot][row] = value
+    columns = {
+        MEMBER: pa.array([entry.member for entry in entries], pa.int32()),
+        SHAPE: pa.array([entry.shape for entry in entries], pa.int32()),
+        **{f"@{n}": pa.array(column, arrow_type(type_))
+           for n, (column, type_) in enumerate(zip(values, constants, strict=True))},
+    }  # fmt: skip
+    times = np.array([len(entry.codes) for entry in entries], dtype=np.int64)
+    repeated = pa.table(columns).take(pa.array(np.repeat(np.arange(len(entries)), times)))
+    codes = pa.array([filed for entry in entries for filed in entry.codes], pa.int64())
+    return repeated.add_column(0, CODE, codes)

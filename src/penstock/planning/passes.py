@@ -1,0 +1,143 @@
+"""Planning: many queries become one shared plan, in an explicit order of passes.
+
+Every pass takes a plan and gives a better one; `check` runs after each, so that a broken plan names
+the pass that broke it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from urllib.parse import quote
+
+from penstock.errors import PlanError
+from penstock.model import Application, Branch, Join, PythonCall, Query, Sink, is_expensive, walk
+from penstock.planning.check import check
+from penstock.planning.plan import Member, Operator, Path, Plan
+from penstock.planning.shapes import conjunction
+from penstock.rendering import render
+
+Pass = Callable[[Plan], Plan]
+
+
+def plan(source: Application | Iterable[Query]) -> Plan:
+    """The plan of an application, or of some bound queries.
+
+    The paths of a query, and their ids, do not depend on the other queries: a plan made after a
+    query was added or dropped goes on with the queues of the plan before.
+    """
+    application = source if isinstance(source, Application) else None
+    queries = source.queries.values() if isinstance(source, Application) else source
+    result = Plan(tuple(queries), ())
+    for step in PASSES:
+        result = step(result)
+        try:
+            check(result, application)
+        except PlanError as error:
+            raise PlanError(f"after {step.__name__}: {error}") from None
+    return result
+
+
+def isolate(before: Plan) -> Plan:
+    """Give every branch a path of its own: the plan that the later ones must agree with."""
+    paths = tuple(
+        _own_path(query, number)
+        for query in before.queries
+        for number in range(len(query.branches))
+    )
+    return replace(before, paths=paths)
+
+
+def share(before: Plan) -> Plan:
+    """Let cheap branches over one stream, with the same joins, ride one path.
+
+    Rows that go to Python stay apart: one slow or raising function must not hold up a thousand
+    queries.
+    """
+    groups: dict[str, list[Path]] = {}
+    for path in before.paths:
+        groups.setdefault(path.id if path.expensive else _shared_id(path), []).append(path)
+    paths = [
+        group[0] if group[0].expensive else _shared_path(id, group, before)
+        for id, group in groups.items()
+    ]
+    return replace(before, paths=tuple(paths))
+
+
+PASSES: tuple[Pass, ...] = (
+    isolate,  # first, because sharing compares whole paths
+    share,
+)
+
+
+def _own_path(query: Query, number: int) -> Path:
+    id, branch = f"{quote(query.name, safe='')}#{number}", query.branches[number]
+    expensive = any(is_expensive(expression) for expression in branch.expressions)
+    return Path(
+        id=id,
+        stream=branch.stream,
+        joins=branch.joins,
+        members=(Member(query.name, number),),
+        operators=_operators(id, branch, query.sink),
+        expensive=expensive,
+    )
+
+
+def _shared_id(path: Path) -> str:
+    """The stream and its relations; joins on other conditions are told apart by a checksum."""
+    names = "+".join(quote(name, safe="") for name in (path.stream, *_relations(path.joins)))
+    mark = f"@{zlib.crc32(repr(path.joins).encode()):08x}" if path.joins else ""
+    return f"{names}{mark}/fanout"
+
+
+def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
+    members = tuple(member for path in group for member in path.members)
+    first = before.branch(members[0])
+    if len(members) == 1:
+        sink = before.query(members[0].query).sink
+        return replace(group[0], id=id, operators=_operators(id, first, sink))
+    fanout = Operator(f"{id}:fanout", "fanout", f"{len(members)} queries in one pass")
+    operators = (*_joins(id, first.joins), fanout, _sink(id, "each query's own"))
+    return Path(id, first.stream, first.joins, members, operators)
+
+
+def _relations(joins: Iterable[Join]) -> list[str]:
+    return [join.relation for join in joins]
+
+
+def _operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
+    cheap = [conjunct for conjunct in branch.where if not is_expensive(conjunct)]
+    operators = _joins(id, branch.joins)
+    if cheap:
+        operators.append(Operator(f"{id}:filter", "filter", conjunction(cheap)))
+    if called := _functions(branch):
+        operators.append(Operator(f"{id}:python", "python", ", ".join(called)))
+    shown = ", ".join(output.name for output in branch.select)
+    operators.append(Operator(f"{id}:project", "project", shown))
+    delivered = sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
+    return (*operators, _sink(id, delivered))
+
+
+def _joins(id: str, joins: Iterable[Join]) -> list[Operator]:
+    return [
+        Operator(
+            f"{id}:join{number}", "join", f"{join.kind} {join.relation} on {render(join.on)}"
+        )
+        for number, join in enumerate(joins, start=1)
+    ]
+
+
+def _functions(branch: Branch) -> list[str]:
+    """The calls of Python functions, as written, outermost first, each once."""
+    calls = {
+        render(part): None
+        for expression in (*branch.where, *(output.expression for output in branch.select))
+        for part in walk(expression)
+        if isinstance(part, PythonCall)
+    }
+    return list(calls)
+
+
+def _sink(id: str, text: str) -> Operator:
+    return Operator(f"{id}:sink", "sink", text)

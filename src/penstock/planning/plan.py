@@ -1,0 +1,133 @@
+"""What planning produces: paths of operators, and who shares them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from penstock.errors import PlanError
+from penstock.model import Branch, Expression, Join, Query, Type
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One branch of one query, as a rider on a path."""
+
+    query: str
+    branch: int
+
+    def __str__(self) -> str:
+        """The query's name, with the branch's number where it matters to tell branches apart."""
+        return self.query if self.branch == 0 else f"{self.query}#{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A step of a path; its cost and selectivity are measured under its id."""
+
+    id: str
+    kind: str
+    """join, filter, python, fanout, project, sink."""
+    text: str
+    """What it does, in words for `penstock explain`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A slot of a shape: the constants that fill it are data, one per member."""
+
+    slot: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """How a row finds the members that may want it: by equality, or by the bin of a range.
+
+    A fan-out computes each of its keys once per row and looks all of them up in one table.
+    """
+
+    kind: str
+    """equal, range, or always (no look-up can help: every row is a candidate)."""
+    expression: Expression | None = None
+    """What is looked up; None for always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What remains of a branch when its constants are taken out.
+
+    ``where`` and ``select`` refer to the constants as `Column` s of source -1 named ``?slot``.
+    """
+
+    key: Key
+    where: tuple[Expression, ...]
+    select: tuple[tuple[str, Expression], ...]
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The operators from one stream to the outputs of its members, in order.
+
+    A path of one member evaluates that branch; a path of several is a fan-out. Its id stays the
+    same when queries join it and leave it.
+    """
+
+    id: str
+    stream: str
+    joins: tuple[Join, ...]
+    members: tuple[Member, ...]
+    operators: tuple[Operator, ...]
+    expensive: bool = False
+    """Whether rows travel to Python."""
+
+
+@dataclass(frozen=True)  # no slots: the look-ups below are made once and kept
+class Plan:
+    """All paths of an application, in the order in which their first queries were declared."""
+
+    queries: tuple[Query, ...]
+    paths: tuple[Path, ...]
+
+    def branch(self, member: Member) -> Branch:
+        """The branch that a member stands for."""
+        return self.query(member.query).branches[member.branch]
+
+    def query(self, name: str) -> Query:
+        """A query by name."""
+        return _found(self._queries, name, "query")
+
+    def path(self, id: str) -> Path:
+        """A path by its id."""
+        return _found(self._paths, id, "path")
+
+    def paths_of(self, query: str) -> tuple[Path, ...]:
+        """The paths on which a query's branches ride, each once, in plan order."""
+        return self._riding.get(query, ())
+
+    @cached_property
+    def _queries(self) -> dict[str, Query]:
+        return {query.name: query for query in self.queries}
+
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        return {path.id: path for path in self.paths}
+
+    @cached_property
+    def _riding(self) -> dict[str, tuple[Path, ...]]:
+        riding: dict[str, dict[str, Path]] = {}
+        for path in self.paths:
+            for member in path.members:
+                riding.setdefault(member.query, {})[path.id] = path
+        return {query: tuple(paths.values()) for query, paths in riding.items()}
+
+
+def _found(known: dict[str, _T], name: str, what: str) -> _T:
+    try:
+        return known[name]
+    except KeyError:
+        raise PlanError(f"the plan has no {what} {name!r}") from None

@@ -1,0 +1,1 @@
+"""Pure choices with their reasons, in families; each family's catalogue lists its policies."""

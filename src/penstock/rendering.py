@@ -1,0 +1,162 @@
+"""Expressions and queries as short SQL-like text: for `explain`, for tests, for messages.
+
+The text is deterministic and shows what the binder made explicit: every cast, the side of every
+constant, the input of every joined column (``id@1`` is the column of the first relation).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from penstock.model import (
+    Branch,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    PythonCall,
+    Query,
+    quoted,
+)
+
+_INFIX = {
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>",
+    "and": "AND", "or": "OR", "add": "+", "subtract": "-", "multiply": "*", "divide": "/",
+    "mod": "%", "div": "DIV", "rlike": "RLIKE", "add_interval": "+",
+}  # fmt: skip
+
+
+def render(expression: Expression) -> str:
+    """The expression as text.
+
+    >>> from penstock.model import BOOLEAN, INT
+    >>> render(Call("gt", (Column("length", INT), Literal(5, INT)), BOOLEAN))
+    'length > 5'
+    """
+    if isinstance(expression, Column):
+        return _column(expression)
+    if isinstance(expression, Literal):
+        return _literal(expression)
+    if isinstance(expression, PythonCall):
+        return f"{expression.function}({_list(expression.args)})"
+    if expression.function in _INFIX:
+        return f" {_INFIX[expression.function]} ".join(_operand(arg) for arg in expression.args)
+    special = _SPECIAL.get(expression.function)
+    return special(expression) if special else f"{expression.function}({_list(expression.args)})"
+
+
+def render_query(query: Query) -> str:
+    """The query as text, one clause per line."""
+    sink = query.sink.kind + (f" '{query.sink.target}'" if query.sink.target else "")
+    options = [f"start = '{query.start}'"] if query.start != "now" else []
+    if query.latency is not None:
+        options.append(f"latency = {query.latency:g} s")
+    if query.lifetime is not None:
+        options.append(f"lifetime = {query.lifetime:g} s")
+    if query.priority != 1:
+        options.append(f"priority = {query.priority}")
+    head = f"QUERY {query.name} INTO {sink}" + (f" WITH ({', '.join(options)})" if options else "")
+    return "\n".join([head, "\nUNION ALL\n".join(render_branch(b) for b in query.branches)])
+
+
+def render_branch(branch: Branch) -> str:
+    """One SELECT as text, one clause per line."""
+    outputs = [
+        f"{render(o.expression)} AS {_name(o.name)}: {o.expression.type}" for o in branch.select
+    ]
+    lines = [f"SELECT {', '.join(outputs)}", f"FROM {_name(branch.stream)}"]
+    for number, join in enumerate(branch.joins, 1):
+        kind = "LEFT JOIN" if join.kind == "left" else "JOIN"
+        lines.append(f"{kind} {_name(join.relation)}@{number} ON {render(join.on)}")
+    lines += [f"{'WHERE' if k == 0 else '  AND'} {_operand(c)}" for k, c in enumerate(branch.where)]
+    return "\n".join(lines)
+
+
+def _name(name: str) -> str:
+    return name if name.isidentifier() else quoted(name)
+
+
+def _column(column: Column) -> str:
+    return _name(column.name) + (f"@{column.source}" if column.source else "")
+
+
+def _list(args: tuple[Expression, ...]) -> str:
+    return ", ".join(render(arg) for arg in args)
+
+
+def _operand(expression: Expression) -> str:
+    text = render(expression)
+    compound = isinstance(expression, Call) and (
+        expression.function in _INFIX or expression.function in _LOOSE
+    )
+    return f"({text})" if compound else text
+
+
+def _literal(literal: Literal) -> str:
+    value, type_ = literal.value, literal.type
+    if value is None:
+        return "NULL" if type_.name == "VOID" else f"NULL::{type_}"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "'" + json.dumps(value, ensure_ascii=False)[1:-1].replace("'", "\\'") + "'"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value:%Y-%m-%d %H:%M:%S.%f}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, timedelta):
+        return f"INTERVAL {value.total_seconds():g} SECOND"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return repr(value) if type_.name in ("INT", "DOUBLE") else f"{value!r}::{type_}"
+
+
+def _cast(call: Call) -> str:
+    return f"CAST({render(call.args[0])} AS {call.type})"
+
+
+def _case(call: Call) -> str:
+    pairs = len(call.args) // 2
+    parts = [
+        f"WHEN {render(call.args[2 * k])} THEN {render(call.args[2 * k + 1])}" for k in range(pairs)
+    ]
+    default = [f"ELSE {render(call.args[-1])}"] if len(call.args) % 2 else []
+    return " ".join(["CASE", *parts, *default, "END"])
+
+
+def _in(call: Call) -> str:
+    return f"{_operand(call.args[0])} IN ({_list(call.args[1:])})"
+
+
+def _like(call: Call) -> str:
+    word = call.function.upper()
+    escape = f" ESCAPE '{call.detail}'" if call.detail not in ("", "\\") else ""
+    return f"{_operand(call.args[0])} {word} {render(call.args[1])}{escape}"
+
+
+def _index(call: Call) -> str:
+    return f"{_operand(call.args[0])}[{render(call.args[1])}]"
+
+
+_SPECIAL: dict[str, Callable[[Call], str]] = {
+    "case": _case,
+    "cast": _cast,
+    "element": _index,
+    "field": lambda call: f"{_operand(call.args[0])}.{_name(call.detail)}",
+    "from_json": lambda call: f"from_json({render(call.args[0])}, '{call.type}')",
+    "get": _index,
+    "ilike": _like,
+    "in": _in,
+    "is_not_null": lambda call: f"{_operand(call.args[0])} IS NOT NULL",
+    "is_null": lambda call: f"{_operand(call.args[0])} IS NULL",
+    "like": _like,
+    "negate": lambda call: f"-{_operand(call.args[0])}",
+    "not": lambda call: f"NOT {_operand(call.args[0])}",
+}
+_LOOSE = ("in", "like", "ilike", "is_null", "is_not_null", "not", "negate")
+"""Forms that need parentheses inside others."""

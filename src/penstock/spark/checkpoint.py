@@ -1,0 +1,102 @@
+"""The checkpoint folder: where everything that must outlive the driver is kept.
+
+::
+
+    checkpoint/
+      application.json    the statements in force
+      offsets/STREAM/     how far each source was read (Structured Streaming's own)
+      spool/STREAM/       the decoded blocks and a manifest for each
+      late/STREAM/        rows that came too late
+      rejects/NAME/       rows that could not be read, or that a Python function raised for
+      deliveries.jsonl    what each query has delivered
+      staging/RUN/        answers on their way to a sink
+      results/            answers of the memory sink
+      runs/STAMP/         the record of each run
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from penstock.errors import CheckpointError
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A checkpoint folder, owned by one engine at a time."""
+
+    root: Path
+    temporary: bool = False
+    """Whether it goes when the engine is closed."""
+    _lock: IO[str] | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, folder: str | Path | None) -> Checkpoint:
+        """Take a folder, or a temporary one; refused while another engine has it."""
+        if folder is None:
+            checkpoint = cls(Path(tempfile.mkdtemp(prefix="penstock-")), temporary=True)
+        else:
+            checkpoint = cls(Path(folder).expanduser().resolve())
+        try:
+            checkpoint.root.mkdir(parents=True, exist_ok=True)
+            checkpoint._take()
+        except OSError as error:
+            raise CheckpointError(
+                f"the checkpoint folder {checkpoint.root} cannot be used: {error.strerror}"
+            ) from error
+        return checkpoint
+
+    def _take(self) -> None:
+        self._lock = open(self.root / "lock", "w")  # noqa: SIM115 - held until close
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise CheckpointError(
+                f"another engine is running on {self.root}; stop it, or name another --checkpoint"
+            ) from None
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._lock:
+            self._lock.close()
+            self._lock = None
+
+    def folder(self, *parts: str) -> Path:
+        """A folder below the root, made when missing."""
+        path = self.root.joinpath(*parts)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    @property
+    def application(self) -> Path:
+        """The file that holds the statements in force."""
+        return self.root / "application.json"
+
+    @property
+    def deliveries(self) -> Path:
+        """The log of what was delivered."""
+        return self.root / "deliveries.jsonl"
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    with open(temporary, "w") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def read_json(path: Path) -> Any:
+    """The content of a file written by `write_json`."""
+    with open(path) as file:
+        return json.load(file)

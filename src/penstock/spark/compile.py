@@ -1,0 +1,209 @@
+"""From a path of the plan and a block of rows to the rows of its answers.
+
+A path of one member is a plain filter, so that Spark pushes it down into the files; several members
+are a fan-out; a member that calls Python goes through `penstock.spark.python_stage`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.errors import PlanError
+from penstock.functions import PythonFunction
+from penstock.model import Application, Branch, Expression, Field, Join, is_expensive
+from penstock.planning.check import MEMBER
+from penstock.planning.outputs import distinct, merged
+from penstock.planning.plan import Member, Path, Plan
+from penstock.spark.fanout import CompiledFanout, compile_fanout, output_name
+from penstock.spark.names import all_of, compiled, ours, renamed
+from penstock.spark.python_stage import ERROR, PythonStage
+
+MOST_FANOUTS = 64
+"""Tables of constants kept in the JVM; the least recently used go first."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of some members to a block, not yet computed."""
+
+    frame: DataFrame
+    """One row per row of the block and member that wants it, or whose Python rejected it."""
+    branches: Mapping[Member, Branch]
+    """The members in the order in which ``@member`` numbers them."""
+    columns: Callable[[Field], SparkColumn]
+    """Where the frame holds an output of this name and type."""
+    row: SparkColumn | None = None
+    """A rejected row as JSON."""
+    observations: Mapping[str, Observation] = field(default_factory=dict)
+
+    @property
+    def has_rejects(self) -> bool:
+        """Whether Python is involved: then persist the frame before using it twice."""
+        return self.row is not None
+
+    def project(self, members: Sequence[Member]) -> DataFrame:
+        """``@member``, then the members' columns by name, NULL where a member has none.
+
+        ``@member`` is the position among the members given to `Compiler.answers`. Rejected rows are
+        left out.
+        """
+        fields = distinct(self.branches[member] for member in members)
+        columns = [self._merged(wanted, fields).alias(wanted.name) for wanted in merged(fields)]
+        return self._rows_of(members).select(ours(MEMBER), *columns)
+
+    def rejects(self) -> DataFrame:
+        """``@member``, the ``row`` as JSON and the ``error`` of every row that Python rejected."""
+        if self.row is None:
+            raise PlanError("only paths that call Python have rejects")
+        rejected = self.frame.where(ours(ERROR).isNotNull())
+        return rejected.select(ours(MEMBER), self.row.alias("row"), ours(ERROR).alias("error"))
+
+    def rejected(self) -> int:
+        """How many rows Python rejected, once a job has computed the frame."""
+        return sum(o.get.get("rejected") or 0 for o in self.observations.values())
+
+    def counts(self) -> dict[str, int]:
+        """Rows out of each observed operator, once a job has computed the frame."""
+        return {id: observed.get.get("rows", 0) for id, observed in self.observations.items()}
+
+    def _rows_of(self, members: Sequence[Member]) -> DataFrame:
+        frame = self.frame.where(ours(ERROR).isNull()) if self.has_rejects else self.frame
+        wanted = set(members)
+        if wanted >= self.branches.keys():
+            return frame
+        numbers = [n for n, member in enumerate(self.branches) if member in wanted]
+        return frame.where(ours(MEMBER).isin(numbers))
+
+    def _merged(self, wanted: Field, fields: Sequence[Field]) -> SparkColumn:
+        """One column of the dataset; at most one of the types it comes in is set in a row."""
+        alike = [f for f in fields if f.name.casefold() == wanted.name.casefold()]
+        columns = [
+            self.columns(f) if f.type == wanted.type else self.columns(f).cast(str(wanted.type))
+            for f in alike
+        ]
+        return columns[0] if len(columns) == 1 else sf.coalesce(*columns)
+
+
+class Compiler:
+    """Compiles paths of one plan for one session.
+
+    ``relation`` gives the frame of a stored relation and ``function`` a registered Python function,
+    both by the name in SQL.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        application: Application,
+        plan: Plan,
+        relation: Callable[[str], DataFrame],
+        function: Callable[[str], PythonFunction],
+    ) -> None:
+        """Nothing is compiled yet."""
+        self._spark, self._application, self._plan = spark, application, plan
+        self._relation, self._function = relation, function
+        self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
+
+    def answers(self, path: Path, members: tuple[Member, ...], block: DataFrame) -> Answers:
+        """What some members of a path answer to a block of its stream."""
+        if not members:
+            raise PlanError(f"nobody asks for answers of path {path.id!r}")
+        branches = {member: self._plan.branch(member) for member in members}
+        rows, observations = self._joined(path, block)
+        if len(members) > 1:
+            return self._fanned_out(path, branches, rows)
+        if path.expensive:
+            return self._through_python(path, branches, rows, observations)
+        return _plain(branches, rows)
+
+    def _joined(self, path: Path, block: DataFrame) -> tuple[DataFrame, dict[str, Observation]]:
+        """The block with its relations.
+
+        A count interrupts the code that Spark generates, so only paths through Python are counted.
+        """
+        rows, observations = renamed(block, 0), {}
+        for number, join in enumerate(path.joins, start=1):
+            rows = self._with_relation(rows, join, number)
+            if path.expensive:
+                id = _operator(path, "join", number)
+                rows, observations[id] = _observed(rows)
+        return rows, observations
+
+    def _with_relation(self, rows: DataFrame, join: Join, number: int) -> DataFrame:
+        relation = sf.broadcast(renamed(self._relation(join.relation), number))
+        return rows.join(relation, compiled(join.on), join.kind)
+
+    def _fanned_out(
+        self, path: Path, branches: dict[Member, Branch], rows: DataFrame
+    ) -> Answers:
+        compiled_fanout = self._fanout(path, branches)
+        places = {_identity(f): output_name(n) for n, f in enumerate(compiled_fanout.outputs)}
+        frame = compiled_fanout.answers(rows)
+        return Answers(frame, branches, lambda output: ours(places[_identity(output)]))
+
+    def _fanout(self, path: Path, branches: dict[Member, Branch]) -> CompiledFanout:
+        key = path.id, tuple(branches)
+        if key not in self._fanouts:
+            self._fanouts[key] = compile_fanout(self._spark, tuple(branches.values()))
+            if len(self._fanouts) > MOST_FANOUTS:
+                self._fanouts.popitem(last=False)
+        self._fanouts.move_to_end(key)
+        return self._fanouts[key]
+
+    def _through_python(
+        self,
+        path: Path,
+        branches: dict[Member, Branch],
+        rows: DataFrame,
+        observations: dict[str, Observation],
+    ) -> Answers:
+        (branch,) = branches.values()
+        cheap = all_of(conjunct for conjunct in branch.where if not is_expensive(conjunct))
+        if cheap is not None:
+            rows, observations[_operator(path, "filter")] = _observed(rows.where(cheap))
+        stage = PythonStage(branch, self._function)
+        frame = stage.run(rows).withColumn(MEMBER, sf.lit(0))
+        frame, observations[_operator(path, "python")] = _observed(frame, ours(ERROR).isNull())
+        columns = _columns(branch, stage.outputs)
+        return Answers(frame, branches, columns, stage.row, observations)
+
+
+def _plain(branches: dict[Member, Branch], rows: DataFrame) -> Answers:
+    (branch,) = branches.values()
+    wanted = all_of(branch.where)
+    frame = rows if wanted is None else rows.where(wanted)
+    columns = _columns(branch, [output.expression for output in branch.select])
+    return Answers(frame.withColumn(MEMBER, sf.lit(0)), branches, columns)
+
+
+def _columns(
+    branch: Branch, expressions: Sequence[Expression]
+) -> Callable[[Field], SparkColumn]:
+    """How to find a branch's outputs, given as expressions over a frame."""
+    fields = [Field(output.name, output.expression.type) for output in branch.select]
+    found = {_identity(f): e for f, e in zip(fields, expressions, strict=True)}
+    return lambda output: compiled(found[_identity(output)])
+
+
+def _identity(output: Field) -> tuple[str, str]:
+    return output.name.casefold(), str(output.type)
+
+
+def _operator(path: Path, kind: str, number: int = 1) -> str:
+    found = [operator.id for operator in path.operators if operator.kind == kind]
+    return found[number - 1]
+
+
+def _observed(
+    rows: DataFrame, condition: SparkColumn | None = None
+) -> tuple[DataFrame, Observation]:
+    """The rows, counted while a job computes them."""
+    observation = Observation()
+    counted = sf.count(sf.lit(1)) if condition is None else sf.count(sf.when(condition, 1))
+    return rows.observe(observation, counted.alias("rows")), observation

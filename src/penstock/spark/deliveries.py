@@ -1,0 +1,191 @@
+"""The log of deliveries: which blocks each member has had, and the point at which a run counts.
+
+A line of this log is the commit of a run. Before it, the staged files are rubbish that recovery
+removes; after it, the answers count as delivered and recovery finishes moving them. So a row is
+delivered once whatever moment the driver dies at.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+COMPACT_LINES = 20_000
+"""After this many lines the log is written anew as one snapshot."""
+
+
+@dataclass(slots=True)
+class Intervals:
+    """A set of whole numbers that mostly follow each other, as a list of ranges.
+
+    >>> numbers = Intervals()
+    >>> for number in (3, 1, 2, 7):
+    ...     numbers.add(number)
+    >>> numbers.ranges, 2 in numbers, 5 in numbers
+    ([[1, 3], [7, 7]], True, False)
+    """
+
+    ranges: list[list[int]] = field(default_factory=list)
+
+    def add(self, number: int) -> None:
+        """Put a number in."""
+        if number in self:
+            return
+        place = bisect.bisect_left(self.ranges, [number])
+        before = self.ranges[place - 1] if place else None
+        after = self.ranges[place] if place < len(self.ranges) else None
+        joins_before = before is not None and before[1] == number - 1
+        joins_after = after is not None and after[0] == number + 1
+        if before and after and joins_before and joins_after:
+            before[1] = after[1]
+            del self.ranges[place]
+        elif before and joins_before:
+            before[1] = number
+        elif after and joins_after:
+            after[0] = number
+        else:
+            self.ranges.insert(place, [number, number])
+
+    def __contains__(self, number: int) -> bool:
+        """Whether the number is in."""
+        place = bisect.bisect_right(self.ranges, [number, number])
+        near = self.ranges[max(0, place - 1) : place + 1]
+        return any(low <= number <= high for low, high in near)
+
+
+@dataclass(slots=True)
+class Standing:
+    """Where a query stands."""
+
+    start: dict[str, int] = field(default_factory=dict)
+    """Per stream the first block that is its own to see."""
+    had: dict[int, Intervals] = field(default_factory=dict)
+    """Per branch the blocks it has delivered."""
+    rows: int = 0
+
+
+class Deliveries:
+    """The log, and where every query stands according to it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the log of a checkpoint, and write it anew in short form."""
+        self._path = path
+        self._lock = threading.Lock()  # runs commit from their own threads
+        self.standing: dict[str, Standing] = {}
+        self.last_run = 0
+        self.committed: set[int] = set()
+        """Runs that count but whose files may still be on their way."""
+        self._groups: dict[int, list[tuple[str, int]]] = {}
+        self._file: IO[str] | None = None
+        self._lines = 0
+        if path.exists():
+            self._load()
+        self._compact()
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def join(self, query: str, start: Mapping[str, int]) -> None:
+        """A query begins at these blocks."""
+        with self._lock:
+            self._write({"join": query, "start": dict(start)})
+
+    def leave(self, query: str) -> None:
+        """A query is gone, and with it what is known of its deliveries."""
+        with self._lock:
+            self._write({"leave": query})
+
+    def commit(
+        self, run: int, group: int, members: Iterable[tuple[str, int]], blocks: Iterable[int],
+        rows: Mapping[str, int],
+    ) -> None:
+        """These members have had these blocks: the moment at which a run counts."""
+        with self._lock:
+            if group not in self._groups:
+                self._write({"group": group, "members": [list(member) for member in members]})
+            self._write({"run": run, "group": group, "blocks": list(blocks), "rows": dict(rows)})
+            if self._lines > COMPACT_LINES:
+                self._compact()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file:
+            self._file.close()
+            self._file = None
+
+    def settled(self, run: int) -> None:
+        """A run's files are all where they belong; nothing of it is left to recover."""
+        with self._lock:
+            self.committed.discard(run)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        assert self._file is not None
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._lines += 1
+        self._apply(line)
+
+    def _compact(self) -> None:
+        self.close()
+        snapshot = {
+            name: {"start": s.start, "rows": s.rows,
+                   "had": {str(branch): had.ranges for branch, had in s.had.items()}}
+            for name, s in self.standing.items()
+        }
+        fresh = self._path.with_name(self._path.name + ".new")
+        with open(fresh, "w") as file:
+            line = {"snapshot": snapshot, "last_run": self.last_run,
+                    "committed": sorted(self.committed)}
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, self._path)
+        self._file = open(self._path, "a")  # noqa: SIM115 - held until close
+        self._lines = 0
+        self._groups = {}
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        with open(self._path) as file:
+            for text in file:
+                if not text.endswith("\n"):
+                    break  # torn by a crash: it was never a commit
+                self._apply(json.loads(text))
+
+    def _apply(self, line: dict[str, Any]) -> None:
+        if "run" in line:
+            self._apply_run(line)
+        elif "group" in line:
+            self._groups[line["group"]] = [(query, branch) for query, branch in line["members"]]
+        elif "join" in line:
+            self.standing[line["join"]] = Standing(dict(line["start"]))
+        elif "leave" in line:
+            self.standing.pop(line["leave"], None)
+        elif "snapshot" in line:
+            self._apply_snapshot(line)
+
+    def _apply_run(self, line: dict[str, Any]) -> None:
+        self.last_run = max(self.last_run, line["run"])
+        self.committed.add(line["run"])
+        for query, branch in self._groups[line["group"]]:
+            if query in self.standing:
+                had = self.standing[query].had.setdefault(branch, Intervals())
+                for block in line["blocks"]:
+                    had.add(block)
+        for query, rows in line["rows"].items():
+            if query in self.standing:
+                self.standing[query].rows += rows
+
+    def _apply_snapshot(self, line: dict[str, Any]) -> None:
+        self.last_run = line["last_run"]
+        self.committed = set(line["committed"])
+        for name, s in line["snapshot"].items():
+            had = {int(branch): Intervals(ranges) for branch, ranges in s["had"].items()}
+            self.standing[name] = Standing(s["start"], had, s["rows"])

@@ -1,0 +1,117 @@
+"""Files wherever Spark can write them: local ones directly, others through Hadoop's file systems."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from pyspark.sql import SparkSession
+
+
+def local_path(path: str) -> Path | None:
+    """The path on this machine, or None when it is on some other file system.
+
+    >>> str(local_path("file:///tmp/a%20b")), local_path("s3a://bucket/x")
+    ('/tmp/a b', None)
+    """
+    parts = urlparse(path)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return Path(path) if not parts.scheme or len(parts.scheme) == 1 else None
+
+
+class Files:
+    """List, move, make and delete."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """``spark`` is used only for paths that are not local."""
+        self._spark = spark
+
+    def make(self, folder: str) -> None:
+        """Make a folder and all above it; raises OSError when a file could not be written there."""
+        local = local_path(folder)
+        if local is None:
+            if not self._hadoop(folder).mkdirs(self._path(folder)):
+                raise OSError(f"cannot make {folder}")
+            return
+        local.mkdir(parents=True, exist_ok=True)
+        probe = local / f"._penstock_{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a file, which makes it appear whole; from one file system to another, copy first."""
+        local_source, local_target = local_path(source), local_path(target)
+        if local_source is not None and local_target is not None:
+            local_target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(local_source, local_target)
+            return
+        if not self._hadoop(target).rename(self._path(source), self._path(target)):
+            raise OSError(f"cannot rename {source} to {target}")
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or a folder."""
+        local = local_path(path)
+        if local is not None:
+            return local.exists()
+        return bool(self._hadoop(path).exists(self._path(path)))
+
+    def remove(self, folder: str) -> None:
+        """Delete a folder and all below it, if it is there."""
+        local = local_path(folder)
+        if local is not None:
+            shutil.rmtree(local, ignore_errors=True)
+        else:
+            self._hadoop(folder).delete(self._path(folder), True)
+
+    def data(self, folder: str) -> Iterator[tuple[str, int]]:
+        """The data files below a folder and their sizes, without Spark's hidden ones."""
+        local = local_path(folder)
+        if local is None:
+            yield from self._remote_data(folder)
+        elif local.is_file():
+            yield str(local), local.stat().st_size
+        else:
+            for at, folders, names in os.walk(local):
+                folders[:] = sorted(name for name in folders if not _hidden(name))
+                for name in sorted(names):
+                    if not _hidden(name):
+                        path = os.path.join(at, name)
+                        yield path, os.path.getsize(path)
+
+    def _remote_data(self, folder: str) -> Iterator[tuple[str, int]]:
+        listing = self._hadoop(folder).listFiles(self._path(folder), True)
+        while listing.hasNext():
+            status = listing.next()
+            if not _hidden(status.getPath().getName()):
+                yield status.getPath().toString(), int(status.getLen())
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def _hadoop(self, path: str) -> Any:
+        configuration = self._spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        return self._path(path).getFileSystem(configuration)
+
+    @property
+    def _jvm(self) -> Any:
+        return self._spark.sparkContext._jvm
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def same_device(one: str, other: str) -> bool:
+    """Whether a rename between the two folders is a mere rename."""
+    a, b = local_path(one), local_path(other)
+    if a is None or b is None:
+        return False
+    try:
+        return os.stat(a).st_dev == os.stat(b).st_dev
+    except OSError:
+        return False

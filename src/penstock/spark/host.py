@@ -1,0 +1,405 @@
+"""The Spark host: it carries the core's instructions out as Spark jobs and reports what they cost.
+
+One thread, the loop, owns the core: every event goes through its inbox. Ingest runs in Spark's
+streaming threads, runs in a small pool of workers; both only put events into the inbox.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.clock import Clock
+from penstock.engine import Cool, Core, Finish, Instruction, Note, Release, Run, Wake
+from penstock.engine.core import Settings
+from penstock.errors import PenstockError, RunError, SourceError
+from penstock.events import kinds as ev
+from penstock.functions import PythonFunction
+from penstock.language import durations, load_attribute, load_function, sizes
+from penstock.model import FILE_SINKS, Application, Query
+from penstock.planning import plan
+from penstock.policies.operators import policy
+from penstock.spark import sources
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.compile import Compiler
+from penstock.spark.datasets import check_shared, shared_folders
+from penstock.spark.deliveries import Deliveries
+from penstock.spark.files import Files
+from penstock.spark.ingest import Ingest
+from penstock.spark.memory import measured
+from penstock.spark.relations import Relations
+from penstock.spark.sinks import Sinks
+from penstock.spark.spool import Spool
+
+TICK = 1.0
+"""Seconds between two looks at the clock when nothing happens."""
+DEFAULTS = {"operators": "fifo", "memory": "512 MB", "retention": "1 hour", "trigger": "200 ms"}
+
+
+class SparkHost:
+    """Runs one application on Spark until it is drained or stopped."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        checkpoint: Checkpoint,
+        application: Application,
+        clock: Clock,
+        on_event: Callable[[ev.Event], None],
+        until_drained: bool,
+    ) -> None:
+        """Recover what an earlier run left in the checkpoint; nothing is read yet."""
+        self._spark, self._checkpoint, self._clock = spark, checkpoint, clock
+        self._on_event, self._until_drained = on_event, until_drained
+        self.application = application
+        self._files = Files(spark)
+        self._deliveries = Deliveries(checkpoint.deliveries)
+        self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._callback)
+        self._relations = Relations(spark, checkpoint, self._warn)
+        self._spools: dict[str, Spool] = {}
+        self._ingests: dict[str, Ingest] = {}
+        self._faults: dict[str, str] = {}
+        self._inbox: queue.Queue[ev.Event | Callable[[], None]] = queue.Queue()
+        self._core = Core(policy(self._setting("operators")), self._settings())
+        self._workers = ThreadPoolExecutor(self._core.settings.slots, "penstock-run")
+        self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
+        self._wakes: list[float] = []
+        self._ended = threading.Event()
+        self._outcome: ev.RunEnded | None = None
+        self._measured = 0.0
+
+    # --- life --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Recover, then begin to read the streams and to answer."""
+        self._sinks.recover(self._warn)
+        self._adopt(self.application)
+        wanted = self._streams_of(self.application.queries.values())
+        self._open(wanted)
+        extents = {s: sources.extent(self._files, self.application.streams[s])
+                   for s in wanted if s not in self._faults}
+        self._handle(ev.RunStarted(
+            self._clock.now(), tuple(wanted), self._setting("operators"),
+            self._spark.sparkContext.defaultParallelism,
+            {s: e.total for s, e in extents.items()}, {s: e.unit for s, e in extents.items()},
+            str(self._checkpoint.root)))
+        for name in wanted:
+            for block in self._spools[name].held() if name in self._spools else ():
+                self._handle(ev.BlockHeld(self._clock.now(), block))
+        self._join(list(self.application.queries.values()))
+        self._loop.start()
+        self._begin(wanted)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; True when it has come."""
+        return self._ended.wait(timeout)
+
+    @property
+    def outcome(self) -> ev.RunEnded | None:
+        """How the run ended, once it has."""
+        return self._outcome
+
+    def stop(self) -> None:
+        """Let the work under way finish, and end."""
+        for ingest in list(self._ingests.values()):
+            ingest.stop()
+        self._workers.shutdown(wait=True, cancel_futures=True)
+        if not self._ended.is_set():
+            self._inbox.put(lambda: self._end("stopped", ""))
+            self._ended.wait(60)
+        self._relations.close()
+        for spool in self._spools.values():
+            spool.close()
+        self._deliveries.close()
+
+    def change(self, application: Application) -> None:
+        """Go on with another set of queries; what the others answer does not change."""
+        done: queue.Queue[BaseException | None] = queue.Queue()
+
+        def act() -> None:
+            try:
+                self._change(application)
+                done.put(None)
+            except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+                done.put(error)
+
+        self._inbox.put(act)
+        error = done.get()
+        if error is not None:
+            raise error
+
+    # --- the loop ----------------------------------------------------------------------------
+
+    def _run_loop(self) -> None:
+        while not self._ended.is_set():
+            try:
+                item = self._inbox.get(timeout=self._patience())
+            except queue.Empty:
+                item = ev.Tick(self._clock.now())
+            try:
+                if callable(item):
+                    item()
+                else:
+                    self._handle(item)
+            except Exception as error:  # noqa: BLE001 - the loop must not die in silence
+                self._end("failed", f"{type(error).__name__}: {error}")
+
+    def _patience(self) -> float:
+        now = self._clock.now()
+        self._wakes = sorted(at for at in set(self._wakes) if at > now - TICK)
+        due = [at - now for at in self._wakes[:1]]
+        return max(0.001, min([TICK, *due]))
+
+    def _handle(self, event: ev.Event) -> None:
+        began = time.perf_counter()
+        instructions = self._core.handle(event)
+        spent = time.perf_counter() - began
+        self._on_event(event)
+        for instruction in instructions:
+            self._carry_out(instruction, spent)
+        self._measure(event.at)
+
+    def _carry_out(self, instruction: Instruction, spent: float) -> None:
+        match instruction:
+            case Note(event=ev.Decided() as decided):
+                self._on_event(ev.Decided(**{**_fields(decided), "seconds": spent}))
+            case Note(event=event):
+                self._on_event(event)
+            case Run():
+                self._workers.submit(self._execute, instruction)
+            case Cool(stream=stream, number=number):
+                if self._spools[stream].cool(number):
+                    self._on_event(ev.BlockCold(self._clock.now(), stream, number))
+            case Release(stream=stream, number=number):
+                self._spools[stream].release(number)
+                self._on_event(ev.BlockReleased(self._clock.now(), stream, number))
+            case Wake(at=at):
+                self._wakes.append(at)
+            case Finish(outcome=outcome, reason=reason):
+                self._end(outcome, reason)
+
+    def _end(self, outcome: str, reason: str) -> None:
+        if not self._ended.is_set():
+            self._outcome = ev.RunEnded(self._clock.now(), outcome, reason)
+            self._on_event(self._outcome)
+            self._ended.set()
+
+    def _measure(self, at: float) -> None:
+        if at - self._measured >= 2 * TICK:
+            self._measured = at
+            self._on_event(measured(self._spark, at))
+
+    # --- runs --------------------------------------------------------------------------------
+
+    def _execute(self, run: Run) -> None:
+        began = self._clock.now()
+        try:
+            event = self._answer(run, began)
+        except Exception as error:  # noqa: BLE001 - whatever a run dies of is its queries' reason
+            event = ev.RunFailed(self._clock.now(), run.run, sources.plain(error))
+        self._inbox.put(event)
+
+    def _answer(self, run: Run, began: float) -> ev.Event:
+        context = self._spark.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", "segments")
+        context.setJobDescription(f"penstock run {run.run}: {run.segment}")
+        spool = self._spools[run.blocks[0].stream]
+        frame = spool.frame([block.number for block in run.blocks], run.keep)
+        path = self._core.plan.path(run.path)
+        answers = self._compiler.answers(path, run.members, frame)
+        done = self._sinks.deliver(run, answers)
+        now = self._clock.now()
+        for block in run.blocks:
+            if block.number in run.keep:
+                self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
+        rows = sum(block.rows for block in run.blocks)
+        return ev.RunFinished(
+            now, run.run, now - began, rows, done.rows, done.rejected,
+            self._added(run, rows, done.rows, done.rejected), done.operators, done.jobs,
+            done.bytes, done.failed)
+
+    def _added(
+        self, run: Run, rows: int, out: dict[str, int], rejected: dict[str, int]
+    ) -> dict[str, int]:
+        """Rows that joins made out of one, where more came out than went in."""
+        if not self._core.plan.path(run.path).joins:
+            return {}
+        branches: dict[str, int] = {}
+        for member in run.members:
+            branches[member.query] = branches.get(member.query, 0) + 1
+        more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
+                for query, count in branches.items()}
+        return {query: count for query, count in more.items() if count > 0}
+
+    # --- streams -----------------------------------------------------------------------------
+
+    def _streams_of(self, queries: Any) -> list[str]:
+        return list(dict.fromkeys(b.stream for query in queries for b in query.branches))
+
+    def _open(self, streams: list[str]) -> None:
+        """Look at the sources; those that cannot be read are noted, the others get a spool."""
+        for name in streams:
+            if name in self._spools:
+                continue
+            stream = self.application.streams[name]
+            try:
+                if self._until_drained and sources.is_endless(stream):
+                    raise SourceError("it is endless and cannot be drained; bound it (OPTIONS "
+                                      "(rows = ...) for onoff) or run without --until-drained")
+                sources.check(self._spark, self._files, stream)
+            except SourceError as error:
+                self._faults[name] = str(error)
+                continue
+            self._spools[name] = Spool(self._spark, self._checkpoint, self._files, stream)
+
+    def _begin(self, streams: list[str]) -> None:
+        for name in streams:
+            if name in self._ingests:
+                continue
+            if name in self._faults:
+                self._inbox.put(ev.StreamFailed(self._clock.now(), name, self._faults[name]))
+                continue
+            ingest = Ingest(self._spark, self._checkpoint, self._files, self._spools[name],
+                            self._clock, self._inbox.put)
+            self._ingests[name] = ingest
+            try:
+                ingest.start(self._until_drained, self._setting("trigger"))
+            except PenstockError as error:
+                self._inbox.put(ev.StreamFailed(self._clock.now(), name, str(error)))
+
+    # --- queries -----------------------------------------------------------------------------
+
+    def _adopt(self, application: Application) -> None:
+        self.application = application
+        made = plan(application)
+        first = self._deliveries.last_run if not self._loop.is_alive() else None
+        self._core.adopt(made, first)
+        self._compiler = Compiler(self._spark, application, made, self._relation, self._function)
+        self._sinks.adopt(made, self._sinks.shared | shared_folders(made.queries))
+
+    def _join(self, queries: list[Query]) -> None:
+        """Add queries where they stand: after what they have delivered, or at their beginning."""
+        faults = check_shared(list(self.application.queries.values()))
+        for query in queries:
+            fault = faults.get(query.name) or self._fault_of(query)
+            known = self._deliveries.standing.get(query.name)
+            if known is None:
+                self._deliveries.join(query.name, self._start_of(query))
+                known = self._deliveries.standing[query.name]
+            backlog = () if fault else self._backlog(query)
+            streams = tuple(dict.fromkeys(branch.stream for branch in query.branches))
+            now = self._clock.now()
+            self._handle(ev.QueryAdded(now, query.name, streams, _sink(query), query.latency,
+                                       backlog, known.rows))
+            if fault:
+                self._handle(ev.QueryFailed(now, query.name, fault))
+
+    def _start_of(self, query: Query) -> dict[str, int]:
+        """The first block of each stream that is a new query's to see."""
+        starts = {}
+        for stream in {branch.stream for branch in query.branches} & self._spools.keys():
+            spool = self._spools[stream]
+            held = spool.held()
+            if query.start == "earliest":
+                starts[stream] = held[0].number if held else 0
+            else:
+                starts[stream] = self._announced(stream) + 1
+        return starts
+
+    def _announced(self, stream: str) -> int:
+        """The newest block that the core knows of."""
+        return self._core.newest(stream)
+
+    def _backlog(self, query: Query) -> tuple[tuple[str, int], ...]:
+        standing = self._deliveries.standing[query.name]
+        backlog = []
+        for number, branch in enumerate(query.branches):
+            if branch.stream not in self._spools:
+                continue
+            had = standing.had.get(number)
+            start = standing.start.get(branch.stream, 0)
+            known = self._core.newest(branch.stream)
+            backlog += [(branch.stream, block.number)
+                        for block in self._spools[branch.stream].held()
+                        if start <= block.number <= known and not (had and block.number in had)]
+        return tuple(dict.fromkeys(backlog))
+
+    def _fault_of(self, query: Query) -> str:
+        """Why a query cannot run, if it cannot."""
+        try:
+            for branch in query.branches:
+                for join in branch.joins:
+                    self._relation(join.relation)
+            if query.sink.kind in FILE_SINKS:
+                self._files.make(query.sink.target or "")
+            if query.sink.kind == "callback":
+                self._callback(query.sink.target or "")
+        except (PenstockError, ValueError) as error:
+            return str(error)
+        except OSError as error:
+            return f"its folder {query.sink.target} cannot be written: {sources.plain(error)}"
+        return ""
+
+    def _change(self, application: Application) -> None:
+        old, fresh = self.application.queries, application.queries
+        gone = [name for name in old if name not in fresh or fresh[name] != old[name]]
+        added = [query for name, query in fresh.items()
+                 if name not in old or fresh[name] != old[name]]
+        taken = {query.sink.target for name, query in old.items() if name not in gone}
+        for query in added:
+            if query.sink.target in taken - self._sinks.shared and query.sink.kind in FILE_SINKS:
+                raise RunError(
+                    f"query {query.name}: {query.sink.target} is already written by another query "
+                    "alone, without a column 'query'; name another folder")
+        for name in gone:
+            self._handle(ev.QueryDropped(self._clock.now(), name))
+            self._deliveries.leave(name)
+        self._adopt(application)
+        streams = self._streams_of(added)
+        self._open(streams)
+        self._join(added)
+        self._begin(streams)
+
+    # --- what runs need ----------------------------------------------------------------------
+
+    def _relation(self, name: str) -> DataFrame:
+        return self._relations.frame(self.application.relations[name])
+
+    def _function(self, name: str) -> PythonFunction:
+        function = self.application.functions[name]
+        return load_function(function.module, function.attribute, function.folder or ".")
+
+    def _callback(self, target: str) -> Callable[..., Any]:
+        module, _, attribute = target.partition(":")
+        folders = [s.folder for s in self.application.statements if s.kind == "query"]
+        found = load_attribute(module, attribute, folders[0] if folders else ".")
+        if not callable(found):
+            raise ValueError(f"{target} is not a function")
+        return found  # type: ignore[no-any-return]
+
+    def _warn(self, subject: str, text: str) -> None:
+        self._on_event(ev.Warned(self._clock.now(), subject, text))
+
+    def _setting(self, name: str) -> str:
+        return self.application.settings.get(name, DEFAULTS[name])
+
+    def _settings(self) -> Settings:
+        return Settings(
+            memory=sizes.bytes(self._setting("memory")),
+            retention=durations.seconds(self._setting("retention")),
+            until_drained=self._until_drained,
+        )
+
+
+def _sink(query: Query) -> str:
+    return f"{query.sink.kind} {query.sink.target}" if query.sink.target else query.sink.kind
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in event.__slots__}

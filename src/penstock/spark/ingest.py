@@ -1,0 +1,277 @@
+"""Ingest: one Structured Streaming query per stream turns micro-batches into durable blocks.
+
+Returning from `foreachBatch` commits the source's offsets, so the block is durable before. After a
+crash Spark hands the last batch over again under the same number: if its block is durable the batch
+is done, if not it is written anew over what there is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+from penstock.clock import Clock
+from penstock.events import kinds as ev
+from penstock.model import Stream, quoted
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.files import Files
+from penstock.spark.sources import CORRUPT, FILE, FILES, plain, stream_frame
+from penstock.spark.spool import Manifest, Spool, is_late
+
+LONGEST = 2**20
+"""A text or binary value of more bytes than this makes its row a reject."""
+SHOWN = 10_000
+"""How many characters of a malformed row are kept with it."""
+
+_WIDTHS = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "FLOAT": 4,
+           "DOUBLE": 8, "DATE": 4, "TIMESTAMP": 8, "DECIMAL": 16}
+_TYPICAL = 24
+"""Bytes assumed for a value whose size was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What one pass over a batch tells."""
+
+    read: int
+    late: int
+    rejected: int
+    newest: int | None
+    variable: int | None
+    """Bytes of the values without a fixed width; None when not measured."""
+    files: tuple[str, ...] = ()
+
+
+class Ingest:
+    """The ingest of one stream."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        checkpoint: Checkpoint,
+        files: Files,
+        spool: Spool,
+        clock: Clock,
+        report: Callable[[ev.Event], None],
+    ) -> None:
+        """``report`` takes every event of this stream; it is called from other threads."""
+        self._spark, self._checkpoint, self._files = spark, checkpoint, files
+        self._spool, self._clock, self._report = spool, clock, report
+        self._stream = spool.stream
+        self._query: StreamingQuery | None = None
+        self._busy = threading.Lock()
+        self._stopping = False
+
+    # --- life --------------------------------------------------------------------------------
+
+    def start(self, until_drained: bool, trigger: str) -> None:
+        """Begin to read; with ``until_drained`` read what is there and end."""
+        frame = stream_frame(self._spark, self._stream)
+        writer = (
+            frame.writeStream.foreachBatch(self._take)
+            .queryName(f"penstock-{self._stream.name}-{id(self)}")
+            .option("checkpointLocation", str(self._checkpoint.folder("offsets", self._stream.name)))
+        )
+        writer = (writer.trigger(availableNow=True) if until_drained
+                  else writer.trigger(processingTime=trigger))
+        self._query = writer.start()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop reading, between two batches where possible."""
+        self._stopping = True
+        if self._query is not None:
+            with self._busy:
+                self._query.stop()
+
+    def _watch(self) -> None:
+        assert self._query is not None
+        reason = ""
+        try:
+            self._query.awaitTermination()
+        except PySparkException as error:
+            reason = _reason(error)
+        if self._stopping:
+            return
+        now = self._clock.now()
+        if reason:
+            self._report(ev.StreamFailed(now, self._stream.name, reason))
+        else:
+            self._report(ev.StreamEnded(now, self._stream.name))
+
+    # --- a batch -----------------------------------------------------------------------------
+
+    def _take(self, batch: DataFrame, number: int) -> None:
+        with self._busy:
+            if self._spool.has(number) or self._stopping:
+                if self._stopping and not self._spool.has(number):
+                    raise InterruptedError("stopping")  # or the batch would be committed unread
+                return
+            batch.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
+            manifest = self._store(batch, number)
+            block = self._spool.add(manifest)
+        now = self._clock.now()
+        self._report(ev.BlockArrived(now, block, manifest.read, manifest.late, manifest.rejected,
+                                     manifest.progress))
+        if manifest.seen is not None:
+            watermark = manifest.seen / 1e6 - self._stream.lateness
+            self._report(ev.WatermarkMoved(now, self._stream.name, watermark))
+
+    def _store(self, batch: DataFrame, number: int) -> Manifest:
+        """Make the block durable, all but its manifest."""
+        arrived = self._clock.now()
+        last = self._spool.last
+        cutoff = self._cutoff(last)
+        copied = self._stream.format != "parquet"
+        counted = self._copy(batch, number, cutoff) if copied else self._count(batch, cutoff)
+        if counted.late or counted.rejected:
+            self._set_aside(batch, number, cutoff)
+        rows = counted.read - counted.late - counted.rejected
+        seen = [t for t in (last.seen if last else None, counted.newest) if t is not None]
+        progress = self._progress(counted) + (last.progress if last else 0)
+        return Manifest(
+            number, rows, self._bytes(rows, counted), arrived, counted.read, counted.late,
+            counted.rejected, cutoff, max(seen, default=None), progress,
+            () if copied else counted.files,
+        )
+
+    def _cutoff(self, last: Manifest | None) -> int | None:
+        if self._stream.time is None or last is None or last.seen is None:
+            return None
+        return last.seen - round(self._stream.lateness * 1e6)
+
+    def _copy(self, batch: DataFrame, number: int, cutoff: int | None) -> _Counted:
+        """Write the good rows to the spool and count all of them, in one job."""
+        observation = Observation()
+        kinds = self._kinds(batch, cutoff)
+        counted = batch.select("*", *kinds).observe(observation, *self._measures(batch))
+        good = counted.where(F.col("@bad").isNull() & ~F.col("@late"))
+        columns = [F.col(quoted(column.name)) for column in self._stream.columns]
+        good.select(*columns).write.mode("overwrite").option(
+            "mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"
+        ).parquet(str(self._spool.folder(number)))
+        return _counted(observation.get)
+
+    def _count(self, batch: DataFrame, cutoff: int | None) -> _Counted:
+        """Only count: the stream's own files serve as the block."""
+        counted = batch.select("*", *self._kinds(batch, cutoff))
+        per_file = counted.groupBy(F.col(quoted(FILE)).alias("file")).agg(
+            F.count(F.lit(1)).alias("read"),
+            F.count_if(F.col("@late")).alias("late"),
+            self._newest().alias("newest"),
+        ).collect()
+        newest = [row["newest"] for row in per_file if row["newest"] is not None]
+        return _Counted(
+            sum(row["read"] for row in per_file), sum(row["late"] for row in per_file), 0,
+            max(newest, default=None), None, tuple(sorted(row["file"] for row in per_file)),
+        )
+
+    def _kinds(self, batch: DataFrame, cutoff: int | None) -> list[Column]:
+        """Two columns that tell good rows from bad and late ones."""
+        bad: list[Column] = []
+        if CORRUPT in batch.columns:
+            bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
+        if self._stream.format != "parquet":
+            bad += [_too_long(name) for name in self._variable()]
+        reason = F.coalesce(*bad) if bad else F.lit(None).cast("string")
+        late = (F.lit(False) if cutoff is None or self._stream.time is None
+                else is_late(self._stream.time, cutoff))
+        return [reason.alias("@bad"), (late & reason.isNull()).alias("@late")]
+
+    def _measures(self, batch: DataFrame) -> list[Column]:
+        good = F.col("@bad").isNull() & ~F.col("@late")
+        sizes = [F.coalesce(F.octet_length(F.col(quoted(n))), F.lit(0)) for n in self._variable()]
+        total = reduce(lambda a, b: a + b, sizes, F.lit(0))
+        measures = [
+            F.count(F.lit(1)).alias("read"),
+            F.count(F.when(F.col("@late"), 1)).alias("late"),
+            F.count(F.when(F.col("@bad").isNotNull(), 1)).alias("rejected"),
+            F.max(F.when(good, self._time())).alias("newest"),
+            F.sum(F.when(good, total).cast("bigint")).alias("variable"),
+        ]
+        if FILE in batch.columns:
+            measures.append(F.collect_set(F.col(quoted(FILE))).alias("files"))
+        return measures
+
+    def _time(self) -> Column:
+        if self._stream.time is None:
+            return F.lit(None).cast("bigint")
+        return F.unix_micros(F.col(quoted(self._stream.time)).cast("timestamp"))
+
+    def _newest(self) -> Column:
+        return F.max(F.when(~F.col("@late"), self._time()))
+
+    def _variable(self) -> list[str]:
+        return [c.name for c in self._stream.columns if c.type.name in ("STRING", "BINARY")]
+
+    def _set_aside(self, batch: DataFrame, number: int, cutoff: int | None) -> None:
+        """Keep late rows and rejects apart, with the reason; a repeated batch replaces itself."""
+        marked = batch.select("*", *self._kinds(batch, cutoff))
+        columns = [F.col(quoted(column.name)) for column in self._stream.columns]
+        for folder, wanted, extra in (
+            ("late", F.col("@late"), []),
+            ("rejects", F.col("@bad").isNotNull(), self._evidence(batch)),
+        ):
+            target = self._checkpoint.folder(folder, self._stream.name) / f"block={number:08d}"
+            rows = marked.where(wanted)
+            shown = rows.select(*(extra or columns))
+            if not rows.isEmpty():
+                shown.write.mode("overwrite").json(str(target))
+
+    def _evidence(self, batch: DataFrame) -> list[Column]:
+        """Of a reject: the reason and the row, cut short where it is endless."""
+        if CORRUPT in batch.columns:
+            text = F.coalesce(F.col(quoted(CORRUPT)), self._row())
+        else:
+            text = self._row()
+        return [F.col("@bad").alias("reason"), F.substring(text, 1, SHOWN).alias("row")]
+
+    def _row(self) -> Column:
+        cut = [
+            F.substring(F.col(quoted(c.name)), 1, SHOWN).alias(c.name)
+            if c.name in self._variable() else F.col(quoted(c.name))
+            for c in self._stream.columns
+        ]
+        return F.to_json(F.struct(*cut))
+
+    def _bytes(self, rows: int, counted: _Counted) -> int:
+        """The size of the rows in decoded form."""
+        fixed = sum(_WIDTHS.get(c.type.name, _TYPICAL) for c in self._stream.columns
+                    if c.type.name not in ("STRING", "BINARY"))
+        if counted.variable is None:
+            return rows * (fixed + _TYPICAL * len(self._variable()))
+        return rows * fixed + counted.variable
+
+    def _progress(self, counted: _Counted) -> int:
+        if self._stream.format in FILES:
+            return sum(size for file in counted.files for _, size in self._files.data(file))
+        return counted.read
+
+
+def _counted(measured: dict[str, Any]) -> _Counted:
+    return _Counted(measured["read"], measured["late"], measured["rejected"], measured["newest"],
+                    measured["variable"] or 0, tuple(measured.get("files") or ()))
+
+
+def _too_long(name: str) -> Column:
+    size = F.octet_length(F.col(quoted(name)))
+    reason = F.concat(F.lit(f"column {name} holds "), size.cast("string"),
+                      F.lit(f" bytes; at most {LONGEST} are taken"))
+    return F.when(size > LONGEST, reason)
+
+
+def _reason(error: PySparkException) -> str:
+    """Why a streaming query ended, without Spark's wrapping of the cause."""
+    text = str(error)
+    for mark in ("] Reason: ", "Caused by: "):
+        if mark in text:
+            text = text.rsplit(mark, 1)[-1]
+    return plain(ValueError(text.replace("[STREAM_FAILED] ", "")))

@@ -1,0 +1,277 @@
+"""Delivery: answers are staged, committed by one line of the log, and then moved into place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from penstock.engine.instructions import Run
+from penstock.model import FILE_SINKS
+from penstock.planning.plan import Member, Plan
+from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.compile import Answers
+from penstock.spark.datasets import QUERY, Unit, units
+from penstock.spark.deliveries import Deliveries
+from penstock.spark.files import Files, same_device
+from penstock.spark.sources import plain
+
+MEMBER, FOLDER = "@member", "@folder"
+CONSOLE_ROWS = 20
+"""Rows of a query that the console shows of one run."""
+_FOLDER = re.compile(re.escape(FOLDER) + r"=(\d+)/")
+_WRITE = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # The staging folder is ours alone, so tasks may put their files there at once.
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+}
+
+
+@dataclass(slots=True)
+class Delivered:
+    """What a run delivered."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    rejected: dict[str, int] = field(default_factory=dict)
+    operators: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    jobs: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A staged file on its way."""
+
+    source: str
+    target: str
+    queries: tuple[str, ...]
+    size: int = 0
+
+
+class Sinks:
+    """Delivers the answers of runs."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        files: Files,
+        deliveries: Deliveries,
+        callback: Callable[[str], Callable[..., Any]],
+        say: Callable[[str], None] = print,
+    ) -> None:
+        """``callback`` finds a callback sink's function by its text, ``say`` serves the console."""
+        self._checkpoint, self._files, self._deliveries = checkpoint, files, deliveries
+        self._callback, self._say = callback, say
+        self._staging = checkpoint.folder("staging")
+        self._results = str(checkpoint.folder("results"))
+        self.shared: set[str] = set()
+        self._units: dict[tuple[Member, ...], tuple[Unit, ...]] = {}
+        self._plan = Plan((), ())
+
+    def adopt(self, plan: Plan, shared: set[str]) -> None:
+        """Deliver by this plan from now on."""
+        self._plan, self.shared = plan, shared
+        self._units = {}
+
+    # --- a run -------------------------------------------------------------------------------
+
+    def deliver(self, run: Run, answers: Answers) -> Delivered:
+        """Compute the answers, stage them, commit the run and move the files into place."""
+        done = Delivered()
+        wanted = self._units_of(run.members)
+        again = len(wanted) > 1 or answers.has_rejects
+        if again:
+            kept = answers.frame.persist(StorageLevel.MEMORY_AND_DISK)
+            answers = replace(answers, frame=kept)
+        try:
+            moves = [move for number, unit in enumerate(wanted)
+                     for move in self._stage(run, number, unit, answers, done)]
+            moves += self._stage_rejects(run, answers, done)
+        finally:
+            if again:
+                kept.unpersist()
+        done.operators = answers.counts()
+        self._commit(run, moves, done)
+        return done
+
+    def _units_of(self, members: tuple[Member, ...]) -> tuple[Unit, ...]:
+        if members not in self._units:
+            folders = {self._plan.query(m.query).sink.target or "" for m in members
+                       if self._plan.query(m.query).sink.kind in FILE_SINKS}
+            alone = {folder: not same_device(str(self._staging), folder) for folder in folders}
+            self._units[members] = units(self._plan, members, self.shared, self._results, alone)
+        return self._units[members]
+
+    def _stage(
+        self, run: Run, number: int, unit: Unit, answers: Answers, done: Delivered
+    ) -> list[_Move]:
+        """Compute one unit; files wait in the staging folder."""
+        observation = Observation()
+        frame = _counting(answers.project(unit.members), observation, len(run.members))
+        done.jobs += 1
+        if unit.kind == "noop":
+            frame.write.format("noop").mode("overwrite").save()
+        elif unit.kind == "console":
+            self._show(unit, frame)
+        elif unit.kind == "callback":
+            self._call(unit, frame, done)
+        else:
+            place = self._place(run, number, unit)
+            self._write(run, unit, frame, place)
+        rows = _counts(observation, run.members)
+        for query, count in rows.items():
+            done.rows[query] = done.rows.get(query, 0) + count
+        if unit.kind not in FILE_SINKS or not rows:
+            return []
+        return self._moves(run, unit, place)
+
+    def _place(self, run: Run, number: int, unit: Unit) -> str:
+        """Where a unit is staged: in the checkpoint, or on the device of its own folder."""
+        here = self._staging / f"{run.run:08d}"
+        if same_device(str(self._staging), unit.folders[0]):
+            return str(here / str(number))
+        outside = f"{unit.folders[0]}/_penstock/{run.run:08d}-{number}"
+        write_json(here / f"outside-{number}.json", outside)
+        return outside
+
+    def _write(self, run: Run, unit: Unit, frame: DataFrame, place: str) -> None:
+        columns = [F.col(f"`{c}`") for c in frame.columns if c != MEMBER]
+        if unit.shared:
+            names = [member.query for member in run.members]
+            columns = [_of_member(names).alias(QUERY), *columns]
+        if len(unit.folders) > 1:
+            plan = self._plan
+            homes = [unit.folder_of(plan.query(m.query)) if m in unit.members else -1
+                     for m in run.members]
+            columns.append(_of_member(homes).alias(FOLDER))
+        writer = frame.select(*columns).write.mode("overwrite").options(**_WRITE)
+        if len(unit.folders) > 1:
+            writer = writer.partitionBy(FOLDER)
+        if unit.kind == "csv":
+            writer = writer.option("header", "true")
+        writer.format(unit.kind).save(place)
+
+    def _moves(self, run: Run, unit: Unit, place: str) -> list[_Move]:
+        """Which staged file goes where."""
+        moves = []
+        for path, size in self._files.data(place):
+            match = _FOLDER.search(path)
+            number = int(match.group(1)) if match else 0
+            name = f"run-{run.run:08d}-{path.rsplit('/', 1)[-1]}"
+            queries = tuple(dict.fromkeys(
+                m.query for m in unit.members
+                if unit.folder_of(self._plan.query(m.query)) == number))
+            moves.append(_Move(path, f"{unit.folders[number]}/{name}", queries, size))
+        return moves
+
+    def _show(self, unit: Unit, frame: DataFrame) -> None:
+        query = unit.members[0].query
+        rows = frame.drop(MEMBER).toArrow().to_pylist()
+        for row in rows[:CONSOLE_ROWS]:
+            self._say(f"{query}: " + ", ".join(f"{name}={value}" for name, value in row.items()))
+        if len(rows) > CONSOLE_ROWS:
+            self._say(f"{query}: ... and {len(rows) - CONSOLE_ROWS} more rows")
+
+    def _call(self, unit: Unit, frame: DataFrame, done: Delivered) -> None:
+        query = self._plan.query(unit.members[0].query)
+        table = frame.drop(MEMBER).toArrow()
+        try:
+            self._callback(query.sink.target or "")(query.name, table)
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            done.failed[query.name] = (f"its callback {query.sink.target} raised "
+                                       f"{type(error).__name__}: {error}")
+
+    def _stage_rejects(self, run: Run, answers: Answers, done: Delivered) -> list[_Move]:
+        """Rows for which a Python function raised, with the error, in the checkpoint's rejects."""
+        rejected = answers.rejected()
+        if not rejected:
+            return []
+        query = run.members[0].query
+        place = str(self._staging / f"{run.run:08d}" / "rejects")
+        done.jobs += 1
+        done.rejected[query] = rejected
+        answers.rejects().select("error", "row").write.mode("overwrite").options(**_WRITE).json(place)
+        folder = self._checkpoint.folder("rejects", query)
+        return [_Move(path, f"{folder}/run-{run.run:08d}-{path.rsplit('/', 1)[-1]}", (), size)
+                for path, size in self._files.data(place)]
+
+    # --- commit and recovery -----------------------------------------------------------------
+
+    def _commit(self, run: Run, moves: Sequence[_Move], done: Delivered) -> None:
+        here = self._staging / f"{run.run:08d}"
+        if moves:
+            write_json(here / "moves.json", [[m.source, m.target] for m in moves])
+        members = [(m.query, m.branch) for m in run.members if m.query not in done.failed]
+        group = run.group if not done.failed else -run.run
+        rows = {query: count for query, count in done.rows.items() if query not in done.failed}
+        self._deliveries.commit(run.run, group, members, [b.number for b in run.blocks], rows)
+        for move in moves:
+            self._move(move, done)
+        if not done.failed:
+            self._settle(here, run.run)
+
+    def _move(self, move: _Move, done: Delivered) -> None:
+        try:
+            self._files.move(move.source, move.target)
+            done.bytes += move.size
+        except OSError as error:
+            for query in move.queries:
+                done.failed[query] = (f"its answers could not be put into "
+                                      f"{move.target.rsplit('/', 1)[0]}: {plain(error)}")
+
+    def _settle(self, here: Path, run: int) -> None:
+        for outside in here.glob("outside-*.json"):
+            self._files.remove(read_json(outside))
+        self._files.remove(str(here))
+        self._deliveries.settled(run)
+
+    def recover(self, warn: Callable[[str, str], None]) -> None:
+        """Finish the deliveries that were committed and remove the traces of those that were not."""
+        for here in sorted(self._staging.iterdir()):
+            run = int(here.name)
+            moves = here / "moves.json"
+            try:
+                if run in self._deliveries.committed and moves.exists():
+                    self._redo(read_json(moves))
+                self._settle(here, run)
+            except OSError as error:
+                warn("sink", f"answers of run {run} still wait in {here}: {plain(error)}")
+
+    def _redo(self, moves: Sequence[tuple[str, str]]) -> None:
+        for source, target in moves:
+            if self._files.exists(source):
+                self._files.move(source, target)
+
+
+def _counting(frame: DataFrame, observation: Observation, members: int) -> DataFrame:
+    """Count the rows of every member as they pass.
+
+    The sketch behind `approx_top_k` is exact as long as it tracks as many items as there are.
+    """
+    if members == 1:
+        return frame.observe(observation, F.count(F.lit(1)).alias("rows"))
+    top = F.expr(f"approx_top_k(`{MEMBER}`, {members}, {members})")
+    return frame.observe(observation, top.alias("top"))
+
+
+def _counts(observation: Observation, members: Sequence[Member]) -> Mapping[str, int]:
+    measured = observation.get
+    if "rows" in measured:
+        return {members[0].query: measured["rows"]} if measured["rows"] else {}
+    counts: dict[str, int] = {}
+    for item in measured["top"] or ():
+        query = members[item["item"]].query
+        counts[query] = counts.get(query, 0) + item["count"]
+    return counts
+
+
+def _of_member(values: Sequence[str] | Sequence[int]):  # type: ignore[no-untyped-def]
+    """The value that belongs to a row's member."""
+    return F.get(F.array(*[F.lit(value) for value in values]), F.col(f"`{MEMBER}`"))

@@ -1,0 +1,165 @@
+"""Reading streams and relations: the right reader for a declaration, checked before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import DataStreamReader
+from pyspark.sql.types import StructType
+
+from penstock.errors import SourceError
+from penstock.model import Field, Relation, Stream, quoted
+from penstock.spark import onoff
+from penstock.spark.files import Files
+
+FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
+"""Sources that read files and take the schema from us; the others bring their own."""
+TEXTUAL = ("csv", "json", "xml")
+"""Formats in which a row can be malformed by itself; Spark then hands us the row as text."""
+CORRUPT = "@corrupt"
+FILE = "@file"
+
+_WIDER = {("int", "bigint"), ("smallint", "int"), ("smallint", "bigint"), ("tinyint", "smallint"),
+          ("tinyint", "int"), ("tinyint", "bigint"), ("float", "double")}
+"""What a file holds and what may be declared for it, beside the same type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a bounded source holds."""
+
+    total: int | None
+    unit: str = "rows"
+
+
+def ddl(columns: Iterable[Field], *, corrupt: bool = False) -> str:
+    """A schema as Spark's DDL."""
+    fields = [f"{quoted(column.name)} {column.type}" for column in columns]
+    return ", ".join(fields + ([f"`{CORRUPT}` STRING"] if corrupt else []))
+
+
+def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
+    """The unbounded frame of a stream: its columns, `@corrupt` and `@file` where the source has them."""
+    reader = spark.readStream.format(stream.format)
+    try:
+        frame = _load(reader, stream)
+    except (PySparkException, ValueError) as error:
+        raise SourceError(f"stream {stream.name}: {plain(error)}") from error
+    if stream.format not in FILES:
+        return _declared(frame, stream)
+    return frame.select("*", F.col("_metadata.file_path").alias(FILE))
+
+
+def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
+    """The rows of a stored relation, with `@corrupt` where the format can have bad rows."""
+    try:
+        frame = _load(spark.read.format(relation.format), relation)
+        return frame if relation.format in FILES else _declared(frame, relation)
+    except (PySparkException, ValueError) as error:
+        raise SourceError(f"relation {relation.name}: {plain(error)}") from error
+
+
+def _load(reader: DataStreamReader | DataFrameReader, source: Stream | Relation) -> DataFrame:
+    options = dict(source.options)
+    if source.format in TEXTUAL:
+        options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    if source.format in FILES:
+        reader = reader.schema(ddl(source.columns, corrupt=source.format in TEXTUAL))
+    reader = reader.options(**options)
+    return reader.load(source.path) if source.path is not None else reader.load()
+
+
+def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
+    """The declared columns out of those that the source brings."""
+    _compare(frame.schema, source)
+    return frame.select(*[F.col(quoted(column.name)) for column in source.columns])
+
+
+def check(spark: SparkSession, files: Files, source: Stream | Relation) -> None:
+    """Raise `SourceError` when the source is missing or its columns are not the declared ones."""
+    if source.format == "onoff":
+        _check_onoff(source)
+    if source.format not in FILES or source.path is None:
+        return
+    if not any(c in source.path for c in "*?[{") and not files.exists(source.path):
+        raise SourceError(f"there is no file or folder {source.path}")
+    header = dict(source.options).get("header", "").lower() == "true"
+    if source.format == "parquet" or (source.format == "csv" and header):
+        _check_files(spark, files, source)
+
+
+def _check_onoff(source: Stream | Relation) -> None:
+    try:
+        onoff.Options.parse(dict(source.options))
+    except ValueError as error:
+        raise SourceError(str(error)) from error
+
+
+def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -> None:
+    """Compare the declaration with what the files that are there say of themselves."""
+    assert source.path is not None
+    if next(files.data(source.path), None) is None:
+        return
+    try:
+        options = {k: v for k, v in source.options if k.lower() in ("header", "sep", "delimiter",
+                                                                    "encoding", "quote", "escape")}
+        found = spark.read.format(source.format).options(**options).load(source.path).schema
+    except PySparkException as error:
+        raise SourceError(f"{source.path} cannot be read: {plain(error)}") from error
+    _compare(found, source, types=source.format == "parquet")
+
+
+def _compare(found: StructType, source: Stream | Relation, *, types: bool = True) -> None:
+    has = {field.name.lower(): field.dataType.simpleString() for field in found.fields}
+    for column in source.columns:
+        kind = has.get(column.name.lower())
+        if kind is None:
+            raise SourceError(f"column '{column.name}' is declared but not in the data, which has "
+                              + ", ".join(field.name for field in found.fields))
+        declared = _simple(column)
+        if types and kind != declared and (kind, declared) not in _WIDER:
+            raise SourceError(f"column '{column.name}' is declared {column.type} but the data holds "
+                              f"{kind.upper()}")
+
+
+def _simple(column: Field) -> str:
+    return StructType.fromDDL(ddl([column])).fields[0].dataType.simpleString()
+
+
+def extent(files: Files, stream: Stream) -> Extent:
+    """How much there is to read, when that is known."""
+    if stream.format == "onoff":
+        return Extent(onoff.Options.parse(dict(stream.options)).traffic.rows)
+    if stream.format in FILES and stream.path is not None and files.exists(stream.path):
+        return Extent(sum(size for _, size in files.data(stream.path)), "bytes")
+    return Extent(None)
+
+
+def is_endless(stream: Stream) -> bool:
+    """Whether the source never ends, so that it cannot be drained."""
+    if stream.format == "onoff":
+        return onoff.Options.parse(dict(stream.options)).traffic.rows is None
+    return stream.format == "rate"
+
+
+def plain(error: BaseException) -> str:
+    """The first line of what went wrong, without Spark's stack of causes.
+
+    >>> plain(ValueError("[X.Y] Cannot read it. SQLSTATE: 42K\\nat org.apache"))
+    'Cannot read it.'
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    text = lines[0] if lines else type(error).__name__
+    if causes and ("Job aborted" in text or "An error occurred while calling" in text):
+        text = causes[-1].removeprefix("Caused by:").split(": ", 1)[-1].strip()
+    text = text.split(" SQLSTATE:")[0]
+    if text.startswith("[") and "] " in text:
+        text = text.split("] ", 1)[1]
+    return text[:500]

@@ -1,0 +1,170 @@
+"""The spool: a stream's decoded blocks, each with a manifest that makes it count.
+
+A block is a folder of Parquet files and a manifest beside it. The manifest is written last and by
+rename, so a block without one never happened. Where the stream already is Parquet, a block is a
+list of the stream's own files and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from penstock.model import Block, Stream, quoted
+from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.files import Files
+from penstock.spark.sources import ddl
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is known of a block."""
+
+    number: int
+    rows: int
+    bytes: int
+    arrived: float
+    read: int
+    late: int = 0
+    rejected: int = 0
+    cutoff: int | None = None
+    """Rows with an earlier time (in microseconds) were late."""
+    seen: int | None = None
+    """The largest time on the stream up to and with this block, in microseconds."""
+    progress: int = 0
+    """How much of the source had been read with this block."""
+    files: tuple[str, ...] = ()
+    """The stream's own files, where nothing was copied."""
+    released: bool = False
+    """The rows are gone; only the figures remain."""
+
+
+class Spool:
+    """The blocks of one stream."""
+
+    def __init__(
+        self, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream
+    ) -> None:
+        """Read the manifests that are there."""
+        self._spark, self._files, self.stream = spark, files, stream
+        self._folder = checkpoint.folder("spool", stream.name)
+        self._schema = ddl(stream.columns)
+        self._manifests = self._load()
+        self._hot: dict[int, DataFrame] = {}
+        self.last = self._manifests[max(self._manifests)] if self._manifests else None
+        """The newest block's manifest, released or not: where the next one goes on."""
+
+    def _load(self) -> dict[int, Manifest]:
+        found = {}
+        for path in sorted(self._folder.glob("*.json")):
+            fields = read_json(path)
+            manifest = Manifest(**{**fields, "files": tuple(fields["files"])})
+            found[manifest.number] = manifest
+        return found
+
+    # --- blocks ------------------------------------------------------------------------------
+
+    def folder(self, number: int) -> Path:
+        """Where a block's rows are."""
+        return self._folder / f"{number:08d}"
+
+    def has(self, number: int) -> bool:
+        """Whether the block is durable."""
+        return number in self._manifests or (self.last is not None and number <= self.last.number)
+
+    def add(self, manifest: Manifest) -> Block:
+        """Make a block count."""
+        write_json(self._manifest(manifest.number), asdict(manifest))
+        self._manifests[manifest.number] = manifest
+        self._forget_last()
+        self.last = manifest
+        return self.block(manifest.number)
+
+    def block(self, number: int) -> Block:
+        """A block as the core knows it."""
+        manifest = self._manifests[number]
+        return Block(self.stream.name, number, manifest.rows, manifest.bytes, manifest.arrived)
+
+    def held(self) -> list[Block]:
+        """The blocks that can be read, oldest first."""
+        return [self.block(n) for n, manifest in sorted(self._manifests.items())
+                if not manifest.released]
+
+    def release(self, number: int) -> None:
+        """Delete a block; the newest keeps its manifest, from which the stream goes on."""
+        self.cool(number)
+        manifest = self._manifests.pop(number)
+        if self.last is not None and number == self.last.number:
+            gone = Manifest(**{**asdict(manifest), "files": (), "released": True})
+            write_json(self._manifest(number), asdict(gone))
+            self._manifests[number] = gone
+        else:
+            self._manifest(number).unlink(missing_ok=True)
+        self._files.remove(str(self.folder(number)))
+
+    def _forget_last(self) -> None:
+        if self.last is not None and self._manifests[self.last.number].released:
+            del self._manifests[self.last.number]
+            self._manifest(self.last.number).unlink(missing_ok=True)
+
+    def _manifest(self, number: int) -> Path:
+        return self._folder / f"{number:08d}.json"
+
+    # --- frames ------------------------------------------------------------------------------
+
+    def frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
+        """The rows of some blocks; those to ``keep`` stay in memory once this frame is computed."""
+        for number in keep:
+            self._warm(number)
+        apart = [n for n in numbers if n in self._hot or self._has_late(n)]
+        together = [n for n in numbers if n not in set(apart)]
+        frames = [self._hot.get(n) or self._read([n]) for n in apart]
+        if together:
+            frames.append(self._read(together))
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionAll(frame)
+        return whole
+
+    def _has_late(self, number: int) -> bool:
+        """Whether late rows are among the stream's own files and must be left out in reading."""
+        manifest = self._manifests[number]
+        return bool(manifest.files) and manifest.late > 0
+
+    def _read(self, numbers: Sequence[int]) -> DataFrame:
+        paths: list[str] = []
+        for number in numbers:
+            paths += self._manifests[number].files or [str(self.folder(number))]
+        frame = self._spark.read.schema(self._schema).parquet(*paths)
+        manifest = self._manifests[numbers[0]]
+        if len(numbers) > 1 or not self._has_late(numbers[0]) or self.stream.time is None:
+            return frame
+        assert manifest.cutoff is not None
+        return frame.where(~is_late(self.stream.time, manifest.cutoff))
+
+    def _warm(self, number: int) -> None:
+        if number not in self._hot:
+            self._hot[number] = self._read([number]).persist(StorageLevel.MEMORY_AND_DISK)
+
+    def close(self) -> None:
+        """Let all hot blocks go."""
+        for number in list(self._hot):
+            self.cool(number)
+
+    def cool(self, number: int) -> bool:
+        """Let a hot block go; False when it was not hot."""
+        frame = self._hot.pop(number, None)
+        if frame is not None:
+            frame.unpersist()
+        return frame is not None
+
+
+def is_late(time: str, cutoff: int):  # type: ignore[no-untyped-def]
+    """Whether a row's time lies before the cut-off; a row without a time is not late."""
+    at = F.unix_micros(F.col(quoted(time)).cast("timestamp"))
+    return F.coalesce(at < F.lit(cutoff), F.lit(False))

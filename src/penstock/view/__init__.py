@@ -1,0 +1,17 @@
+"""Showing runs to people: live while they last, and as an account when they have ended."""
+
+from __future__ import annotations
+
+from penstock.view.tables import Account, Picture
+from penstock.view.watching import LiveWatch, PlainWatch, Watch, progress_line, show_account, watch
+
+__all__ = [
+    "Account",
+    "LiveWatch",
+    "Picture",
+    "PlainWatch",
+    "Watch",
+    "progress_line",
+    "show_account",
+    "watch",
+]

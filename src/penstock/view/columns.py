@@ -1,0 +1,172 @@
+"""The columns of the tables: what each shows, and from which width on there is room for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from rich.progress_bar import ProgressBar
+from rich.style import Style
+from rich.table import Column, Table
+from rich.text import Text
+
+from penstock.events import QueryMeasures, StreamMeasures, Summary
+from penstock.view.formats import counted, exact, one_line, seconds, short, size
+
+Row = TypeVar("Row")
+
+STATES = {
+    "running": "green",
+    "reading": "green",
+    "ended": "cyan",
+    "done": "cyan",
+    "drained": "cyan",
+    "dropped": "bright_black",
+    "stopped": "yellow",
+    "starting": "yellow",
+    "failed": "bold red",
+}
+"""The colour of each state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[Row]):
+    """A column."""
+
+    title: str
+    cell: Callable[[Summary, Row], Text | ProgressBar | str]
+    width: int = 0
+    """The terminal must be this wide for the column to be shown."""
+    fixed: int | None = None
+    """So wide is the column, whatever it holds: live numbers must not make the table jump."""
+    ratio: int | None = None
+    """The column takes what is left, in this proportion to others that do."""
+    right: bool = True
+
+
+def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], wide: int) -> Table:
+    """The rows under those columns that a terminal of this width has room for."""
+    shown = [column for column in columns if column.width <= wide]
+    drawn = Table(
+        *(_drawn(column) for column in shown),
+        box=None, expand=True, padding=(0, 1), pad_edge=True, header_style="bright_black",
+    )  # fmt: skip
+    for row in rows:
+        drawn.add_row(*(column.cell(summary, row) for column in shown))
+    return drawn
+
+
+def _drawn(column: Shown[Row]) -> Column:
+    side: Literal["left", "right"] = "right" if column.right else "left"
+    return Column(
+        column.title, width=column.fixed, ratio=column.ratio, justify=side, no_wrap=True,
+        overflow="ellipsis",
+    )  # fmt: skip
+
+
+# --- streams ------------------------------------------------------------------------------------
+
+
+def _stream_progress(summary: Summary, stream: StreamMeasures) -> Text | ProgressBar:
+    done = stream.fraction
+    if stream.state == "failed":
+        return Text(f"failed: {one_line(stream.reason)}", "bold red")
+    if done is None:
+        return Text("endless", "bright_black")
+    if stream.state == "ended":
+        return Text("ended", STATES["ended"])
+    return ProgressBar(total=1.0, completed=done, complete_style=Style(color="green"))
+
+
+def _percent(summary: Summary, stream: StreamMeasures) -> Text:
+    done = stream.fraction
+    return Text("" if done is None else f"{done:.0%}")
+
+
+def _alarming(count: int) -> Text:
+    return Text(short(count), "yellow" if count else "bright_black")
+
+
+STREAMS: tuple[Shown[StreamMeasures], ...] = (
+    Shown("stream", lambda _, s: Text(s.name, "bold"), ratio=3, right=False),
+    Shown("rows/s", lambda summary, s: Text(short(summary.rate(s.name)), "cyan"), fixed=6),
+    Shown("read", lambda _, s: short(s.read), fixed=6),
+    Shown("late", lambda _, s: _alarming(s.late), width=92, fixed=6),
+    Shown("rejected", lambda _, s: _alarming(s.rejected), width=92, fixed=8),
+    Shown("waiting", lambda _, s: counted(len(s.queue.waiting), "block"), fixed=10),
+    Shown("rows", lambda _, s: short(s.queue.rows), width=110, fixed=6),
+    Shown("bytes", lambda _, s: size(s.queue.bytes), width=76, fixed=8),
+    Shown("hot", lambda _, s: size(s.hot_bytes), fixed=8),
+    Shown("hot peak", lambda _, s: size(s.hot_peak), width=120, fixed=8),
+    Shown("progress", _stream_progress, ratio=4, right=False),
+    Shown("", _percent, fixed=4),
+)
+
+STREAM_TOTALS: tuple[Shown[StreamMeasures], ...] = (
+    Shown("stream", lambda _, s: Text(s.name, "bold"), right=False),
+    Shown("read", lambda _, s: exact(s.read)),
+    Shown("kept", lambda _, s: exact(s.kept)),
+    Shown("late", lambda _, s: exact(s.late)),
+    Shown("rejected", lambda _, s: exact(s.rejected)),
+    Shown("blocks", lambda _, s: exact(s.blocks)),
+    Shown("waiting", lambda _, s: exact(len(s.queue.waiting))),
+    Shown("queue peak", lambda _, s: size(s.queue_peak), width=100),
+    Shown("hot peak", lambda _, s: size(s.hot_peak), width=88),
+    Shown("state", lambda _, s: Text(s.state, STATES.get(s.state, "")), right=False),
+)
+
+# --- queries ------------------------------------------------------------------------------------
+
+
+def _state(_: Summary, query: QueryMeasures) -> Text:
+    reason = f": {one_line(query.reason)}" if query.state == "failed" else ""
+    return Text(query.state + reason, STATES.get(query.state, ""))
+
+
+def _percentile(share: float) -> Callable[[Summary, QueryMeasures], Text]:
+    def cell(_: Summary, query: QueryMeasures) -> Text:
+        value = query.latency.percentile(share)
+        goal = query.latency_goal
+        missed = value is not None and goal is not None and value > goal
+        return Text(seconds(value), "yellow" if missed else "")
+
+    return cell
+
+
+def _longest(_: Summary, query: QueryMeasures) -> str:
+    return seconds(query.latency.maximum if query.latency.weight else None)
+
+
+def _delivered(summary: Summary, query: QueryMeasures) -> Text:
+    if query.last_delivery is None:
+        return Text("-", "bright_black")
+    since = summary.run.now - query.last_delivery
+    return Text("now" if since < 1 else f"{seconds(since)} ago")
+
+
+QUERIES: tuple[Shown[QueryMeasures], ...] = (
+    Shown("query", lambda _, q: Text(q.name, "bold"), ratio=3, right=False),
+    Shown("in", lambda _, q: short(q.rows_in), fixed=6),
+    Shown("out", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
+    Shown("rejected", lambda _, q: _alarming(q.rejected), width=92, fixed=8),
+    Shown("p50", _percentile(0.5), fixed=7),
+    Shown("p99", _percentile(0.99), fixed=7),
+    Shown("max", _longest, width=84, fixed=7),
+    Shown("delivered", _delivered, width=104, fixed=11),
+    Shown("into", lambda _, q: Text(q.sink, "bright_black"), width=104, fixed=8, right=False),
+    Shown("state", _state, ratio=3, right=False),
+)
+
+QUERY_TOTALS: tuple[Shown[QueryMeasures], ...] = (
+    Shown("query", lambda _, q: Text(q.name, "bold"), right=False),
+    Shown("in", lambda _, q: exact(q.rows_in)),
+    Shown("added", lambda _, q: exact(q.added), width=110),
+    Shown("out", lambda _, q: Text(exact(q.rows_out), "cyan")),
+    Shown("filtered", lambda _, q: exact(q.filtered), width=88),
+    Shown("rejected", lambda _, q: exact(q.rejected)),
+    Shown("p50", _percentile(0.5)),
+    Shown("p99", _percentile(0.99)),
+    Shown("max", _longest, width=88),
+    Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
+)

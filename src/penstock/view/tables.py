@@ -1,0 +1,192 @@
+"""A summary as tables: the picture of a run under way, and the account of one that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from penstock.events import QueryMeasures, StreamMeasures, Summary
+from penstock.view.columns import (
+    QUERIES,
+    QUERY_TOTALS,
+    STATES,
+    STREAM_TOTALS,
+    STREAMS,
+    table,
+)
+from penstock.view.formats import clock, counted, seconds, size
+
+_QUIET = "bright_black"
+_MOST_REASONS = 20
+
+
+class Picture:
+    """A run as it is now, drawn to fit the terminal it is drawn on."""
+
+    def __init__(self, summary: Summary, title: str, hint: str = "Ctrl-C stops") -> None:
+        """``title`` names the application, ``hint`` says what the reader can do."""
+        self.summary, self.title, self.hint = summary, title, hint
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Header, streams, as many queries as there is room for, footer."""
+        wide = options.max_width
+        # The cursor's line is the last one: to write there would scroll the screen.
+        tall = max(10, (options.height or console.size.height) - 1)
+        streams = list(self.summary.streams.values())
+        shown = streams[: max(1, tall // 3)]
+        yield self._header(wide)
+        yield _rule()
+        yield table(STREAMS, self.summary, shown, wide)
+        if len(streams) > len(shown):
+            yield _more(len(streams) - len(shown), "stream")
+        yield _rule()
+        used = len(shown) + (len(streams) > len(shown)) + 6
+        yield from _queries(self.summary, wide, tall - used)
+        yield _rule()
+        yield _footer(self.summary, self.hint, wide)
+
+    def _header(self, wide: int) -> Table:
+        run = self.summary.run
+        left = Text(" penstock  ", "bold cyan", no_wrap=True, overflow="ellipsis")
+        left.append(self.title, "bold default")
+        left.append(f"  {run.state}", STATES.get(run.state, ""))
+        right = Text(no_wrap=True)
+        if run.cores and wide >= 60:
+            right.append(f"{run.operators}, {counted(run.cores, 'core')}  ", _QUIET)
+        right.append(f"{clock(run.seconds)} ", "bold")
+        return _sides(left, right)
+
+
+def _queries(summary: Summary, wide: int, room: int) -> Iterator[RenderableType]:
+    queries = list(summary.queries.values())
+    if len(queries) <= room:
+        yield table(QUERIES, summary, queries, wide)
+        return
+    shown = busiest(queries, max(1, room - 1))
+    yield table(QUERIES, summary, shown, wide)
+    yield _more(len(queries) - len(shown), "query")
+
+
+def busiest(queries: Sequence[QueryMeasures], count: int) -> list[QueryMeasures]:
+    """Those to show when there is no room for all: the failed, then those with the most answers."""
+    return sorted(queries, key=lambda query: (query.state != "failed", -query.rows_out))[:count]
+
+
+def _footer(summary: Summary, hint: str, wide: int) -> Table:
+    run, queries = summary.run, list(summary.queries.values())
+    failed = sum(query.state == "failed" for query in queries)
+    left = Text(f" {counted(len(queries), 'query')}", no_wrap=True, overflow="ellipsis")
+    if failed:
+        left.append(f", {failed} failed", "bold red")
+    left.append(f" · {counted(run.jobs, 'job')}", _QUIET)
+    if wide >= 76:
+        left.append(f" · running {seconds(run.seconds_running)}", _QUIET)
+        left.append(f" · deciding {seconds(run.seconds_deciding)}", _QUIET)
+    if run.driver_peak and wide >= 100:
+        left.append(f" · driver {size(run.driver_peak + run.jvm_peak)}", _QUIET)
+    return _sides(left, Text(f"{hint} ", _QUIET, no_wrap=True))
+
+
+def _sides(left: Text, right: Text) -> Table:
+    line = Table.grid(expand=True)
+    line.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    line.add_column(justify="right", no_wrap=True)
+    line.add_row(left, right)
+    return line
+
+
+def _rule() -> Rule:
+    return Rule(style=_QUIET, characters="─")
+
+
+def _more(count: int, thing: str) -> Text:
+    # "12 more" reads as "and 12 more queries": the noun stands in the table's first column.
+    noun = counted(count, thing).partition(" ")[2]
+    return Text(f" … and {count:,} more {noun}", "italic bright_black", no_wrap=True)
+
+
+# --- the account of a run -----------------------------------------------------------------------
+
+
+class Account:
+    """What a run amounted to, with the verdict on its books."""
+
+    def __init__(self, summary: Summary, most: int | None = None) -> None:
+        """``most``: no more queries than this, the failed and the busiest."""
+        self.summary, self.most = summary, most
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The run, its streams, its queries, the verdict."""
+        summary, wide = self.summary, options.max_width
+        yield _run_line(summary)
+        yield Text()
+        yield table(STREAM_TOTALS, summary, list(summary.streams.values()), wide)
+        yield Text()
+        yield from self._queries(wide)
+        yield Text()
+        yield from _failures(summary)
+        yield verdict(summary.accounting())
+
+    def _queries(self, wide: int) -> Iterator[RenderableType]:
+        queries = list(self.summary.queries.values())
+        most = self.most if self.most is not None else len(queries)
+        shown = queries if len(queries) <= most else busiest(queries, most)
+        yield table(QUERY_TOTALS, self.summary, shown, wide)
+        hidden = len(queries) - len(shown) + self.summary.forgotten
+        if hidden:
+            yield _more(hidden, "query")
+
+
+def _run_line(summary: Summary) -> RenderableType:
+    run, latency = summary.run, summary.latency()
+    line = Text.assemble((run.state, STATES.get(run.state, "bold")))
+    line.append(f" after {seconds(run.seconds)}: {counted(run.finished, 'run')}")
+    if run.failed:
+        line.append(f" ({run.failed} more failed)", "bold red")
+    line.append(f", {counted(run.jobs, 'job')}, {seconds(run.seconds_running)} running, ")
+    line.append(f"{seconds(run.seconds_deciding)} deciding")
+    if latency.weight:
+        line.append(f"; from arrival to answer {seconds(latency.percentile(0.5))} (p50), ")
+        line.append(f"{seconds(latency.percentile(0.99))} (p99), {seconds(latency.maximum)} (max)")
+    if run.driver_peak:
+        line.append(f"; driver {size(run.driver_peak)} at most")
+        line.append(f", JVM {size(run.jvm_peak)}" if run.jvm_peak else "")
+    if run.reason:
+        line.append(f"\n{run.reason}", "bold red" if run.state == "failed" else "")
+    return _indented(line)
+
+
+def _failures(summary: Summary) -> Iterator[RenderableType]:
+    """Reasons in full: the table has room for their beginning only."""
+    items = [("stream", *_fate(stream)) for stream in summary.streams.values()]
+    items += [("query", *_fate(query)) for query in summary.queries.values()]
+    failed = [(what, name, reason) for what, name, state, reason in items if state == "failed"]
+    for what, name, reason in failed[:_MOST_REASONS]:
+        yield _indented(Text(f"{what} {name} failed: {reason.strip()}", "red"))
+    if len(failed) > _MOST_REASONS:
+        yield _more(len(failed) - _MOST_REASONS, "failure")
+    for warning in list(summary.warnings)[-_MOST_REASONS:]:
+        yield _indented(Text(f"{warning.subject}: {warning.text.strip()}", "yellow"))
+
+
+def _fate(item: StreamMeasures | QueryMeasures) -> tuple[str, str, str]:
+    return item.name, item.state, item.reason
+
+
+def verdict(faults: Sequence[str]) -> RenderableType:
+    """Whether the books balance, in words."""
+    if not faults:
+        text = "balanced: every row read was kept, late or rejected, and every block reached every "
+        text += "query once or still waits"
+        return _indented(Text.assemble("accounting ", (text, "green")))
+    head = Text.assemble("accounting ", (counted(len(faults), "fault"), "bold red"))
+    return Group(_indented(head), *(_indented(Text(fault, "red"), 3) for fault in faults))
+
+
+def _indented(text: Text, by: int = 1) -> Padding:
+    return Padding(text, (0, 1, 0, by))

@@ -1,0 +1,141 @@
+"""Showing a run while it lasts: a live picture on a terminal, lines of text elsewhere."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from penstock.events import Summary
+from penstock.view.formats import counted, exact, one_line, seconds, short
+from penstock.view.tables import Account, Picture
+
+QUERIES_IN_THE_END = 40
+"""More queries than this are not listed when a run ends; `penstock events` lists them all."""
+
+
+class Watch(Protocol):
+    """Someone who looks at a run now and then."""
+
+    def show(self, summary: Summary) -> None:
+        """Show how the run stands."""
+
+    def close(self) -> None:
+        """Stop showing it."""
+
+
+def watch(console: Console, title: str) -> Watch:
+    """The right way to show a run on this console."""
+    return LiveWatch(console, title) if console.is_terminal else PlainWatch(console)
+
+
+def show_account(console: Console, summary: Summary, most: int | None = QUERIES_IN_THE_END) -> None:
+    """What the run amounted to."""
+    console.print(Account(summary, most))
+
+
+class LiveWatch:
+    """A picture that is drawn anew in its place; it is gone when the watch ends."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        """Nothing is drawn before the first `show`."""
+        self._title, self._news = title, News()
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+
+    def show(self, summary: Summary) -> None:
+        """Draw the run."""
+        if not self._live.is_started:
+            self._live.start()
+        for line in self._news.since(summary):
+            self._live.console.print(Text(line, "yellow"))  # above the picture, and it stays
+        self._live.update(Picture(summary, self._title), refresh=True)
+
+    def close(self) -> None:
+        """Wipe the picture."""
+        self._live.stop()
+
+
+class PlainWatch:
+    """A line a second at most, and none while nothing changes."""
+
+    def __init__(self, console: Console, interval: float = 1.0) -> None:
+        """``interval`` is in seconds of the run."""
+        self._console, self._interval = console, interval
+        self._last, self._next = "", 0.0
+        self._news = News()
+
+    def show(self, summary: Summary) -> None:
+        """Print what went wrong at once, and how the run stands when it is time."""
+        now = summary.run.seconds
+        for news in self._news.since(summary):
+            self._print(now, news)
+        line = progress_line(summary)
+        if now >= self._next and line != self._last:
+            self._print(now, line)
+            self._last, self._next = line, now + self._interval
+
+    def close(self) -> None:
+        """Nothing is left to wipe."""
+
+    def _print(self, now: float, line: str) -> None:
+        self._console.print(Text(f"{now:6.1f} s  {line}"), soft_wrap=True)
+
+
+class News:
+    """What went wrong since one last asked."""
+
+    def __init__(self) -> None:
+        """Nothing has been told."""
+        self._told: set[str] = set()
+        self._warned = 0
+
+    def since(self, summary: Summary) -> list[str]:
+        """A line for each warning and each failure that was not told before."""
+        fresh = summary.warned - self._warned
+        self._warned = summary.warned
+        warnings = list(summary.warnings)[-fresh:] if fresh else []
+        lines = [f"{warning.subject}: {one_line(warning.text)}" for warning in warnings]
+        for what, items in (("stream", summary.streams), ("query", summary.queries)):
+            for item in list(items.values()):
+                name = f"{what} {item.name}"
+                if item.state == "failed" and name not in self._told:
+                    self._told.add(name)
+                    lines.append(f"{name} failed: {one_line(item.reason)}")
+        return lines
+
+
+def progress_line(summary: Summary) -> str:
+    """How a run stands, in one line.
+
+    >>> from penstock.events import BlockArrived, QueryAdded
+    >>> from penstock.model import Block
+    >>> progress_line(Summary.of([
+    ...     QueryAdded(0.0, "big", ("packets",)),
+    ...     BlockArrived(1.0, Block("packets", 0, 100, 4000, 1.0), 100)]))
+    'packets 100 rows (100/s), 1 block waiting; 1 query, 0 rows out'
+    """
+    streams = [_stream_words(summary, name) for name in list(summary.streams)[:4]]
+    if len(summary.streams) > 4:
+        streams.append(f"and {counted(len(summary.streams) - 4, 'more stream')}")
+    return "; ".join([*streams, _query_words(summary)])
+
+
+def _stream_words(summary: Summary, name: str) -> str:
+    stream = summary.streams[name]
+    words = f"{name} {exact(stream.read)} rows ({short(summary.rate(name))}/s)"
+    if stream.fraction is not None:
+        words += f" {stream.fraction:.0%}"
+    waiting = len(stream.queue.waiting)
+    return f"{words}, {counted(waiting, 'block')} waiting" if waiting else words
+
+
+def _query_words(summary: Summary) -> str:
+    queries = list(summary.queries.values())
+    words = f"{counted(len(queries), 'query')}, {exact(sum(q.rows_out for q in queries))} rows out"
+    late = summary.latency().percentile(0.99)
+    if late is not None:
+        words += f", p99 {seconds(late)}"
+    failed = sum(query.state == "failed" for query in queries)
+    return f"{words}, {failed} failed" if failed else words

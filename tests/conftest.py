@@ -1,0 +1,26 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# A machine that is busy with Spark is slow now and then, which says nothing about the code.
+settings.register_profile("penstock", deadline=None)
+settings.load_profile("penstock")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark for all tests, as `penstock.Engine` would start it."""
+    from penstock.spark.session import local_session
+
+    session = local_session("local[2]")
+    yield session
+    session.stop()

@@ -1,0 +1,333 @@
+"""What a run amounts to, and whether its books balance."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.events import (
+    BlockArrived,
+    BlockCold,
+    BlockHeld,
+    BlockHot,
+    BlockReleased,
+    Decided,
+    Event,
+    GroupFormed,
+    Histogram,
+    Memory,
+    QueryAdded,
+    QueryDropped,
+    QueryFailed,
+    RunEnded,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StreamEnded,
+    StreamFailed,
+    Summary,
+    Tick,
+    WatermarkMoved,
+    digest,
+    summary,
+)
+from penstock.model import Block
+
+
+def arrived(number: int, rows: int = 10, at: float = 1.0, stream: str = "s") -> BlockArrived:
+    block = Block(stream, number, rows, rows * 100, at)
+    return BlockArrived(at, block, read=rows, progress=(number + 1) * rows)
+
+
+def decided(run: int, *blocks: int, rows: int = 10, group: int = 1, stream: str = "s") -> Decided:
+    return Decided(1.0, run, "p", group, stream, blocks, rows * len(blocks), "oldest", seconds=0.01)
+
+
+def finished(run: int, rows_in: int = 10, at: float = 2.0, **rows_out: int) -> RunFinished:
+    return RunFinished(at, run, 0.5, rows_in, rows_out, jobs=1)
+
+
+START: tuple[Event, ...] = (
+    RunStarted(0.0, ("s",), "fifo", 2, {"s": 100}, {"s": "rows"}),
+    QueryAdded(0.0, "q", ("s",)),
+    GroupFormed(0.0, 1, "p", ("q",)),
+)
+
+
+def faults(*events: Event, start: Iterable[Event] = START) -> list[str]:
+    return Summary.of([*start, *events]).accounting()
+
+
+# --- what a run amounts to ----------------------------------------------------------------------
+
+
+def test_rows_of_a_query_are_those_of_its_delivered_blocks() -> None:
+    result = Summary.of([*START, arrived(0), arrived(1), arrived(2), decided(1, 0, 1),
+                         finished(1, 20, q=3)])
+    query = result.queries["q"]
+    assert (query.rows_in, query.rows_out, query.filtered, query.rejected) == (20, 3, 17, 0)
+    assert query.last_delivery == 2.0
+    assert len(result.streams["s"].queue.waiting) == 1
+    assert result.accounting() == []
+
+
+def test_rows_added_by_joins_and_rejected_rows_are_accounted_for() -> None:
+    end = RunFinished(2.0, 1, 0.5, 10, {"q": 14}, rejected={"q": 2}, added={"q": 9})
+    result = Summary.of([*START, arrived(0), decided(1, 0), end])
+    assert result.queries["q"].filtered == 3
+    assert result.accounting() == []
+
+
+def test_each_branch_of_a_union_counts_its_own_blocks() -> None:
+    result = Summary.of([
+        QueryAdded(0.0, "u", ("s", "t", "s")),
+        GroupFormed(0.0, 1, "p", ("u", "u#2")),
+        GroupFormed(0.0, 2, "p2", ("u#1",)),
+        arrived(0), arrived(0, 7, stream="t"),
+        decided(1, 0), finished(1, 10, u=20),
+        decided(2, 0, rows=7, group=2, stream="t"), finished(2, 7, u=1),
+        RunEnded(3.0, "drained"),
+    ])  # fmt: skip
+    assert (result.queries["u"].rows_in, result.queries["u"].rows_out) == (27, 21)
+    assert result.accounting() == []
+
+
+def test_latency_is_from_arrival_to_delivery_weighted_by_rows() -> None:
+    events = [*START, arrived(0, 90, at=1.0), arrived(1, 10, at=1.5),
+              decided(1, 0, rows=90), finished(1, 90, at=1.1),
+              decided(2, 1), finished(2, at=9.5)]  # fmt: skip
+    latency = Summary.of(events).queries["q"].latency
+    assert latency.percentile(0.5) == pytest.approx(0.1, rel=0.045)
+    assert latency.percentile(0.99) == pytest.approx(8.0, rel=0.045)
+    assert latency.maximum == 8.0
+
+
+def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
+    start = [BlockHeld(100.0, Block("s", 4, 10, 1000, 1.0)), *START[:1],
+             QueryAdded(100.0, "q", ("s",), backlog=(("s", 4),), delivered=60), START[2]]
+    result = Summary.of([*start, decided(1, 4), finished(1, at=101.0, q=1)])
+    query = result.queries["q"]
+    assert (query.rows_in, query.latency.weight, query.delivered_before) == (10, 0, 60)
+    assert result.accounting() == []
+    assert faults(decided(1, 4), finished(1), decided(2, 4), finished(2), start=start)
+
+
+def test_a_query_added_later_waits_for_later_blocks_only() -> None:
+    assert faults(arrived(0), QueryAdded(1.5, "r", ("s",)), GroupFormed(1.5, 2, "p", ("q", "r")),
+                  arrived(1), decided(1, 0), finished(1), decided(2, 1, group=2), finished(2),
+                  RunEnded(3.0, "drained")) == []
+
+
+def test_an_empty_block_is_waited_for_by_nobody() -> None:
+    result = Summary.of([*START, arrived(0, 0), arrived(1), decided(1, 1), finished(1),
+                         RunEnded(3.0, "drained")])
+    assert result.streams["s"].blocks == 2
+    assert result.accounting() == []
+
+
+def test_a_stream_says_its_rate_its_queue_and_its_progress() -> None:
+    result = Summary.of([*START, *(arrived(n, at=float(n)) for n in range(10)), Tick(10.0)])
+    stream = result.streams["s"]
+    assert result.rate("s") == 40 / 5  # the blocks of the seconds 6 to 9
+    assert (len(stream.queue.waiting), stream.queue.rows, stream.queue.bytes) == (10, 100, 10_000)
+    assert stream.fraction == 1.0
+    result.apply(Tick(99.0))
+    assert result.rate("s") == 0
+
+
+def test_hot_bytes_rise_and_fall_and_their_peak_stays() -> None:
+    events = [BlockHot(1.0, "s", 0, 500), BlockHot(1.0, "s", 1, 300), BlockHot(1.1, "s", 1, 400),
+              BlockCold(2.0, "s", 0), BlockReleased(3.0, "s", 1), BlockCold(3.0, "s", 1)]
+    stream = Summary.of(events).streams["s"]
+    assert (stream.hot_bytes, stream.hot_peak) == (0, 900)
+
+
+def test_states_of_streams_and_queries() -> None:
+    result = Summary.of([
+        *START, QueryAdded(0.0, "bad", ("s",)), QueryAdded(0.0, "gone", ("s",)),
+        QueryFailed(1.0, "bad", "no room"), QueryDropped(1.0, "gone"),
+        WatermarkMoved(1.0, "s", 0.5), StreamEnded(2.0, "s"), StreamFailed(2.0, "t", "no path"),
+        Memory(2.0, 100, 200, 300), Memory(2.5, 50), RunEnded(3.0, "drained"),
+    ])  # fmt: skip
+    states = {name: (query.state, query.reason) for name, query in result.queries.items()}
+    assert states == {"q": ("done", ""), "bad": ("failed", "no room"),
+                      "gone": ("dropped", "dropped")}
+    assert [s.state for s in result.streams.values()] == ["ended", "failed"]
+    assert (result.run.driver_peak, result.run.jvm_peak, result.run.state) == (100, 200, "drained")
+
+
+def test_a_stopped_run_leaves_its_queue_standing() -> None:
+    result = Summary.of([*START, arrived(0), RunEnded(2.0, "stopped")])
+    assert result.queries["q"].state == "stopped"
+    assert len(result.streams["s"].queue.waiting) == 1
+    assert result.accounting() == []
+
+
+def test_a_refused_sink_fails_its_query_and_counts_nothing_for_it() -> None:
+    end = RunFinished(2.0, 1, 0.5, 10, {"q": 4, "r": 2}, failed={"q": "no permission"})
+    result = Summary.of([*START, QueryAdded(0.0, "r", ("s",)), GroupFormed(0.0, 2, "p", ("q", "r")),
+                         arrived(0), decided(1, 0, group=2), end])
+    assert (result.queries["q"].state, result.queries["q"].rows_in) == ("failed", 0)
+    assert (result.queries["r"].rows_out, result.queries["r"].rows_in) == (2, 10)
+    assert result.accounting() == []
+
+
+def test_a_failed_run_delivers_nothing_and_may_be_tried_again() -> None:
+    assert faults(arrived(0), decided(1, 0), RunFailed(1.5, 1, "lost executor"), decided(2, 0),
+                  finished(2), RunEnded(3.0, "drained")) == []
+
+
+def test_a_query_that_left_during_a_run_is_no_fault() -> None:
+    assert faults(arrived(0), decided(1, 0), QueryDropped(1.5, "q"), finished(1, q=1)) == []
+    assert faults(arrived(0), QueryDropped(1.5, "q", "its lifetime is over"), decided(1, 0),
+                  finished(1, q=1)) == []
+
+
+def test_a_query_of_the_same_name_starts_from_nothing() -> None:
+    result = Summary.of([*START, arrived(0), decided(1, 0), QueryDropped(1.5, "q"),
+                         QueryAdded(1.6, "q", ("s",)), finished(1, q=5)])
+    assert result.queries["q"].rows_out == 0
+    assert result.accounting() == []
+
+
+def test_the_digest_holds_the_verdict() -> None:
+    result = digest(Summary.of([*START, arrived(0), decided(1, 0), finished(1, q=4)]))
+    assert result["accounting"] == {"balanced": True, "faults": []}
+    assert result["queries"][0]["rows_out"] == 4
+    assert result["streams"][0]["waiting_blocks"] == 0
+    assert result["run"]["seconds_deciding"] == 0.01
+
+
+# --- every kind of fault ------------------------------------------------------------------------
+
+
+def test_rows_read_must_be_kept_late_or_rejected() -> None:
+    block = BlockArrived(1.0, Block("s", 0, 10, 1000, 1.0), read=14, late=2, rejected=1)
+    assert faults(block) == [
+        "stream s, block 0: 14 rows read, but 10 kept + 2 late + 1 rejected",
+        "stream s: 14 rows read, but 10 kept + 2 late + 1 rejected",
+    ]
+
+
+FAULTS: dict[str, tuple[Event, ...]] = {
+    "block 0 of s was delivered, but it had it before": (
+        arrived(0), arrived(1), decided(1, 0), finished(1), decided(2, 0), finished(2)),
+    "block 7 of s was delivered": (arrived(0), decided(1, 7), finished(1)),
+    "block 0 of s was released before it was delivered": (
+        arrived(0), arrived(1), BlockReleased(1.0, "s", 0), decided(1, 1), finished(1)),
+    "the run drained, but 1 blocks of s were not delivered, from block 0 on": (
+        arrived(0), arrived(1), decided(1, 1), finished(1), RunEnded(3.0, "drained")),
+    "block 0 arrived twice": (arrived(0), arrived(0)),
+    "10 rows in + 0 added, but 9 out + 2 rejected": (
+        arrived(0), decided(1, 0), RunFinished(2.0, 1, 0.5, 10, {"q": 9}, rejected={"q": 2})),
+    "blocks of 10 rows, decided for 11, 10 read": (
+        arrived(0), decided(1, 0, rows=11), finished(1)),
+    "blocks of 10 rows, decided for 10, 9 read": (arrived(0), decided(1, 0), finished(1, 9)),
+    "run 5 finished, but nobody had decided it": (finished(5),),
+    "nobody knows group 9": (arrived(0), decided(1, 0, group=9)),
+    "nobody knows query z": (GroupFormed(0.0, 2, "p", ("z",)),),
+    "rows of r, which did not ride": (arrived(0), decided(1, 0), finished(1, r=1)),
+    "query q was given blocks of t": (
+        arrived(0, stream="t"), decided(1, 0, stream="t"), finished(1)),
+    "block 3 of s is not held": (QueryAdded(0.0, "r", ("s",), backlog=(("s", 3),)),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_each_fault_is_found_and_named(text: str) -> None:
+    found = faults(*FAULTS[text])
+    assert [fault for fault in found if text in fault], found
+
+
+def test_an_undisturbed_twin_of_a_fault_balances() -> None:
+    assert faults(arrived(0), arrived(1), decided(1, 0), finished(1), decided(2, 1), finished(2),
+                  BlockReleased(3.0, "s", 0), RunEnded(3.0, "drained")) == []
+
+
+def test_many_faults_are_counted_rather_than_listed() -> None:
+    found = faults(*(finished(run) for run in range(1000)))
+    assert len(found) == summary.FAULTS_KEPT + 1
+    assert found[-1] == "and 900 more faults like these"
+
+
+# --- endless runs -------------------------------------------------------------------------------
+
+
+def test_memory_does_not_grow_with_the_length_of_a_run() -> None:
+    result = Summary.of(START)
+    sizes = []
+    for number in range(3000):
+        at = float(number)
+        result.apply(arrived(number, at=at))
+        result.apply(decided(number, number))
+        result.apply(finished(number, at=at + 0.1, q=1))
+        if number >= 10:
+            result.apply(BlockReleased(at, "s", number - 10))
+        if number in (100, 2999):
+            sizes.append(footprint(result))
+    assert sizes[0] == sizes[1]
+    assert result.accounting() == []
+
+
+def footprint(result: Summary) -> list[int]:
+    stream, query = result.streams["s"], result.queries["q"]
+    ledger = query.members["q"]
+    parts = [stream.queue.waiting, stream.queue.spool, stream.recent, stream.hot, ledger.ahead,
+             ledger.owed, result._flights, result._groups]
+    assert len(query.latency.buckets) < 10
+    return [len(part) for part in parts]  # type: ignore[arg-type]
+
+
+def test_ended_queries_and_old_groups_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "ENDED_KEPT", 5)
+    monkeypatch.setattr(summary, "MEMBERS_KEPT", 5)
+    result = Summary()
+    for number in range(20):
+        result.apply(QueryAdded(0.0, f"q{number}", ("s",)))
+        result.apply(GroupFormed(0.0, number, "p", (f"q{number}",)))
+        result.apply(QueryFailed(0.0, f"q{number}", "no"))
+    assert (len(result.queries), result.forgotten, len(result._groups)) == (5, 15, 5)
+
+
+@given(st.permutations(range(8)), st.integers(0, 8))
+def test_any_order_of_delivery_balances_and_leaves_nothing(order: list[int], late: int) -> None:
+    result = Summary.of([*START, *(arrived(n) for n in range(8))])
+    for run, number in enumerate(order[:late]):
+        result.apply(decided(run, number))
+        result.apply(finished(run))
+    ledger = result.queries["q"].members["q"]
+    assert {waiting.block.number for waiting in ledger.waiting()} == set(order[late:])
+    assert len(result.streams["s"].queue.waiting) == 8 - late
+    assert result.accounting() == []
+
+
+# --- percentiles --------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.floats(1e-6, 1e5), st.integers(1, 50)), min_size=1, max_size=60),
+       st.floats(0.01, 1.0))
+def test_a_percentile_is_within_half_a_bucket(pairs: list[tuple[float, int]], share: float) -> None:
+    histogram = Histogram()
+    for seconds, weight in pairs:
+        histogram.add(seconds, weight)
+    ordered = sorted(seconds for seconds, weight in pairs for _ in range(weight))
+    goal = share * len(ordered)
+    exact = next(s for place, s in enumerate(ordered, start=1) if place >= goal)
+    measured = histogram.percentile(share)
+    assert measured is not None
+    assert measured == pytest.approx(exact, rel=0.0443)
+    assert histogram.maximum == ordered[-1]
+
+
+def test_a_histogram_takes_any_duration() -> None:
+    histogram = Histogram()
+    for seconds in (-1.0, 0.0, 1e-9, sys.float_info.max):
+        histogram.add(seconds)
+    histogram.add(1.0, weight=0)
+    assert histogram.weight == 4
+    assert Histogram().percentile(0.5) is None
+    assert Histogram.merged([histogram, histogram]).weight == 8
