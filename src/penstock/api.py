@@ -22,7 +22,8 @@ from penstock.spark.session import local_session, tuned
 if TYPE_CHECKING:
     import pandas
     import pyarrow
-    from pyspark.sql import SparkSession
+
+    from penstock.spark.session import Session
 
 
 class Engine:
@@ -43,7 +44,7 @@ class Engine:
 
     def __init__(
         self,
-        spark: SparkSession | None = None,
+        spark: Session | None = None,
         checkpoint: str | Path | None = None,
         *,
         master: str | None = None,
@@ -51,13 +52,17 @@ class Engine:
     ) -> None:
         """Open the checkpoint and bind the application it holds; Spark starts when it is needed."""
         self._given, self._master, self._on_event = spark, master, on_event
-        self._spark: SparkSession | None = None
+        self._spark: Session | None = None
         self._checkpoint = Checkpoint.open(checkpoint)
         self._clock = SystemClock()
         self._summary = Summary()
         self._recorder: Recorder | None = None
         self._host: SparkHost | None = None
-        self._application = self._recovered()
+        try:
+            self._application = self._recovered()
+        except BaseException:
+            self._checkpoint.close()
+            raise
 
     # --- the application ---------------------------------------------------------------------
 
@@ -79,7 +84,7 @@ class Engine:
         self._put_into_force(bind(sql, self._application, folder=folder))
 
     def load(self, sql: str, *, folder: str | Path = ".") -> None:
-        """Make this text the whole application: queries of the checkpoint that it lacks are dropped."""
+        """Make this text the whole application; queries of the checkpoint that it lacks go."""
         fresh = bind(sql, folder=folder)
         for name, stream in self._application.streams.items():
             if name in fresh.streams and fresh.streams[name] != stream:
@@ -89,7 +94,7 @@ class Engine:
         self._put_into_force(fresh)
 
     def _put_into_force(self, application: Application) -> None:
-        if self._host is not None:
+        if self._host is not None and not self._host.wait(0):
             self._host.change(application)
         self._application = application
         write_json(self._checkpoint.application, [asdict(s) for s in application.statements])
@@ -113,7 +118,11 @@ class Engine:
         host = SparkHost(self.session, self._checkpoint, self._application, self._clock,
                          self._record, until_drained)
         self._host = host
-        host.start()
+        try:
+            host.start()
+        except BaseException:
+            self.stop()
+            raise
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run ends by itself; True when it has."""
@@ -159,7 +168,7 @@ class Engine:
     # --- Spark -------------------------------------------------------------------------------
 
     @property
-    def session(self) -> SparkSession:
+    def session(self) -> Session:
         """The Spark session that the engine works with."""
         if self._spark is None:
             self._spark = tuned(self._given or local_session(self._master))

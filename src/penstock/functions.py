@@ -1,4 +1,4 @@
-"""Python functions for SQL: `predicate` declares a vectorised condition, `scalar` a computed column.
+"""Python functions for SQL: `predicate` declares a vectorised condition, `scalar` a column.
 
 A function takes whole columns (Arrow arrays, or pandas Series) and returns one value per row.
 """

@@ -71,7 +71,8 @@ def render_branch(branch: Branch) -> str:
     for number, join in enumerate(branch.joins, 1):
         kind = "LEFT JOIN" if join.kind == "left" else "JOIN"
         lines.append(f"{kind} {_name(join.relation)}@{number} ON {render(join.on)}")
-    lines += [f"{'WHERE' if k == 0 else '  AND'} {_operand(c)}" for k, c in enumerate(branch.where)]
+    for number, conjunct in enumerate(branch.where):
+        lines.append(f"{'  AND' if number else 'WHERE'} {_conjunct(conjunct)}")
     return "\n".join(lines)
 
 
@@ -93,6 +94,11 @@ def _operand(expression: Expression) -> str:
         expression.function in _INFIX or expression.function in _LOOSE
     )
     return f"({text})" if compound else text
+
+
+def _conjunct(expression: Expression) -> str:
+    is_or = isinstance(expression, Call) and expression.function == "or"
+    return _operand(expression) if is_or else render(expression)
 
 
 def _literal(literal: Literal) -> str:

@@ -155,10 +155,10 @@ def check_alike(spark, app, block, members=None):
         frame.unpersist()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_answers_in_a_fan_out_are_those_of_the_branch_alone(spark, seed):
     chance = random.Random(seed)
-    app = application(*(branch(chance) for _ in range(12)))
+    app = application(*(branch(chance) for _ in range(10)))
     check_alike(spark, app, frame(spark, rows(chance, 150)))
 
 
@@ -242,7 +242,7 @@ def test_relation_joins_multiply_rows_and_are_shared(spark, kind):
 def test_many_shapes_are_split_into_several_joins(spark, monkeypatch):
     monkeypatch.setattr("penstock.spark.fanout.LARGEST_PART", 20)
     chance = random.Random(5)
-    app = application(*(branch(chance) for _ in range(10)))
+    app = application(*(branch(chance) for _ in range(5)))
     check_alike(spark, app, frame(spark, rows(chance, 60)))
 
 
@@ -253,10 +253,11 @@ def test_constants_are_data_and_not_part_of_the_plan(spark):
         for n in range(20)
     ))  # fmt: skip
     path = plan(app).paths[0]
-    answer = compiler(spark, app).answers(path, path.members, frame(spark, [])).project(path.members)
+    block = frame(spark, rows(random.Random(4), 5))
+    answer = compiler(spark, app).answers(path, path.members, block).project(path.members)
     text = answer._jdf.queryExecution().toString()
+    assert "BroadcastHashJoin" in text
     assert "4711" not in text and "rule-" not in text
-    assert "BroadcastHashJoin" in answer._jdf.queryExecution().executedPlan().toString() or True
 
 
 def test_one_member_is_a_plain_filter_that_spark_pushes_down(spark, tmp_path):

@@ -114,7 +114,8 @@ class Core:
         out: list[Instruction] = []
         self._take(event, out)
         self._end_lifetimes(event.at, out)
-        self._dispatch(event.at, out)
+        if not isinstance(event, ev.QueryAdded):  # others may join with it and share its runs
+            self._dispatch(event.at, out)
         self._release(event.at, out)
         self._finish(out)
         return out
@@ -391,7 +392,7 @@ class Core:
         return dict(self._failures)
 
     def _finish(self, out: list[Instruction]) -> None:
-        if self._finished or self._running or any(self._queues.values()):
+        if self._finished or self._running or any(len(q) for q in self._queues.values()):
             return
         alive = any(self._active.values())
         if self._failures and not alive:

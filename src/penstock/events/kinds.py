@@ -27,6 +27,8 @@ class RunStarted:
     unit: Mapping[str, str] = field(default_factory=dict)
     """Per stream the unit of its total: rows or bytes."""
     checkpoint: str = ""
+    progress: Mapping[str, int] = field(default_factory=dict)
+    """Per stream how much of its total earlier runs had read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.events.histogram import Histogram
@@ -56,6 +57,14 @@ class StreamMeasures:
         rows = sum(rows for at, rows in list(self.recent) if at > begin)
         return rows / min(RATE_WINDOW, max(now - since, 1.0))
 
+    def faults(self) -> Iterator[str]:
+        """Where its rows do not add up."""
+        if self.read != self.kept + self.late + self.rejected:
+            yield (
+                f"stream {self.name}: {self.read} rows read, but {self.kept} kept + "
+                f"{self.late} late + {self.rejected} rejected"
+            )
+
     def note_arrival(self, at: float, rows: int) -> None:
         """Remember rows for the rate, and forget those that are too old to matter."""
         self.recent.append((at, rows))
@@ -102,6 +111,14 @@ class QueryMeasures:
     def filtered(self) -> int:
         """Rows that did not meet its conditions."""
         return self.rows_in + self.added - self.rows_out - self.rejected
+
+    def faults(self) -> Iterator[str]:
+        """Where its rows do not add up."""
+        if min(self.rows_in, self.added, self.rows_out, self.rejected, self.filtered) < 0:
+            yield (
+                f"query {self.name}: {self.rows_in} rows in + {self.added} added, but "
+                f"{self.rows_out} out + {self.rejected} rejected"
+            )
 
     @property
     def live(self) -> bool:

@@ -101,6 +101,13 @@ class Summary:
         """Arrival to delivery over all queries."""
         return Histogram.merged(query.latency for query in list(self.queries.values()))
 
+    def failures(self) -> list[tuple[str, str]]:
+        """What failed (``stream s``, ``query q``), and why."""
+        streams = [(f"stream {s.name}", s.state, s.reason) for s in list(self.streams.values())]
+        queries = [(f"query {q.name}", q.state, q.reason) for q in list(self.queries.values())]
+        both = streams + queries
+        return [(name, reason) for name, state, reason in both if state == "failed"]
+
     def accounting(self) -> list[str]:
         """Every way in which the books do not balance; an empty list when they do.
 
@@ -112,9 +119,9 @@ class Summary:
         if self.faults_seen > len(faults):
             faults.append(f"and {self.faults_seen - len(faults)} more faults like these")
         for stream in list(self.streams.values()):
-            faults.extend(_stream_faults(stream))
+            faults.extend(stream.faults())
         for query in list(self.queries.values()):
-            faults.extend(_query_faults(query))
+            faults.extend(query.faults())
         return faults
 
     # -- the run -------------------------------------------------------------------------------
@@ -127,6 +134,7 @@ class Summary:
             stream = self.stream(name)
             stream.total = event.totals.get(name)
             stream.unit = event.unit.get(name, "rows")
+            stream.progress = event.progress.get(name, 0)
 
     def _run_ended(self, event: k.RunEnded) -> None:
         self.run.state, self.run.reason = event.outcome, event.reason
@@ -359,23 +367,6 @@ def _wait(waiting: Waiting | None, now: float) -> tuple[int, float, int] | None:
         return None
     seconds = max(0.0, now - waiting.block.arrived)
     return bucket(seconds), seconds, waiting.block.rows
-
-
-def _stream_faults(stream: StreamMeasures) -> Iterable[str]:
-    if stream.read != stream.kept + stream.late + stream.rejected:
-        yield (
-            f"stream {stream.name}: {stream.read} rows read, but {stream.kept} kept + "
-            f"{stream.late} late + {stream.rejected} rejected"
-        )
-
-
-def _query_faults(query: QueryMeasures) -> Iterable[str]:
-    counts = (query.rows_in, query.added, query.rows_out, query.rejected, query.filtered)
-    if min(counts) < 0:
-        yield (
-            f"query {query.name}: {query.rows_in} rows in + {query.added} added, but "
-            f"{query.rows_out} out + {query.rejected} rejected"
-        )
 
 
 _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {

@@ -48,7 +48,8 @@ class Catalogue:
 
     def table_names(self) -> list[str]:
         """The names of all streams and relations, as declared."""
-        return [t.name for t in (*self.streams.values(), *self.relations.values())]
+        streams, relations = self.streams.values(), self.relations.values()
+        return [*(s.name for s in streams), *(r.name for r in relations)]
 
     def record(self, statement: Statement) -> None:
         """Keep a statement's text; an earlier one of the same kind and name goes."""

@@ -31,6 +31,8 @@ from penstock.model import (
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 _FRACTIONS = ("FLOAT", "DOUBLE")
+_SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "mod": "%"}
+_NUMBER_HINTS = {"STRING": "CAST it to a number", "TIMESTAMP": "take UNIX_TIMESTAMP of it"}
 _NESTED = ("ARRAY", "MAP", "STRUCT")
 
 
@@ -185,8 +187,8 @@ def operands(function: str, left: Expression, right: Expression) -> tuple[Expres
     """Both sides of ``+ - * / %`` in types that Spark computes with as they are."""
     for side in (left, right):
         if not is_number(side.type) and side.type != VOID:
-            hint = "CAST it to a number" if side.type == STRING else ""
-            message = f"{function} takes numbers, not {article(side.type)}"
+            hint = _NUMBER_HINTS.get(side.type.name, "")
+            message = f"{_SIGNS[function]} takes numbers, not {article(side.type)}"
             raise Misfit(TypeFault, message, hint)
     a, b = (_narrow(side, other) for side, other in ((left, right), (right, left)))
     if function == "divide" and "DECIMAL" not in (a.type.name, b.type.name):

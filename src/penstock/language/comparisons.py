@@ -74,7 +74,7 @@ def _fitting(left: Expression, other: Expression) -> Expression | None:
 def _brought(side: Expression, type_: Type) -> Expression:
     """A side in the common type; a quoted constant that cannot be read so is the user's slip."""
     if isinstance(side, Literal) and side.type == STRING and converted(side, type_) is None:
-        raise Misfit(TypeFault, f"'{side.value}' is not {coercion.article(type_)}")
+        raise Misfit(TypeFault, f"{side.value!r} is not {coercion.article(type_)}")
     return cast(side, type_)
 
 
@@ -85,7 +85,8 @@ def _meeting_type(a: Type, b: Type) -> Type:
         other = b if a == STRING else a
         found = _read_as(other)
     if found is None:
-        raise Misfit(TypeFault, f"{coercion.article(a)} cannot be compared with {coercion.article(b)}")
+        sides = f"{coercion.article(a)} cannot be compared with {coercion.article(b)}"
+        raise Misfit(TypeFault, sides)
     return found
 
 

@@ -7,13 +7,14 @@ operand remembers its place in the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.dialects import Spark
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.language.places import Place
 
@@ -38,13 +39,23 @@ _SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING")
 """Functions with words among their arguments, such as ``CAST(a AS INT)``."""
 
 
+_CONSTRUCTORS = (TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT)
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_ARGUMENT = (TokenType.L_PAREN, TokenType.COMMA, TokenType.FARROW)
+_OPENERS = (TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN, TokenType.SEMICOLON)
+_CLOSERS = (TokenType.FROM, TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON)
+_MEANINGFUL = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
+_OPAQUE = (exp.DataType, exp.Interval, exp.Extract, exp.Trim, exp.Having, exp.Group, exp.Window)
+"""Nodes whose words are read as a whole."""
+
+
 class Unparsed(ParseError):
     """sqlglot's parser gave up at this place."""
 
-    def __init__(self, message: str, place: Place) -> None:
-        """``message`` is sqlglot's."""
+    def __init__(self, message: str, place: Place, ended: bool = False) -> None:
+        """``message`` is sqlglot's; ``ended`` says that the text ends there."""
         super().__init__(message)
-        self.message, self.place = message, place
+        self.message, self.place, self.ended = message, place, ended
 
 
 class Penstock(Spark):
@@ -55,26 +66,27 @@ class Penstock(Spark):
 
         COMMANDS: ClassVar[set[TokenType]] = set()
 
-    class Parser(Spark.Parser):
+    class Parser(SparkParser):
         """Spark's, without knowledge of functions."""
 
         FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-            name: Spark.Parser.FUNCTION_PARSERS[name] for name in _SPECIAL
+            name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL
         }
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-            "CASE": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+            "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
         }
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         STATEMENT_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {}
         QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
-            clause: Spark.Parser.QUERY_MODIFIER_PARSERS[clause] for clause in _CLAUSES
+            clause: SparkParser.QUERY_MODIFIER_PARSERS[clause] for clause in _CLAUSES
         }
 
         def raise_error(self, message: str, token: Any = None) -> None:
             """Raise at the token, whatever sqlglot's error level."""
             at = token or self._curr or self._prev
             place = Place(at.start, at.end + 1) if at else Place(0, 1)
-            raise Unparsed(message, place)
+            raise Unparsed(message, place, ended=not (token or self._curr))
 
         def _parse_unary(self) -> exp.Expr | None:
             first = self._index
@@ -87,6 +99,10 @@ class Penstock(Spark):
                 node.meta["written"] = _written(self._tokens[first : self._index], self.sql)
             return self._mark(node, first)
 
+        def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
+            first = self._index
+            return self._mark(super()._parse_types(*args, **options), first)
+
         def _mark(self, node: exp.Expr | None, first: int) -> exp.Expr | None:
             """Remember the tokens an operand was made of, unless it knows them."""
             if node is not None and "start" not in node.meta and self._index > first:
@@ -98,8 +114,56 @@ class Penstock(Spark):
 def parse_query(tokens: Sequence[Token], text: str) -> exp.Expr | None:
     """The tree of a SELECT, or of several joined by UNION ALL."""
     parser = Penstock().parser(error_level=ErrorLevel.IMMEDIATE)
-    trees = parser.parse(list(tokens), text)
-    return trees[0] if trees else None
+    _check_commas(tokens)
+    trees = parser.parse(_prepared(tokens), text)
+    tree = trees[0] if trees else None
+    if tree is not None:
+        _check_complete(tokens, tree)
+    return tree
+
+
+def _neighbours(tokens: Sequence[Token]) -> Iterator[tuple[TokenType, Token, TokenType]]:
+    """Each token with the kinds of those before and after it."""
+    kinds = [TokenType.SEMICOLON, *(t.token_type for t in tokens), TokenType.SEMICOLON]
+    return zip(kinds, tokens, kinds[2:], strict=False)
+
+
+def _prepared(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens as sqlglot understands them: ``ARRAY(`` is no type, ``(TABLE s`` is a name."""
+    prepared = []
+    for before, token, after in _neighbours(tokens):
+        if token.token_type in _CONSTRUCTORS and after is TokenType.L_PAREN:
+            token = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+        if token.token_type is TokenType.TABLE and after in _NAMES and before in _ARGUMENT:
+            continue
+        prepared.append(token)
+    return prepared
+
+
+def _check_commas(tokens: Sequence[Token]) -> None:
+    """Complain about a comma with nothing before or after it, which sqlglot forgives."""
+    for before, token, after in _neighbours(tokens):
+        if token.token_type is TokenType.COMMA and (before in _OPENERS or after in _CLOSERS):
+            raise Unparsed("Required argument", Place(token.start, token.end + 1))
+
+
+def _check_complete(tokens: Sequence[Token], tree: exp.Expr) -> None:
+    """Complain when a name or constant of the text is not in the tree.
+
+    sqlglot reads many dialects and forgives much; what it drops must not change a query silently.
+    """
+    places: set[int] = set()
+    within: list[tuple[int, int]] = []
+    for node in tree.walk():
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if isinstance(start, int) and isinstance(end, int):
+            places.add(start)
+            if isinstance(node, _OPAQUE):
+                within.append((start, end))
+    for token in tokens:
+        if token.token_type in _MEANINGFUL and token.start not in places:
+            if not any(start <= token.start <= end for start, end in within):
+                raise Unparsed("Unexpected", Place(token.start, token.end + 1))
 
 
 def place_of_node(node: exp.Expr) -> Place | None:

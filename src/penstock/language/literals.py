@@ -10,12 +10,15 @@ import math
 import re
 import struct
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from penstock.errors import SyntaxFault, TypeFault
 from penstock.language import durations
 from penstock.language.places import Misfit
 from penstock.model import BIGINT, DATE, DOUBLE, INT, TIMESTAMP, Literal, Type, Value
+
+_EXACT = Context(prec=500)
+"""Python's usual 28 digits are fewer than the 38 of a DECIMAL."""
 
 RANGES = {"TINYINT": 1 << 7, "SMALLINT": 1 << 15, "INT": 1 << 31, "BIGINT": 1 << 63}
 """Integers of a type are at least minus this and less than this."""
@@ -84,7 +87,7 @@ def negated(literal: Literal) -> Literal | None:
         return integer(-value) if value != -RANGES[literal.type.name] else None
     if isinstance(value, Decimal):
         whole = literal.type.scale == 0 and value == RANGES["BIGINT"]
-        return integer(-int(value)) if whole else Literal(-value, literal.type)
+        return integer(-int(value)) if whole else Literal(value.copy_negate(), literal.type)
     if isinstance(value, float | timedelta):
         return Literal(-value, literal.type)
     return None
@@ -153,10 +156,10 @@ def _single(value: float) -> float:
 def _fitted(value: Decimal, to: Type) -> Decimal | None:
     """The number with the scale of the type, when no digit is lost."""
     precision, scale = to.precision or 10, to.scale or 0
-    shifted = value.scaleb(scale)
-    if abs(shifted) >= Decimal(10) ** precision or shifted != shifted.to_integral_value():
+    shifted = value.scaleb(scale, _EXACT)
+    if shifted.copy_abs() >= 10**precision or shifted != shifted.to_integral_value():
         return None
-    return Decimal(int(shifted)).scaleb(-scale)
+    return Decimal(int(shifted)).scaleb(-scale, _EXACT)
 
 
 def _from_string(text: str, to: Type) -> Value:

@@ -19,6 +19,7 @@ _OTHER_ESCAPES = "tnrfae"
 _ANCHORS = "bBAzZG"
 _FLAGS = re.compile(r"\(\?([imsux]*)(?:-([imsux]+))?(\)|:)")
 _NAMED = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
+_GROUP = re.compile(r"(\d)|\{([A-Za-z][A-Za-z0-9]*)\}", re.ASCII)
 _COUNTS = re.compile(r"\{(\d{1,4})(,(\d{0,4}))?\}")
 _LONGEST = 2000
 _MOST_STEPS = 1000
@@ -58,11 +59,10 @@ def check_replacement(text: str, regex: Regex) -> None:
         if char == "\\" and position + 1 == len(text):
             raise Misfit(TypeFault, "a replacement cannot end in \\", "write \\\\\\\\ for one")
         if char == "$":
-            match = re.compile(r"(\d)|\{([A-Za-z][A-Za-z0-9]*)\}", re.ASCII).match(text, position + 1)
-            known = match and (match[2] in regex.names or (match[1] and int(match[1]) <= regex.groups))
-            if not known:
-                raise Misfit(TypeFault, "$ in a replacement must name a group of the pattern",
-                             "write \\\\$ for a dollar")
+            group = _GROUP.match(text, position + 1)
+            if group is None or not regex.has(group):
+                message = "$ in a replacement must name a group of the pattern"
+                raise Misfit(TypeFault, message, "write \\\\$ for a dollar")
         position += 2 if char == "\\" else 1
 
 
@@ -80,6 +80,10 @@ class Regex:
         self._alternatives(0)
         if self.position < len(self.pattern):
             raise self._refused("a ) without its (")
+
+    def has(self, group: re.Match[str]) -> bool:
+        """Whether a replacement's ``$1`` or ``${name}`` is one of its groups."""
+        return int(group[1]) <= self.groups if group[1] else group[2] in self.names
 
     def _rest(self, start: str) -> bool:
         return self.pattern.startswith(start, self.position)

@@ -67,5 +67,5 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     ''
     """
     by_lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
     return f"did you mean '{by_lower[close[0]]}'?" if close else ""

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from penstock.errors import LanguageError, Refused, TypeFault, UnknownName
 from penstock.language import coercion, comparisons, types
+from penstock.language.binder import ExpressionBinder, describe
 from penstock.language.catalogue import Catalogue
 from penstock.language.dialect import Unparsed, parse_query, place_of_node
-from penstock.language.expressions import ExpressionBinder, describe
+from penstock.language.expressions import expression_binder
 from penstock.language.forms import not_yet, refuse_later_forms
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import Input, Scope
@@ -39,6 +39,7 @@ _CLAUSES = {
     "joins": "a join of this kind",
     "alias": "an alias of a query",
 }
+_JOINS = "JOIN and LEFT JOIN are"
 _WORDS = ("FROM", "WHERE", "JOIN", "ON", "AS", "AND", "OR", "UNION", "SELECT", "GROUP", "HAVING")
 
 
@@ -51,18 +52,22 @@ def bind_select(
     tree = _parse(rest, source, around)
     refuse_later_forms(tree, windows, catalogue.functions, source)
     binder = _SelectBinder(source, catalogue, around)
-    return binder.aligned([binder.branch(select) for select in binder.selects(tree)])
+    try:
+        selects = binder.selects(tree)
+        return binder.aligned([binder.branch(select) for select in selects], selects)
+    except RecursionError:
+        raise source.syntax("this query is nested too deeply", around) from None
 
 
 def _parse(tokens: Sequence[Token], source: Source, around: Place) -> exp.Expr:
-    """sqlglot's tree; whatever goes wrong inside sqlglot is an error of the text."""
+    """Sqlglot's tree; whatever goes wrong inside sqlglot is an error of the text."""
     try:
         tree = parse_query(tokens, source.text)
     except Unparsed as error:
         raise _unparsed(error, tokens, source) from None
     except RecursionError:
         raise source.syntax("this query is nested too deeply", around) from None
-    except (SqlglotError, ValueError, TypeError, AttributeError, LookupError) as error:
+    except Exception as error:  # whatever sqlglot raises, the text is at fault
         raise source.syntax(f"this is not a query: {error}"[:200], around) from None
     if tree is None:
         raise source.syntax("expected SELECT", around)
@@ -78,8 +83,11 @@ def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> Langu
     written = source.text[error.place.start : error.place.end]
     message = error.message.lower()
     if message.startswith(("expected", "expecting")):
-        wanted = error.message.split(" ", 1)[1]
-        return source.syntax(f"expected {wanted} at '{written}'", error.place, hint)
+        wanted = error.message.split(" ", 1)[1].split(" but got")[0].replace("TYPE", "a type")
+        where = "after" if error.ended else "at"
+        return source.syntax(f"expected {wanted} {where} '{written}'", error.place, hint)
+    if error.ended:
+        return source.syntax(f"expected more after '{written}'", error.place, hint)
     if message.startswith("required argument"):
         return source.syntax(f"something is missing at '{written}'", error.place,
                              hint or "expected a value or a column")
@@ -132,7 +140,8 @@ class _SelectBinder:
         for name, value in node.args.items():
             if name not in reads and value not in (None, False, []):
                 words = _CLAUSES.get(name, name.rstrip("_").upper())
-                part = value if isinstance(value, exp.Expr) else node
+                first = value[0] if isinstance(value, list) else value
+                part = first if isinstance(first, exp.Expr) else node
                 hint = "a stream has no end" if name in ("order", "limit", "distinct") else ""
                 raise self.fault(Refused, f"{words} is not admitted", part, hint)
 
@@ -153,7 +162,7 @@ class _SelectBinder:
 
     def _binder(self, inputs: Sequence[Input]) -> ExpressionBinder:
         registered = self.catalogue.functions
-        return ExpressionBinder(self.source, Scope(inputs), registered, self.around)
+        return expression_binder(self.source, Scope(inputs), registered, self.around)
 
     def _from(self, select: exp.Select) -> tuple[Stream, list[Input], list[exp.Join]]:
         """The stream, all inputs with it first, and the joins."""
@@ -214,7 +223,7 @@ class _SelectBinder:
         if (side, kind) not in (("", ""), ("", "INNER"), ("LEFT", ""), ("LEFT", "OUTER")) or (
             join.args.get("method")
         ):
-            hint = "JOIN and LEFT JOIN are"
+            hint = f"write JOIN {join.this.name} ON ..." if kind == "CROSS" else _JOINS
             raise self.fault(Refused, f"{words} JOIN is not admitted", join, hint)
         self._check(join, ("this", "on", "side", "kind"))
         condition = join.args.get("on")
@@ -274,28 +283,31 @@ class _SelectBinder:
 
     # --- UNION ALL -----------------------------------------------------------------------------
 
-    def aligned(self, branches: Sequence[Branch]) -> tuple[Branch, ...]:
+    def aligned(
+        self, branches: Sequence[Branch], selects: Sequence[exp.Select]
+    ) -> tuple[Branch, ...]:
         """Branches with the same names and types: those of the first, widened."""
         first = branches[0].select
-        for k, branch in enumerate(branches[1:], 2):
+        for branch, select in zip(branches, selects, strict=True):
             if len(branch.select) != len(first):
-                message = (f"the first SELECT of the UNION has {len(first)} columns, "
-                           f"number {k} has {len(branch.select)}")
-                raise self.source.fault(TypeFault, message, self.around)
+                message = (f"this SELECT has {len(branch.select)} columns, "
+                           f"the first of the UNION has {len(first)}")
+                raise self.fault(TypeFault, message, select)
+        items = selects[-1].expressions
+        places = [self.place(items[k] if len(items) == len(first) else selects[-1])
+                  for k in range(len(first))]
         rows = zip(*(b.select for b in branches), strict=True)
-        columns = [self._aligned_column(column) for column in rows]
-        selects = zip(*columns, strict=True)
-        return tuple(replace(b, select=s) for b, s in zip(branches, selects, strict=True))
+        columns = [self._aligned_column(c, p) for c, p in zip(rows, places, strict=True)]
+        widened = zip(*columns, strict=True)
+        return tuple(replace(b, select=s) for b, s in zip(branches, widened, strict=True))
 
-    def _aligned_column(self, column: tuple[Output, ...]) -> tuple[Output, ...]:
+    def _aligned_column(self, column: tuple[Output, ...], place: Place) -> tuple[Output, ...]:
         name = column[0].name
         try:
             unified = coercion.unify([o.expression for o in column], f"the columns '{name}'")
         except Misfit as misfit:
-            raise self.source.fault(
-                misfit.kind, misfit.message, self.around, misfit.hint
-            ) from None
-        types.check_storable(unified[0].type, self.source, self.around, f"the column '{name}'")
+            raise self.source.fault(misfit.kind, misfit.message, place, misfit.hint) from None
+        types.check_storable(unified[0].type, self.source, place, f"the column '{name}'")
         return tuple(Output(name, expression) for expression in unified)
 
 

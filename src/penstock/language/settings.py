@@ -17,7 +17,7 @@ def _policy(text: str) -> str:
     """``name``, ``name(parameter=value, ...)``, or several joined by ``+``."""
     if not all(_POLICY.fullmatch(part) for part in _parts(text)):
         raise ValueError(f"{text!r} is not a policy such as 'fifo' or 'mixed(gamma=0.01)'")
-    return re.sub(r"\s+", "", text).replace(",", ", ")
+    return re.sub(r"\s+", "", text).replace(",", ", ").lower()
 
 
 def _parts(text: str) -> list[str]:

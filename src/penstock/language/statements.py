@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
 from penstock.language import functions, sinks, types
 from penstock.language.catalogue import Catalogue
+from penstock.language.coercion import article
+from penstock.language.options import parse_options, parse_with, setting_value
 from penstock.language.places import Place, Source, suggestion
 from penstock.language.select import bind_select
 from penstock.language.settings import SETTINGS
@@ -25,7 +27,6 @@ from penstock.model import (
     Sink,
     Statement,
     Stream,
-    Type,
 )
 
 Load = Callable[[str, str, str], PythonFunction]
@@ -127,7 +128,7 @@ class StatementBinder:
                 raise cursor.source.syntax(f"{clause} is given twice", place)
             seen.add(clause)
             if clause == "OPTIONS":
-                options = _options(cursor)
+                options = parse_options(cursor)
             elif cursor.take("TIME"):
                 time = _time_column(cursor, columns)
             elif cursor.take("LATENESS"):
@@ -143,7 +144,7 @@ class StatementBinder:
     def _relation(self, cursor: Cursor, name: str) -> Relation:
         columns = _columns(cursor)
         format_, path = self._origin(cursor)
-        options = _options(cursor) if cursor.word() == "OPTIONS" else ()
+        options = parse_options(cursor) if cursor.word() == "OPTIONS" else ()
         cursor.end("OPTIONS or the end of the statement")
         return Relation(name, columns, format_, path, options)
 
@@ -180,7 +181,7 @@ class StatementBinder:
 
     def _query(self, cursor: Cursor, name: str) -> Query:
         sink = sinks.parse_sink(cursor, self.folder) if cursor.take("INTO") else Sink()
-        options = _with(cursor) if cursor.take("WITH") else {}
+        options = parse_with(cursor) if cursor.take("WITH") else {}
         cursor.expect("AS")
         return self._select(cursor, name, sink, options)
 
@@ -225,7 +226,7 @@ class StatementBinder:
             hint = suggestion(name, SETTINGS) or f"there are {', '.join(SETTINGS)}"
             raise cursor.source.fault(UnknownName, f"no setting '{name}'", place, hint)
         cursor.expect("=")
-        value, value_place = _setting_value(cursor)
+        value, value_place = setting_value(cursor)
         try:
             self.catalogue.settings[name] = SETTINGS[name](value)
         except ValueError as error:
@@ -235,13 +236,8 @@ class StatementBinder:
 
 def _columns(cursor: Cursor) -> tuple[Field, ...]:
     cursor.expect("(")
-    place = cursor.place
     columns = types.parse_fields(cursor)
     cursor.expect(")")
-    for column in columns:
-        if "@" in column.name:
-            message = f"the name '{column.name}' holds an @, which is kept for Penstock"
-            raise cursor.source.fault(TypeFault, message, place)
     return columns
 
 
@@ -250,116 +246,8 @@ def _time_column(cursor: Cursor, columns: Sequence[Field]) -> str:
     for column in columns:
         if column.name.lower() == name.lower():
             if column.type != TIMESTAMP:
-                message = f"the time must be a TIMESTAMP, but '{column.name}' is {_a(column.type)}"
+                message = f"'{column.name}' is {article(column.type)}, not a TIMESTAMP"
                 raise cursor.source.fault(TypeFault, message, place)
             return column.name
     hint = suggestion(name, [c.name for c in columns])
     raise cursor.source.fault(UnknownName, f"no column '{name}'", place, hint)
-
-
-def _a(type_: Type) -> str:
-    return f"{'an' if type_.name[0] in 'AI' else 'a'} {type_}"
-
-
-def _options(cursor: Cursor) -> tuple[tuple[str, str], ...]:
-    """``OPTIONS (name = value, ...)``: handed to Spark's source as strings."""
-    cursor.expect("OPTIONS")
-    cursor.expect("(")
-    options: dict[str, str] = {}
-    while True:
-        name, place = _option_name(cursor)
-        if name.lower() in (known.lower() for known in options):
-            raise cursor.source.syntax(f"the option '{name}' is given twice", place)
-        cursor.expect("=")
-        options[name] = _option_value(cursor)
-        if not cursor.take(","):
-            break
-    cursor.expect(")")
-    return tuple(options.items())
-
-
-def _option_name(cursor: Cursor) -> tuple[str, Place]:
-    """A name, in quotes when it is odd, or dotted such as ``kafka.bootstrap.servers``."""
-    if cursor.at_string():
-        return cursor.string("the name of an option")
-    name, place = cursor.name("the name of an option")
-    while cursor.take("."):
-        name += "." + cursor.name("the rest of the option's name")[0]
-    return name, place
-
-
-def _option_value(cursor: Cursor) -> str:
-    if cursor.at_string():
-        return cursor.string("a value")[0]
-    if cursor.word() in ("TRUE", "FALSE"):
-        return cursor.advance().text.lower()
-    sign = "-" if cursor.take("-") else ""
-    token = cursor.current
-    if token is None or token.token_type is not TokenType.NUMBER:
-        raise cursor.expected("a value: a quoted text, a number, true or false")
-    return sign + cursor.advance().text
-
-
-def _with(cursor: Cursor) -> dict[str, object]:
-    """``WITH (latency = '2 seconds', priority = 3, ...)``."""
-    cursor.expect("(")
-    options: dict[str, object] = {}
-    while True:
-        name, place = cursor.name("an option: latency, priority, lifetime or start")
-        name = name.lower()
-        if name not in _WITH:
-            hint = suggestion(name, _WITH) or f"there are {', '.join(_WITH)}"
-            raise cursor.source.fault(UnknownName, f"a query has no option '{name}'", place, hint)
-        if name in options:
-            raise cursor.source.syntax(f"{name} is given twice", place)
-        cursor.expect("=")
-        options[name] = _WITH[name](cursor)
-        if not cursor.take(","):
-            break
-    cursor.expect(")")
-    return options
-
-
-def _positive_duration(cursor: Cursor) -> float:
-    seconds, place = cursor.duration()
-    if seconds <= 0:
-        raise cursor.source.fault(TypeFault, "expected more than no time", place)
-    return seconds
-
-
-def _priority(cursor: Cursor) -> int:
-    word = cursor.word()
-    if not (word.isascii() and word.isdigit() and len(word) < 7):
-        raise cursor.expected("a whole number")
-    return int(cursor.advance().text)
-
-
-def _start(cursor: Cursor) -> str:
-    place = cursor.place
-    value = cursor.string("'now' or 'earliest'")[0].lower()
-    if value not in ("now", "earliest"):
-        raise cursor.source.fault(TypeFault, f"start is 'now' or 'earliest', not '{value}'", place)
-    return value
-
-
-_WITH: dict[str, Callable[[Cursor], object]] = {
-    "latency": _positive_duration,
-    "lifetime": _positive_duration,
-    "priority": _priority,
-    "start": _start,
-}
-
-
-def _setting_value(cursor: Cursor) -> tuple[str, Place]:
-    """A quoted text, or words up to the end of the statement."""
-    first = cursor.place
-    if cursor.current is None:
-        raise cursor.expected("a value")
-    if cursor.at_string():
-        value, place = cursor.string("a value")
-        cursor.end()
-        return value, place
-    while cursor.current is not None:
-        last = cursor.advance()
-    place = first.until(Place(last.start, last.end + 1))
-    return cursor.source.text[place.start : place.end], place

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.errors import LanguageError
 from penstock.language import durations
@@ -107,6 +106,9 @@ def _joined(raw: Sequence[Token], text: str) -> list[Token]:
                 token = _token(TokenType.STRING, value, last, token.end)
             else:
                 token = _token(TokenType.STRING, value, token, token.end)
+        elif _is_fraction(tokens, token):
+            point = tokens.pop()
+            token = _token(TokenType.NUMBER, "." + token.text, point, token.end)
         elif token.text == "BD" and len(tokens) > 1 and tokens[-2].end == token.end:
             tokens.pop()  # the `::` of a suffix: a number with a point is a DECIMAL already
             number = tokens.pop()
@@ -114,6 +116,16 @@ def _joined(raw: Sequence[Token], text: str) -> list[Token]:
             token = _token(TokenType.NUMBER, decimal, number, number.end)
         tokens.append(token)
     return tokens
+
+
+def _is_fraction(before: Sequence[Token], token: Token) -> bool:
+    """Whether a number follows a point that follows nothing: ``.5``."""
+    if token.token_type is not TokenType.NUMBER or not before or not token.text.isdigit():
+        return False
+    point = before[-1]
+    if point.token_type is not TokenType.DOT or point.end + 1 != token.start:
+        return False
+    return len(before) < 2 or before[-2].end + 1 < point.start or before[-2].text in "(,+-*/%=<>"
 
 
 def _token(kind: TokenType, value: str, like: Token, end: int) -> Token:
@@ -224,7 +236,7 @@ class Cursor:
         quoted_only = self.at_string()
         self.take("INTERVAL")
         parts = [self._duration_part()]
-        if not quoted_only and durations.is_unit(self.word()):
+        if not quoted_only and self.word()[:1].isalpha():
             parts.append(self.advance().text)
         place = first.until(place_of(self.tokens[self.index - 1]))
         try:

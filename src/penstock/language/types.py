@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.errors import LanguageError, TypeFault
+from penstock.language.coercion import holds_map
 from penstock.language.places import Place, Source, suggestion
 from penstock.language.tokens import Cursor, tokenise
 from penstock.model import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Field, Type
@@ -138,7 +139,7 @@ def _map(cursor: Cursor, depth: int) -> Type:
     cursor.expect("<")
     place = cursor.place
     key = parse_type(cursor, depth + 1)
-    if "MAP" in str(key):
+    if holds_map(key):
         raise cursor.source.fault(TypeFault, "the key of a MAP cannot hold a MAP", place)
     cursor.expect(",")
     element = parse_type(cursor, depth + 1)

@@ -86,9 +86,12 @@ def _own_path(query: Query, number: int) -> Path:
 
 def _shared_id(path: Path) -> str:
     """The stream and its relations; joins on other conditions are told apart by a checksum."""
-    names = "+".join(quote(name, safe="") for name in (path.stream, *_relations(path.joins)))
-    mark = f"@{zlib.crc32(repr(path.joins).encode()):08x}" if path.joins else ""
-    return f"{names}{mark}/fanout"
+    relations = (join.relation for join in path.joins)
+    names = "+".join(quote(name, safe="") for name in (path.stream, *relations))
+    if not path.joins:
+        return f"{names}/fanout"
+    written = "; ".join(f"{join.kind} {join.relation} {render(join.on)}" for join in path.joins)
+    return f"{names}@{zlib.crc32(written.encode()):08x}/fanout"
 
 
 def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
@@ -100,10 +103,6 @@ def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
     fanout = Operator(f"{id}:fanout", "fanout", f"{len(members)} queries in one pass")
     operators = (*_joins(id, first.joins), fanout, _sink(id, "each query's own"))
     return Path(id, first.stream, first.joins, members, operators)
-
-
-def _relations(joins: Iterable[Join]) -> list[str]:
-    return [join.relation for join in joins]
 
 
 def _operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:

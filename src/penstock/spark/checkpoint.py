@@ -53,7 +53,7 @@ class Checkpoint:
         return checkpoint
 
     def _take(self) -> None:
-        self._lock = open(self.root / "lock", "w")  # noqa: SIM115 - held until close
+        self._lock = open(self.root / "lock", "w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -20,7 +20,7 @@ from penstock.model import Application, Branch, Expression, Field, Join, is_expe
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.planning.plan import Member, Path, Plan
-from penstock.spark.fanout import CompiledFanout, compile_fanout, output_name
+from penstock.spark.fanout import CompiledFanout, output_name
 from penstock.spark.names import all_of, compiled, ours, renamed
 from penstock.spark.python_stage import ERROR, PythonStage
 
@@ -150,7 +150,7 @@ class Compiler:
     def _fanout(self, path: Path, branches: dict[Member, Branch]) -> CompiledFanout:
         key = path.id, tuple(branches)
         if key not in self._fanouts:
-            self._fanouts[key] = compile_fanout(self._spark, tuple(branches.values()))
+            self._fanouts[key] = CompiledFanout(self._spark, tuple(branches.values()))
             if len(self._fanouts) > MOST_FANOUTS:
                 self._fanouts.popitem(last=False)
         self._fanouts.move_to_end(key)

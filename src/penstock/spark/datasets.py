@@ -26,12 +26,12 @@ class Unit:
     members: tuple[Member, ...]
     folders: tuple[str, ...] = ()
     """Where the files go; one for all members, or one per query."""
+    homes: tuple[int, ...] = ()
+    """Per member the number of the folder that its rows go to."""
     shared: bool = False
     """Whether the rows carry the name of their query."""
-
-    def folder_of(self, query: Query) -> int:
-        """The number of the folder that a query's rows go to."""
-        return 0 if self.shared else self.folders.index(query.sink.target or "")
+    target: str = ""
+    """The function to call."""
 
 
 def shared_folders(queries: Sequence[Query]) -> set[str]:
@@ -94,14 +94,17 @@ def _unit(
     results: str,
 ) -> Unit:
     kind = str(key[0])
+    together = (0,) * len(members)
     if kind == "memory":
-        return Unit("parquet", members, (f"{results}/{_digest(columns)}",), shared=True)
+        folder = f"{results}/{_digest(columns)}"
+        return Unit("parquet", members, (folder,), together, shared=True)
+    targets = [plan.query(member.query).sink.target or "" for member in members]
     if kind not in FILE_SINKS:
-        return Unit(kind, members)
+        return Unit(kind, members, target=targets[0])
     if key[1] == "shared":
-        return Unit(kind, members, (str(key[2]),), shared=True)
-    folders = dict.fromkeys(plan.query(member.query).sink.target or "" for member in members)
-    return Unit(kind, members, tuple(folders))
+        return Unit(kind, members, (str(key[2]),), together, shared=True)
+    folders = {target: number for number, target in enumerate(dict.fromkeys(targets))}
+    return Unit(kind, members, tuple(folders), tuple(folders[target] for target in targets))
 
 
 def _columns(query: Query, exact: bool = False) -> dict[str, str]:

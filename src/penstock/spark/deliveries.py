@@ -8,13 +8,17 @@ delivered once whatever moment the driver dies at.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import json
 import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+from penstock.errors import CheckpointError
+from penstock.events.record import write_all
 
 COMPACT_LINES = 20_000
 """After this many lines the log is written anew as one snapshot."""
@@ -82,7 +86,7 @@ class Deliveries:
         self.committed: set[int] = set()
         """Runs that count but whose files may still be on their way."""
         self._groups: dict[int, list[tuple[str, int]]] = {}
-        self._file: IO[str] | None = None
+        self._file: int | None = None
         self._lines = 0
         if path.exists():
             self._load()
@@ -90,10 +94,10 @@ class Deliveries:
 
     # --- writing -----------------------------------------------------------------------------
 
-    def join(self, query: str, start: Mapping[str, int]) -> None:
-        """A query begins at these blocks."""
+    def join(self, starts: Mapping[str, Mapping[str, int]]) -> None:
+        """Queries begin, each at these blocks of its streams."""
         with self._lock:
-            self._write({"join": query, "start": dict(start)})
+            self._write({"join": {query: dict(start) for query, start in starts.items()}})
 
     def leave(self, query: str) -> None:
         """A query is gone, and with it what is known of its deliveries."""
@@ -110,12 +114,13 @@ class Deliveries:
                 self._write({"group": group, "members": [list(member) for member in members]})
             self._write({"run": run, "group": group, "blocks": list(blocks), "rows": dict(rows)})
             if self._lines > COMPACT_LINES:
-                self._compact()
+                with contextlib.suppress(OSError):  # the run counts, so nothing may fail any more
+                    self._compact()
 
     def close(self) -> None:
         """Close the file."""
-        if self._file:
-            self._file.close()
+        if self._file is not None:
+            os.close(self._file)
             self._file = None
 
     def settled(self, run: int) -> None:
@@ -123,30 +128,49 @@ class Deliveries:
         with self._lock:
             self.committed.discard(run)
 
+    def recovered(self, waiting: Iterable[int], last_run: int) -> None:
+        """Only these runs' files are still on their way; later runs come after ``last_run``.
+
+        A number is never used again, not even that of a run that came to nothing: what a dying JVM
+        still writes for it would mix with the answers of its namesake.
+        """
+        with self._lock:
+            self.committed &= set(waiting)
+            self.last_run = max(self.last_run, last_run)
+
     def _write(self, line: dict[str, Any]) -> None:
         assert self._file is not None
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        before = os.fstat(self._file).st_size
+        try:
+            write_all(self._file, (json.dumps(line) + "\n").encode())
+            os.fsync(self._file)
+        except OSError:
+            # What was refused must never count, and the next line must not be glued to half of it.
+            os.ftruncate(self._file, before)
+            raise
         self._lines += 1
         self._apply(line)
 
     def _compact(self) -> None:
-        self.close()
+        """Write the log anew; where that fails the old one goes on."""
         snapshot = {
             name: {"start": s.start, "rows": s.rows,
                    "had": {str(branch): had.ranges for branch, had in s.had.items()}}
             for name, s in self.standing.items()
         }
         fresh = self._path.with_name(self._path.name + ".new")
-        with open(fresh, "w") as file:
-            line = {"snapshot": snapshot, "last_run": self.last_run,
-                    "committed": sorted(self.committed)}
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, self._path)
-        self._file = open(self._path, "a")  # noqa: SIM115 - held until close
+        line = {"snapshot": snapshot, "last_run": self.last_run,
+                "committed": sorted(self.committed)}
+        file = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            write_all(file, (json.dumps(line) + "\n").encode())
+            os.fsync(file)
+            os.replace(fresh, self._path)
+        except OSError:
+            os.close(file)
+            raise
+        self.close()
+        self._file = file
         self._lines = 0
         self._groups = {}
 
@@ -154,10 +178,14 @@ class Deliveries:
 
     def _load(self) -> None:
         with open(self._path) as file:
-            for text in file:
+            for number, text in enumerate(file, start=1):
                 if not text.endswith("\n"):
                     break  # torn by a crash: it was never a commit
-                self._apply(json.loads(text))
+                try:
+                    self._apply(json.loads(text))
+                except (ValueError, LookupError, TypeError, AttributeError) as error:
+                    raise CheckpointError(f"{self._path}, line {number} is damaged; without it "
+                                          "nobody knows what was delivered") from error
 
     def _apply(self, line: dict[str, Any]) -> None:
         if "run" in line:
@@ -165,7 +193,8 @@ class Deliveries:
         elif "group" in line:
             self._groups[line["group"]] = [(query, branch) for query, branch in line["members"]]
         elif "join" in line:
-            self.standing[line["join"]] = Standing(dict(line["start"]))
+            for query, start in line["join"].items():
+                self.standing[query] = Standing(dict(start))
         elif "leave" in line:
             self.standing.pop(line["leave"], None)
         elif "snapshot" in line:

@@ -1,8 +1,8 @@
 """Our expressions as Spark columns: one small entry per function, and no SQL text.
 
 Spark's operators throw on overflow, division by zero and bad casts when its ANSI mode is on, and
-answer nonsense when it is off. The entries use the ``try_`` functions and guards, so that either way
-the answer is NULL and no row stops a query.
+answer nonsense when it is off. The entries use the ``try_`` functions and guards, so that either
+way the answer is NULL and no row stops a query.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from penstock.errors import PlanError
 from penstock.model import Call, Column, Expression, Field, Literal, PythonCall, Type, quoted
@@ -127,6 +127,8 @@ def _balanced(join: Callable[[SparkColumn, SparkColumn], SparkColumn]) -> Entry:
 
 def _cast(call: Call, args: Args) -> SparkColumn:
     source, to = call.args[0].type, data_type(call.type)
+    if source.name == "BINARY" and call.type.name == "STRING":
+        return F.try_validate_utf8(args[0].cast(to))
     if call.type.name == "STRING" or _widens(source, call.type):
         return args[0].cast(to)
     return args[0].try_cast(to)
@@ -142,11 +144,14 @@ def _widens(source: Type, to: Type) -> bool:
 def _negate(call: Call, args: Args) -> SparkColumn:
     if call.type.name in _INTEGERS:
         return F.try_subtract(F.lit(0).cast(data_type(call.type)), args[0])
+    if call.type.name == "DECIMAL":  # Spark's own negation rounds to 34 digits
+        zero = F.lit(0).cast(data_type(call.type))
+        return F.try_subtract(zero, args[0]).try_cast(data_type(call.type))
     return F.negate(args[0])
 
 
 def _abs(call: Call, args: Args) -> SparkColumn:
-    if call.type.name in _INTEGERS:
+    if call.type.name in _INTEGERS or call.type.name == "DECIMAL":
         return F.when(args[0] >= 0, args[0]).otherwise(_negate(call, args))
     return F.abs(args[0])
 

@@ -12,7 +12,6 @@ memberships of the same shapes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
@@ -30,71 +29,92 @@ from penstock.planning.plan import Shape
 from penstock.planning.shapes import PARAMETER, substitute
 from penstock.spark.names import all_of, compiled, ours
 
-LARGEST_PART = 400
-"""Nodes of the expressions evaluated by one join: the JVM does not compile longer methods."""
+LARGEST_PART = 20_000
+"""Nodes of the expressions evaluated by one join; another join means another pass over the block.
+
+Beyond about 100 shapes Spark gives up one method for the whole stage and compiles the conditions in
+pieces, which costs less than a second pass."""
 KEY = "@key"
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some shapes of a fan-out, few enough for one join."""
-
-    shapes: tuple[int, ...]
-    lookups: tuple[Lookup, ...]
-    table: DataFrame
-    """The constants of the members with these shapes."""
-
-
-@dataclass(frozen=True)
 class CompiledFanout:
     """A fan-out with its tables in the JVM, to be joined with any number of blocks."""
 
-    fanout: Fanout
-    outputs: tuple[Field, ...]
-    """The columns that members deliver; the n-th is column `output_name` (n) of the answers."""
-    parts: tuple[Part, ...]
+    def __init__(self, spark: SparkSession, branches: Sequence[Branch]) -> None:
+        """Plan the fan-out of these branches and hand its constants to the JVM."""
+        fanout = fan_out(branches)
+        self.outputs: tuple[Field, ...] = distinct(branches)
+        """The columns that members deliver; the n-th is column `output_name` (n) of the answers."""
+        self._parts = [_Part(spark, fanout, s, self.outputs) for s in _split(fanout.shapes)]
 
     def answers(self, rows: DataFrame) -> DataFrame:
         """One row per row and member that wants it: ``@member`` and the outputs."""
-        frames = [self._candidates(part, rows).select(*self._columns(part)) for part in self.parts]
-        return reduce(DataFrame.unionAll, frames)
+        return reduce(DataFrame.unionAll, [part.answers(rows) for part in self._parts])
 
-    def _candidates(self, part: Part, rows: DataFrame) -> DataFrame:
-        codes = [_code(lookup) for lookup in part.lookups]
-        key = codes[0] if len(codes) == 1 else sf.explode(sf.array(*codes))
-        looked_up = ours(KEY) == ours(CODE)
-        residual = self._residual(part)
-        condition = looked_up if residual is None else looked_up & residual
-        return rows.withColumn(KEY, key).join(sf.broadcast(part.table), condition, "inner")
 
-    def _residual(self, part: Part) -> SparkColumn | None:
-        """All conditions of the member's shape: what a look-up finds is only likely."""
+class _Part:
+    """Some shapes of a fan-out, few enough for one join.
+
+    The expressions are built once: each node of them is a call into the JVM.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        fanout: Fanout,
+        shapes: tuple[int, ...],
+        outputs: Sequence[Field],
+    ) -> None:
+        self._fanout, self._shapes = fanout, shapes
+        keys = {fanout.shapes[number].key for number in shapes}
+        codes = [_code(lookup) for lookup in fanout.lookups if lookup.key in keys]
+        self._key = codes[0] if len(codes) == 1 else sf.explode(sf.array(*codes))
+        self._table = sf.broadcast(spark.createDataFrame(_rows_of(fanout, shapes)))
+        self._condition = self._looked_up()
+        self._columns = [
+            ours(MEMBER),
+            *(self._output(field).alias(output_name(n)) for n, field in enumerate(outputs)),
+        ]
+
+    def answers(self, rows: DataFrame) -> DataFrame:
+        keyed = rows.withColumn(KEY, self._key)
+        return keyed.join(self._table, self._condition, "inner").select(*self._columns)
+
+    def _looked_up(self) -> SparkColumn:
+        """The look-up, and all conditions of the member's shape: what it finds is only likely."""
+        found = ours(KEY) == ours(CODE)
         cases: dict[tuple[Expression, ...], list[int]] = {}
-        for number in part.shapes:
-            where = tuple(self._bound(number, e) for e in self.fanout.shapes[number].where)
+        for number in self._shapes:
+            where = tuple(self._bound(number, e) for e in self._fanout.shapes[number].where)
             cases.setdefault(where, []).append(number)
         if list(cases) == [()]:
-            return None
-        return _chosen([(_all(where), having) for where, having in cases.items()], part)
+            return found
+        return found & self._chosen([(_all(where), having) for where, having in cases.items()])
 
-    def _columns(self, part: Part) -> Iterator[SparkColumn]:
-        yield ours(MEMBER)
-        for n, field in enumerate(self.outputs):
-            yield self._output(part, field).alias(output_name(n))
-
-    def _output(self, part: Part, field: Field) -> SparkColumn:
+    def _output(self, field: Field) -> SparkColumn:
         """The column of each shape that has it; shapes that compute it alike share a case."""
         cases: dict[Expression, list[int]] = {}
-        for number in part.shapes:
-            expression = _delivered(self.fanout.shapes[number], field)
+        for number in self._shapes:
+            expression = _delivered(self._fanout.shapes[number], field)
             if expression is not None:
                 cases.setdefault(self._bound(number, expression), []).append(number)
-        columns = [(compiled(expression), having) for expression, having in cases.items()]
-        return _chosen(columns, part) if columns else sf.lit(None).cast(str(field.type))
+        if not cases:
+            return sf.lit(None).cast(str(field.type))
+        return self._chosen([(compiled(e), having) for e, having in cases.items()])
+
+    def _chosen(self, cases: Sequence[tuple[SparkColumn, Sequence[int]]]) -> SparkColumn:
+        """The case of the member's shape, NULL for the shapes that have none."""
+        (first, having), *others = cases
+        if not others and len(having) == len(self._shapes):
+            return first
+        chosen = sf.when(_has_shape(having), first)
+        for column, shapes in others:
+            chosen = chosen.when(_has_shape(shapes), column)
+        return chosen
 
     def _bound(self, shape: int, expression: Expression) -> Expression:
         """The expression with its parameters bound to columns of the table."""
-        slots = self.fanout.slots[shape]
+        slots = self._fanout.slots[shape]
 
         def bind(column: Column) -> Column:
             if column.source != PARAMETER:
@@ -104,25 +124,17 @@ class CompiledFanout:
         return substitute(expression, bind)
 
 
-def compile_fanout(spark: SparkSession, branches: Sequence[Branch]) -> CompiledFanout:
-    """Plan a fan-out of these branches and hand its constants to the JVM."""
-    fanout = fan_out(branches)
-    parts = tuple(_part(spark, fanout, shapes) for shapes in _split(fanout.shapes))
-    return CompiledFanout(fanout, distinct(branches), parts)
-
-
 def output_name(number: int) -> str:
     """Where the n-th output stands among the answers."""
     return f"@out{number}"
 
 
-def _part(spark: SparkSession, fanout: Fanout, shapes: tuple[int, ...]) -> Part:
-    table = fanout.table
-    if len(shapes) < len(fanout.shapes):
-        table = table.filter(pc.is_in(table[SHAPE], value_set=pa.array(shapes, pa.int32())))
-    keys = {fanout.shapes[number].key for number in shapes}
-    lookups = tuple(lookup for lookup in fanout.lookups if lookup.key in keys)
-    return Part(shapes, lookups, spark.createDataFrame(table))
+def _rows_of(fanout: Fanout, shapes: Sequence[int]) -> pa.Table:
+    """The constants of the members with these shapes."""
+    if len(shapes) == len(fanout.shapes):
+        return fanout.table
+    wanted = pa.array(shapes, pa.int32())
+    return fanout.table.filter(pc.is_in(fanout.table[SHAPE], value_set=wanted))
 
 
 def _split(shapes: Sequence[Shape]) -> Iterator[tuple[int, ...]]:
@@ -144,17 +156,6 @@ def _delivered(shape: Shape, field: Field) -> Expression | None:
         if name.casefold() == field.name.casefold() and expression.type == field.type:
             return expression
     return None
-
-
-def _chosen(cases: Sequence[tuple[SparkColumn, Sequence[int]]], part: Part) -> SparkColumn:
-    """The case of the member's shape, NULL for the shapes that have none."""
-    (first, having), *others = cases
-    if not others and len(having) == len(part.shapes):
-        return first
-    chosen = sf.when(_has_shape(having), first)
-    for column, shapes in others:
-        chosen = chosen.when(_has_shape(shapes), column)
-    return chosen
 
 
 def _has_shape(shapes: Sequence[int]) -> SparkColumn:

@@ -1,14 +1,16 @@
-"""Files wherever Spark can write them: local ones directly, others through Hadoop's file systems."""
+"""Files wherever Spark can write them: local ones directly, others through Hadoop."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
@@ -35,8 +37,9 @@ class Files:
         """Make a folder and all above it; raises OSError when a file could not be written there."""
         local = local_path(folder)
         if local is None:
-            if not self._hadoop(folder).mkdirs(self._path(folder)):
-                raise OSError(f"cannot make {folder}")
+            with _as_os_error():
+                if not self._hadoop(folder).mkdirs(self._path(folder)):
+                    raise OSError(f"cannot make {folder}")
             return
         local.mkdir(parents=True, exist_ok=True)
         probe = local / f"._penstock_{os.getpid()}"
@@ -50,15 +53,17 @@ class Files:
             local_target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(local_source, local_target)
             return
-        if not self._hadoop(target).rename(self._path(source), self._path(target)):
-            raise OSError(f"cannot rename {source} to {target}")
+        with _as_os_error():
+            if not self._hadoop(target).rename(self._path(source), self._path(target)):
+                raise OSError(f"cannot rename {source} to {target}")
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder."""
         local = local_path(path)
         if local is not None:
             return local.exists()
-        return bool(self._hadoop(path).exists(self._path(path)))
+        with _as_os_error():
+            return bool(self._hadoop(path).exists(self._path(path)))
 
     def remove(self, folder: str) -> None:
         """Delete a folder and all below it, if it is there."""
@@ -66,7 +71,17 @@ class Files:
         if local is not None:
             shutil.rmtree(local, ignore_errors=True)
         else:
-            self._hadoop(folder).delete(self._path(folder), True)
+            with _as_os_error():
+                self._hadoop(folder).delete(self._path(folder), True)
+
+    def remove_empty(self, folder: str) -> None:
+        """Delete a folder unless something is in it."""
+        local = local_path(folder)
+        with suppress(OSError), _as_os_error():
+            if local is not None:
+                local.rmdir()
+            else:
+                self._hadoop(folder).delete(self._path(folder), False)
 
     def data(self, folder: str) -> Iterator[tuple[str, int]]:
         """The data files below a folder and their sizes, without Spark's hidden ones."""
@@ -84,22 +99,32 @@ class Files:
                         yield path, os.path.getsize(path)
 
     def _remote_data(self, folder: str) -> Iterator[tuple[str, int]]:
-        listing = self._hadoop(folder).listFiles(self._path(folder), True)
-        while listing.hasNext():
-            status = listing.next()
-            if not _hidden(status.getPath().getName()):
-                yield status.getPath().toString(), int(status.getLen())
+        with _as_os_error():
+            listing = self._hadoop(folder).listFiles(self._path(folder), True)
+            while listing.hasNext():
+                status = listing.next()
+                if not _hidden(status.getPath().getName()):
+                    yield status.getPath().toString(), int(status.getLen())
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
     def _hadoop(self, path: str) -> Any:
-        configuration = self._spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        configuration = self._spark.sparkContext._jsc.hadoopConfiguration()
         return self._path(path).getFileSystem(configuration)
 
     @property
     def _jvm(self) -> Any:
         return self._spark.sparkContext._jvm
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    """What Hadoop raises, as Python would: whoever moves a file need not know where it lies."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise OSError(str(error.java_exception.toString())) from error
 
 
 def _hidden(name: str) -> bool:
@@ -111,7 +136,14 @@ def same_device(one: str, other: str) -> bool:
     a, b = local_path(one), local_path(other)
     if a is None or b is None:
         return False
-    try:
-        return os.stat(a).st_dev == os.stat(b).st_dev
-    except OSError:
-        return False
+    return _device(a) == _device(b)
+
+
+def _device(path: Path) -> int:
+    """The device that a path is on, or would be on once it is made."""
+    for place in (path, *path.absolute().parents):
+        try:
+            return os.stat(place).st_dev
+        except OSError:
+            continue
+    return -1

@@ -6,11 +6,14 @@ streaming threads, runs in a small pool of workers; both only put events into th
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +26,8 @@ from penstock.events import kinds as ev
 from penstock.functions import PythonFunction
 from penstock.language import durations, load_attribute, load_function, sizes
 from penstock.model import FILE_SINKS, Application, Query
-from penstock.planning import plan
+from penstock.planning import plan as planned
+from penstock.planning.plan import Plan
 from penstock.policies.operators import policy
 from penstock.spark import sources
 from penstock.spark.checkpoint import Checkpoint
@@ -79,6 +83,9 @@ class SparkHost:
     def start(self) -> None:
         """Recover, then begin to read the streams and to answer."""
         self._sinks.recover(self._warn)
+        for name in [name for name in self._deliveries.standing
+                     if name not in self.application.queries]:
+            self._deliveries.leave(name)  # it was dropped while nothing ran
         self._adopt(self.application)
         wanted = self._streams_of(self.application.queries.values())
         self._open(wanted)
@@ -109,10 +116,11 @@ class SparkHost:
         """Let the work under way finish, and end."""
         for ingest in list(self._ingests.values()):
             ingest.stop()
-        self._workers.shutdown(wait=True, cancel_futures=True)
-        if not self._ended.is_set():
-            self._inbox.put(lambda: self._end("stopped", ""))
-            self._ended.wait(60)
+        with contextlib.suppress(RunError):  # it may have ended by itself, or never begun
+            self._ask(self._close_slots)
+        self._workers.shutdown(wait=True)
+        with contextlib.suppress(RunError):
+            self._ask(lambda: self._end("stopped", ""))
         self._relations.close()
         for spool in self._spools.values():
             spool.close()
@@ -120,21 +128,31 @@ class SparkHost:
 
     def change(self, application: Application) -> None:
         """Go on with another set of queries; what the others answer does not change."""
-        done: queue.Queue[BaseException | None] = queue.Queue()
-
-        def act() -> None:
-            try:
-                self._change(application)
-                done.put(None)
-            except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
-                done.put(error)
-
-        self._inbox.put(act)
-        error = done.get()
-        if error is not None:
-            raise error
+        self._ask(lambda: self._change(application))
 
     # --- the loop ----------------------------------------------------------------------------
+
+    def _ask(self, act: Callable[[], None]) -> None:
+        """Have the loop do something, and wait until it has; what it raises is raised here."""
+        asked: Future[None] = Future()
+
+        def answer() -> None:
+            try:
+                act()
+                asked.set_result(None)
+            except BaseException as error:
+                asked.set_exception(error)
+
+        self._inbox.put(answer)
+        while not asked.done():
+            alive = self._loop.is_alive()
+            wait([asked], timeout=0.1)
+            if not alive and not asked.done():
+                raise RunError("the run has ended")
+        asked.result()
+
+    def _close_slots(self) -> None:
+        self._core.settings = replace(self._core.settings, slots=0)
 
     def _run_loop(self) -> None:
         while not self._ended.is_set():
@@ -147,7 +165,7 @@ class SparkHost:
                     item()
                 else:
                     self._handle(item)
-            except Exception as error:  # noqa: BLE001 - the loop must not die in silence
+            except Exception as error:
                 self._end("failed", f"{type(error).__name__}: {error}")
 
     def _patience(self) -> float:
@@ -172,7 +190,7 @@ class SparkHost:
             case Note(event=event):
                 self._on_event(event)
             case Run():
-                self._workers.submit(self._execute, instruction)
+                self._workers.submit(self._execute, instruction, self._core.plan, self._compiler)
             case Cool(stream=stream, number=number):
                 if self._spools[stream].cool(number):
                     self._on_event(ev.BlockCold(self._clock.now(), stream, number))
@@ -197,23 +215,24 @@ class SparkHost:
 
     # --- runs --------------------------------------------------------------------------------
 
-    def _execute(self, run: Run) -> None:
+    def _execute(self, run: Run, plan: Plan, compiler: Compiler) -> None:
+        """Carry a run out by the plan that it was ordered under, whatever has changed since."""
         began = self._clock.now()
         try:
-            event = self._answer(run, began)
-        except Exception as error:  # noqa: BLE001 - whatever a run dies of is its queries' reason
+            event = self._answer(run, plan, compiler, began)
+        except Exception as error:
             event = ev.RunFailed(self._clock.now(), run.run, sources.plain(error))
         self._inbox.put(event)
 
-    def _answer(self, run: Run, began: float) -> ev.Event:
+    def _answer(self, run: Run, plan: Plan, compiler: Compiler, began: float) -> ev.Event:
         context = self._spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", "segments")
         context.setJobDescription(f"penstock run {run.run}: {run.segment}")
         spool = self._spools[run.blocks[0].stream]
         frame = spool.frame([block.number for block in run.blocks], run.keep)
-        path = self._core.plan.path(run.path)
-        answers = self._compiler.answers(path, run.members, frame)
-        done = self._sinks.deliver(run, answers)
+        path = plan.path(run.path)
+        answers = compiler.answers(path, run.members, frame)
+        done = self._sinks.deliver(run, plan, answers)
         now = self._clock.now()
         for block in run.blocks:
             if block.number in run.keep:
@@ -221,21 +240,8 @@ class SparkHost:
         rows = sum(block.rows for block in run.blocks)
         return ev.RunFinished(
             now, run.run, now - began, rows, done.rows, done.rejected,
-            self._added(run, rows, done.rows, done.rejected), done.operators, done.jobs,
-            done.bytes, done.failed)
-
-    def _added(
-        self, run: Run, rows: int, out: dict[str, int], rejected: dict[str, int]
-    ) -> dict[str, int]:
-        """Rows that joins made out of one, where more came out than went in."""
-        if not self._core.plan.path(run.path).joins:
-            return {}
-        branches: dict[str, int] = {}
-        for member in run.members:
-            branches[member.query] = branches.get(member.query, 0) + 1
-        more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
-                for query, count in branches.items()}
-        return {query: count for query, count in more.items() if count > 0}
+            _added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
+            done.jobs, done.bytes, done.failed)
 
     # --- streams -----------------------------------------------------------------------------
 
@@ -277,7 +283,7 @@ class SparkHost:
 
     def _adopt(self, application: Application) -> None:
         self.application = application
-        made = plan(application)
+        made = planned(application)
         first = self._deliveries.last_run if not self._loop.is_alive() else None
         self._core.adopt(made, first)
         self._compiler = Compiler(self._spark, application, made, self._relation, self._function)
@@ -286,12 +292,12 @@ class SparkHost:
     def _join(self, queries: list[Query]) -> None:
         """Add queries where they stand: after what they have delivered, or at their beginning."""
         faults = check_shared(list(self.application.queries.values()))
+        fresh = [query for query in queries if query.name not in self._deliveries.standing]
+        if fresh:
+            self._deliveries.join({query.name: self._start_of(query) for query in fresh})
         for query in queries:
             fault = faults.get(query.name) or self._fault_of(query)
-            known = self._deliveries.standing.get(query.name)
-            if known is None:
-                self._deliveries.join(query.name, self._start_of(query))
-                known = self._deliveries.standing[query.name]
+            known = self._deliveries.standing[query.name]
             backlog = () if fault else self._backlog(query)
             streams = tuple(dict.fromkeys(branch.stream for branch in query.branches))
             now = self._clock.now()
@@ -299,6 +305,7 @@ class SparkHost:
                                        backlog, known.rows))
             if fault:
                 self._handle(ev.QueryFailed(now, query.name, fault))
+        self._handle(ev.Tick(self._clock.now()))
 
     def _start_of(self, query: Query) -> dict[str, int]:
         """The first block of each stream that is a new query's to see."""
@@ -395,6 +402,16 @@ class SparkHost:
             retention=durations.seconds(self._setting("retention")),
             until_drained=self._until_drained,
         )
+
+
+def _added(
+    run: Run, rows: int, out: Mapping[str, int], rejected: Mapping[str, int]
+) -> dict[str, int]:
+    """Rows that joins made out of one, where more came out than went in."""
+    branches = Counter(member.query for member in run.members)
+    more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
+            for query, count in branches.items()}
+    return {query: count for query, count in more.items() if count > 0}
 
 
 def _sink(query: Query) -> str:

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.clock import Clock
 from penstock.events import kinds as ev
-from penstock.model import Stream, quoted
-from penstock.spark.checkpoint import Checkpoint
+from penstock.model import quoted
+from penstock.spark.checkpoint import Checkpoint, write_json
 from penstock.spark.files import Files
+from penstock.spark.footers import Footer, files_of_batch, footer
 from penstock.spark.sources import CORRUPT, FILE, FILES, plain, stream_frame
 from penstock.spark.spool import Manifest, Spool, is_late
 
@@ -131,14 +132,17 @@ class Ingest:
         last = self._spool.last
         cutoff = self._cutoff(last)
         copied = self._stream.format != "parquet"
-        counted = self._copy(batch, number, cutoff) if copied else self._count(batch, cutoff)
-        if counted.late or counted.rejected:
-            self._set_aside(batch, number, cutoff)
-        rows = counted.read - counted.late - counted.rejected
+        counted = (self._copy if copied else self._look)(batch, number, cutoff)
+        if counted.late:
+            rows = batch if copied else self._spool.read_files(counted.files)
+            self._set_aside(rows, number, cutoff, "late")
+        if counted.rejected and copied:
+            self._set_aside(batch, number, cutoff, "rejects")
+        kept = counted.read - counted.late - counted.rejected
         seen = [t for t in (last.seen if last else None, counted.newest) if t is not None]
         progress = self._progress(counted) + (last.progress if last else 0)
         return Manifest(
-            number, rows, self._bytes(rows, counted), arrived, counted.read, counted.late,
+            number, kept, self._bytes(kept, counted), arrived, counted.read, counted.late,
             counted.rejected, cutoff, max(seen, default=None), progress,
             () if copied else counted.files,
         )
@@ -160,19 +164,55 @@ class Ingest:
         ).parquet(str(self._spool.folder(number)))
         return _counted(observation.get)
 
+    def _look(self, batch: DataFrame, number: int, cutoff: int | None) -> _Counted:
+        """Only count: the stream's own files serve as the block. Footers tell it without a job."""
+        offsets = self._checkpoint.folder("offsets", self._stream.name)
+        footers = [footer(file, self._stream) for file in files_of_batch(offsets, number) or ()]
+        if not footers or any(f is None for f in footers):
+            return self._count(batch, cutoff)
+        known = [f for f in footers if f is not None]
+        unfit = [f for f in known if f.fault]
+        good = tuple(f.file for f in known if not f.fault)
+        self._refuse_files(unfit, number)
+        refused = sum(f.rows for f in unfit)
+        oldest = min((f.oldest for f in known if f.oldest is not None), default=None)
+        newest = max((f.newest for f in known if f.newest is not None), default=None)
+        if cutoff is not None and oldest is not None and oldest < cutoff:
+            counted = self._count_files(good, cutoff)
+        else:
+            counted = _Counted(sum(f.rows for f in known) - refused, 0, 0, newest, None, good)
+        return replace(counted, read=counted.read + refused, rejected=refused)
+
+    def _count_files(self, files: tuple[str, ...], cutoff: int) -> _Counted:
+        """Some rows may be late: a job over the times counts them."""
+        rows = self._spool.read_files(files)
+        marked = rows.select("*", *self._kinds(rows, cutoff))
+        row = marked.agg(*self._totals()).collect()[0]
+        return _Counted(row["read"], row["late"], 0, row["newest"], None, files)
+
     def _count(self, batch: DataFrame, cutoff: int | None) -> _Counted:
-        """Only count: the stream's own files serve as the block."""
-        counted = batch.select("*", *self._kinds(batch, cutoff))
-        per_file = counted.groupBy(F.col(quoted(FILE)).alias("file")).agg(
+        """Where there is neither log nor footer to look at, a job tells files and figures."""
+        marked = batch.select("*", *self._kinds(batch, cutoff))
+        found = marked.groupBy(F.col(quoted(FILE)).alias("file")).agg(*self._totals()).collect()
+        newest = [row["newest"] for row in found if row["newest"] is not None]
+        return _Counted(
+            sum(row["read"] for row in found), sum(row["late"] for row in found), 0,
+            max(newest, default=None), None, tuple(sorted(row["file"] for row in found)),
+        )
+
+    def _totals(self) -> list[Column]:
+        return [
             F.count(F.lit(1)).alias("read"),
             F.count_if(F.col("@late")).alias("late"),
-            self._newest().alias("newest"),
-        ).collect()
-        newest = [row["newest"] for row in per_file if row["newest"] is not None]
-        return _Counted(
-            sum(row["read"] for row in per_file), sum(row["late"] for row in per_file), 0,
-            max(newest, default=None), None, tuple(sorted(row["file"] for row in per_file)),
-        )
+            F.max(F.when(~F.col("@late"), self._time())).alias("newest"),
+        ]
+
+    def _refuse_files(self, unfit: list[Footer], number: int) -> None:
+        """Files that do not fit the declaration are rejected whole, with the reason."""
+        if unfit:
+            folder = self._checkpoint.folder("rejects", self._stream.name)
+            reasons = [{"reason": f.fault, "file": f.file, "rows": f.rows} for f in unfit]
+            write_json(folder / f"block={number:08d}-files.json", reasons)
 
     def _kinds(self, batch: DataFrame, cutoff: int | None) -> list[Column]:
         """Two columns that tell good rows from bad and late ones."""
@@ -206,25 +246,19 @@ class Ingest:
             return F.lit(None).cast("bigint")
         return F.unix_micros(F.col(quoted(self._stream.time)).cast("timestamp"))
 
-    def _newest(self) -> Column:
-        return F.max(F.when(~F.col("@late"), self._time()))
-
     def _variable(self) -> list[str]:
         return [c.name for c in self._stream.columns if c.type.name in ("STRING", "BINARY")]
 
-    def _set_aside(self, batch: DataFrame, number: int, cutoff: int | None) -> None:
-        """Keep late rows and rejects apart, with the reason; a repeated batch replaces itself."""
+    def _set_aside(self, batch: DataFrame, number: int, cutoff: int | None, kind: str) -> None:
+        """Keep late rows, or rejects with their reason, apart; a repeated batch replaces itself."""
         marked = batch.select("*", *self._kinds(batch, cutoff))
         columns = [F.col(quoted(column.name)) for column in self._stream.columns]
-        for folder, wanted, extra in (
-            ("late", F.col("@late"), []),
-            ("rejects", F.col("@bad").isNotNull(), self._evidence(batch)),
-        ):
-            target = self._checkpoint.folder(folder, self._stream.name) / f"block={number:08d}"
-            rows = marked.where(wanted)
-            shown = rows.select(*(extra or columns))
-            if not rows.isEmpty():
-                shown.write.mode("overwrite").json(str(target))
+        if kind == "late":
+            aside = marked.where(F.col("@late")).select(*columns)
+        else:
+            aside = marked.where(F.col("@bad").isNotNull()).select(*self._evidence(batch))
+        target = self._checkpoint.folder(kind, self._stream.name) / f"block={number:08d}"
+        aside.write.mode("overwrite").json(str(target))
 
     def _evidence(self, batch: DataFrame) -> list[Column]:
         """Of a reject: the reason and the row, cut short where it is endless."""

@@ -30,7 +30,7 @@ from penstock.model import Branch, Call, Column, Expression, PythonCall, Type, i
 from penstock.planning.shapes import columns
 from penstock.spark import batches
 from penstock.spark.batches import Step
-from penstock.spark.names import all_of, compiled, ours, place
+from penstock.spark.names import all_of, compiled, ours
 
 ERROR = "@error"
 _OURS = -1
@@ -45,7 +45,11 @@ class PythonStage:
         self._select = [output.expression for output in branch.select]
         self._conditions = [condition for condition in branch.where if is_expensive(condition)]
         self._results = _numbered([*self._conditions, *self._select])
-        self._carried = tuple(columns([*branch.where, *self._select]))
+        # mapInArrow cannot take every name that a user may think of, so columns travel under ours
+        self._carried = {
+            column: Column(f"@in{n}", column.type, _OURS)
+            for n, column in enumerate(columns([*branch.where, *self._select]))
+        }
 
     @property
     def outputs(self) -> list[Expression]:
@@ -55,14 +59,14 @@ class PythonStage:
     @property
     def row(self) -> SparkColumn:
         """The row as JSON: the columns that the query looks at."""
-        fields = [ours(place(c.source, c.name)).alias(self._shown(c)) for c in self._carried]
+        fields = [ours(at.name).alias(self._shown(c)) for c, at in self._carried.items()]
         if not fields:
             return sf.lit("{}")
         return sf.to_json(sf.struct(*fields), {"ignoreNullFields": "false"})
 
     def run(self, rows: DataFrame) -> DataFrame:
         """The rows with results and errors; those for which a condition does not hold are gone."""
-        kept = [ours(place(c.source, c.name)) for c in self._carried]
+        kept = [compiled(column).alias(at.name) for column, at in self._carried.items()]
         frame = rows.select(*kept, sf.lit(None).cast("string").alias(ERROR))
         frame = self._evaluated(frame, self._conditions)
         settled = all_of(self._settled(condition) for condition in self._conditions)
@@ -103,7 +107,7 @@ class PythonStage:
         ship_by_value(function)
         return Step(
             result=result,
-            args=tuple(f"{result}.{n}" for n in range(len(call.args))),
+            args=tuple(f"{result}_{n}" for n in range(len(call.args))),
             function=function.call,
             form=function.columns,
             type=arrow_type(call.type),
@@ -111,7 +115,9 @@ class PythonStage:
         )
 
     def _settled(self, expression: Expression) -> Expression:
-        """The expression with the columns of results in the place of calls."""
+        """The expression over the frame: columns at their places, results in place of calls."""
+        if isinstance(expression, Column):
+            return self._carried[expression]
         if isinstance(expression, PythonCall):
             return self._results[expression]
         if isinstance(expression, Call):

@@ -46,8 +46,8 @@ class Relations:
             target = self._checkpoint.folder("rejects", relation.name)
             bad.select(F.lit("malformed row").alias("reason"), F.col(quoted(CORRUPT)).alias("row")
                        ).write.mode("overwrite").json(str(target))
-            self._warn(relation.name, f"{count} malformed rows of relation {relation.name} are left "
-                                      f"out; see {target}")
+            self._warn(relation.name, f"{count} malformed rows of relation {relation.name} are "
+                                      f"left out; see {target}")
         return frame.where(F.col(quoted(CORRUPT)).isNull()).drop(CORRUPT)
 
     def _kept(self, relation: Relation, frame: DataFrame) -> DataFrame:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
 from penstock.errors import SetupError
+from penstock.spark import onoff
+
+Session: TypeAlias = SparkSession
+"""A Spark session, for those who must not import pyspark themselves."""
 
 JAVA_REMEDY = (
-    "Penstock needs Java 17 or newer: install a JDK (for example the package openjdk-17-jre-headless"
+    "Penstock needs Java 17 or newer: install a JDK (for example openjdk-17-jre-headless"
     " on Debian and Ubuntu, or temurin with Homebrew) and set JAVA_HOME if it is not on the PATH."
 )
 
@@ -55,11 +64,35 @@ def local_session(master: str | None = None) -> SparkSession:
     builder = SparkSession.builder.appName("penstock").master(master or "local[*]")
     for key, value in {**_CONTEXT, "spark.driver.memory": driver_memory()}.items():
         builder = builder.config(key, value)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _jvm_output_aside():
         warnings.simplefilter("ignore")
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("FATAL")  # what fails is reported as an event, with its reason
     return session
+
+
+@contextmanager
+def _jvm_output_aside() -> Iterator[None]:
+    """Let a JVM started meanwhile write to a file of its own instead of the user's terminal.
+
+    What it has to say at start is of no use to anybody, and what fails later is reported as an
+    event. The file goes when the program ends well.
+    """
+    path = Path(tempfile.gettempdir()) / f"penstock-spark-{os.getpid()}.log"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    before = os.dup(1), os.dup(2)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        yield
+    finally:
+        os.dup2(before[0], 1)
+        os.dup2(before[1], 2)
+        for descriptor in (*before, log):
+            os.close(descriptor)
+    atexit.register(path.unlink, missing_ok=True)
 
 
 def tuned(session: SparkSession) -> SparkSession:
@@ -68,6 +101,7 @@ def tuned(session: SparkSession) -> SparkSession:
     cores = session.sparkContext.defaultParallelism
     for key, value in {**_SESSION, "spark.sql.shuffle.partitions": str(cores)}.items():
         clone.conf.set(key, value)
+    onoff.register(clone)
     return clone
 
 

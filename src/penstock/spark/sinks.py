@@ -72,20 +72,19 @@ class Sinks:
         self._staging = checkpoint.folder("staging")
         self._results = str(checkpoint.folder("results"))
         self.shared: set[str] = set()
-        self._units: dict[tuple[Member, ...], tuple[Unit, ...]] = {}
-        self._plan = Plan((), ())
+        self._units: tuple[Plan, dict[tuple[Member, ...], tuple[Unit, ...]]] = Plan((), ()), {}
 
     def adopt(self, plan: Plan, shared: set[str]) -> None:
-        """Deliver by this plan from now on."""
-        self._plan, self.shared = plan, shared
-        self._units = {}
+        """Deliver by this plan from now on; a run under way goes on by its own."""
+        self.shared = shared
+        self._units = plan, {}
 
     # --- a run -------------------------------------------------------------------------------
 
-    def deliver(self, run: Run, answers: Answers) -> Delivered:
+    def deliver(self, run: Run, plan: Plan, answers: Answers) -> Delivered:
         """Compute the answers, stage them, commit the run and move the files into place."""
         done = Delivered()
-        wanted = self._units_of(run.members)
+        wanted = self._units_of(plan, run.members)
         again = len(wanted) > 1 or answers.has_rejects
         if again:
             kept = answers.frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -94,6 +93,9 @@ class Sinks:
             moves = [move for number, unit in enumerate(wanted)
                      for move in self._stage(run, number, unit, answers, done)]
             moves += self._stage_rejects(run, answers, done)
+        except Exception:
+            self._clear(self._staging / f"{run.run:08d}")  # another run will try again
+            raise
         finally:
             if again:
                 kept.unpersist()
@@ -101,13 +103,19 @@ class Sinks:
         self._commit(run, moves, done)
         return done
 
-    def _units_of(self, members: tuple[Member, ...]) -> tuple[Unit, ...]:
-        if members not in self._units:
-            folders = {self._plan.query(m.query).sink.target or "" for m in members
-                       if self._plan.query(m.query).sink.kind in FILE_SINKS}
-            alone = {folder: not same_device(str(self._staging), folder) for folder in folders}
-            self._units[members] = units(self._plan, members, self.shared, self._results, alone)
-        return self._units[members]
+    def _units_of(self, plan: Plan, members: tuple[Member, ...]) -> tuple[Unit, ...]:
+        adopted, known = self._units
+        if plan is not adopted:  # queries came or went after the run was ordered
+            return self._made(plan, members)
+        if members not in known:
+            known[members] = self._made(plan, members)
+        return known[members]
+
+    def _made(self, plan: Plan, members: tuple[Member, ...]) -> tuple[Unit, ...]:
+        sinks = [plan.query(member.query).sink for member in members]
+        folders = {sink.target or "" for sink in sinks if sink.kind in FILE_SINKS}
+        alone = {folder: not same_device(str(self._staging), folder) for folder in folders}
+        return units(plan, members, self.shared, self._results, alone)
 
     def _stage(
         self, run: Run, number: int, unit: Unit, answers: Answers, done: Delivered
@@ -147,10 +155,8 @@ class Sinks:
             names = [member.query for member in run.members]
             columns = [_of_member(names).alias(QUERY), *columns]
         if len(unit.folders) > 1:
-            plan = self._plan
-            homes = [unit.folder_of(plan.query(m.query)) if m in unit.members else -1
-                     for m in run.members]
-            columns.append(_of_member(homes).alias(FOLDER))
+            homes = dict(zip(unit.members, unit.homes, strict=True))
+            columns.append(_of_member([homes.get(m, -1) for m in run.members]).alias(FOLDER))
         writer = frame.select(*columns).write.mode("overwrite").options(**_WRITE)
         if len(unit.folders) > 1:
             writer = writer.partitionBy(FOLDER)
@@ -166,8 +172,8 @@ class Sinks:
             number = int(match.group(1)) if match else 0
             name = f"run-{run.run:08d}-{path.rsplit('/', 1)[-1]}"
             queries = tuple(dict.fromkeys(
-                m.query for m in unit.members
-                if unit.folder_of(self._plan.query(m.query)) == number))
+                m.query for m, home in zip(unit.members, unit.homes, strict=True)
+                if home == number))
             moves.append(_Move(path, f"{unit.folders[number]}/{name}", queries, size))
         return moves
 
@@ -180,13 +186,13 @@ class Sinks:
             self._say(f"{query}: ... and {len(rows) - CONSOLE_ROWS} more rows")
 
     def _call(self, unit: Unit, frame: DataFrame, done: Delivered) -> None:
-        query = self._plan.query(unit.members[0].query)
+        query = unit.members[0].query
         table = frame.drop(MEMBER).toArrow()
         try:
-            self._callback(query.sink.target or "")(query.name, table)
-        except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-            done.failed[query.name] = (f"its callback {query.sink.target} raised "
-                                       f"{type(error).__name__}: {error}")
+            self._callback(unit.target)(query, table)
+        except Exception as error:
+            done.failed[query] = (f"its callback {unit.target} raised "
+                                  f"{type(error).__name__}: {error}")
 
     def _stage_rejects(self, run: Run, answers: Answers, done: Delivered) -> list[_Move]:
         """Rows for which a Python function raised, with the error, in the checkpoint's rejects."""
@@ -212,30 +218,38 @@ class Sinks:
         group = run.group if not done.failed else -run.run
         rows = {query: count for query, count in done.rows.items() if query not in done.failed}
         self._deliveries.commit(run.run, group, members, [b.number for b in run.blocks], rows)
-        for move in moves:
-            self._move(move, done)
-        if not done.failed:
+        moved = [self._move(move, done) for move in moves]
+        if all(moved):
             self._settle(here, run.run)
 
-    def _move(self, move: _Move, done: Delivered) -> None:
+    def _move(self, move: _Move, done: Delivered) -> bool:
+        """Put a file into place; where that fails it waits in the staging folder for a restart."""
         try:
             self._files.move(move.source, move.target)
             done.bytes += move.size
+            return True
         except OSError as error:
             for query in move.queries:
                 done.failed[query] = (f"its answers could not be put into "
                                       f"{move.target.rsplit('/', 1)[0]}: {plain(error)}")
+            return False
 
     def _settle(self, here: Path, run: int) -> None:
-        for outside in here.glob("outside-*.json"):
-            self._files.remove(read_json(outside))
-        self._files.remove(str(here))
+        self._clear(here)
         self._deliveries.settled(run)
+
+    def _clear(self, here: Path) -> None:
+        for outside in here.glob("outside-*.json"):
+            place = read_json(outside)
+            self._files.remove(place)
+            self._files.remove_empty(place.rsplit("/", 1)[0])
+        self._files.remove(str(here))
 
     def recover(self, warn: Callable[[str, str], None]) -> None:
         """Finish the deliveries that were committed and remove the traces of those that were not."""
+        last = 0
         for here in sorted(self._staging.iterdir()):
-            run = int(here.name)
+            last = run = int(here.name)
             moves = here / "moves.json"
             try:
                 if run in self._deliveries.committed and moves.exists():
@@ -243,11 +257,20 @@ class Sinks:
                 self._settle(here, run)
             except OSError as error:
                 warn("sink", f"answers of run {run} still wait in {here}: {plain(error)}")
+        waiting = [int(here.name) for here in self._staging.iterdir()]
+        self._deliveries.recovered(waiting, last)
 
     def _redo(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Move what is still here; a folder that refuses does not keep the others waiting."""
+        refused: list[OSError] = []
         for source, target in moves:
-            if self._files.exists(source):
-                self._files.move(source, target)
+            try:
+                if self._files.exists(source):
+                    self._files.move(source, target)
+            except OSError as error:
+                refused.append(error)
+        if refused:
+            raise refused[0]
 
 
 def _counting(frame: DataFrame, observation: Observation, members: int) -> DataFrame:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import DataStreamReader
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
@@ -43,7 +43,11 @@ def ddl(columns: Iterable[Field], *, corrupt: bool = False) -> str:
 
 
 def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
-    """The unbounded frame of a stream: its columns, `@corrupt` and `@file` where the source has them."""
+    """The unbounded frame of a stream, as ingest needs it.
+
+    Its columns, with `@corrupt` and `@file` where the source has them; of a Parquet folder, which
+    is not copied, only the time and `@file`.
+    """
     reader = spark.readStream.format(stream.format)
     try:
         frame = _load(reader, stream)
@@ -51,7 +55,11 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
         raise SourceError(f"stream {stream.name}: {plain(error)}") from error
     if stream.format not in FILES:
         return _declared(frame, stream)
-    return frame.select("*", F.col("_metadata.file_path").alias(FILE))
+    file = F.col("_metadata.file_path").alias(FILE)
+    if stream.format != "parquet":
+        return frame.select("*", file)
+    # The files themselves are the block: ingest looks at their names and at the time alone.
+    return frame.select(*[F.col(quoted(name)) for name in [stream.time] if name], file)
 
 
 def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
@@ -122,12 +130,14 @@ def _compare(found: StructType, source: Stream | Relation, *, types: bool = True
                               + ", ".join(field.name for field in found.fields))
         declared = _simple(column)
         if types and kind != declared and (kind, declared) not in _WIDER:
-            raise SourceError(f"column '{column.name}' is declared {column.type} but the data holds "
-                              f"{kind.upper()}")
+            raise SourceError(f"column '{column.name}' is declared {column.type} but the data "
+                              f"holds {kind.upper()}")
 
 
 def _simple(column: Field) -> str:
-    return StructType.fromDDL(ddl([column])).fields[0].dataType.simpleString()
+    schema = StructType.fromDDL(ddl([column]))
+    assert isinstance(schema, StructType)
+    return schema.fields[0].dataType.simpleString()
 
 
 def extent(files: Files, stream: Stream) -> Extent:

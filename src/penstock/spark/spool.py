@@ -140,12 +140,16 @@ class Spool:
         paths: list[str] = []
         for number in numbers:
             paths += self._manifests[number].files or [str(self.folder(number))]
-        frame = self._spark.read.schema(self._schema).parquet(*paths)
+        frame = self.read_files(paths)
         manifest = self._manifests[numbers[0]]
         if len(numbers) > 1 or not self._has_late(numbers[0]) or self.stream.time is None:
             return frame
         assert manifest.cutoff is not None
         return frame.where(~is_late(self.stream.time, manifest.cutoff))
+
+    def read_files(self, paths: Sequence[str]) -> DataFrame:
+        """The rows of some files with the stream's columns."""
+        return self._spark.read.schema(self._schema).parquet(*paths)
 
     def _warm(self, number: int) -> None:
         if number not in self._hot:

@@ -145,6 +145,11 @@ def _delivered(summary: Summary, query: QueryMeasures) -> Text:
     return Text("now" if since < 1 else f"{seconds(since)} ago")
 
 
+def _into(_: Summary, query: QueryMeasures) -> Text:
+    """The kind of sink, without its folder."""
+    return Text(query.sink.partition(" ")[0], "bright_black")
+
+
 QUERIES: tuple[Shown[QueryMeasures], ...] = (
     Shown("query", lambda _, q: Text(q.name, "bold"), ratio=3, right=False),
     Shown("in", lambda _, q: short(q.rows_in), fixed=6),
@@ -154,7 +159,7 @@ QUERIES: tuple[Shown[QueryMeasures], ...] = (
     Shown("p99", _percentile(0.99), fixed=7),
     Shown("max", _longest, width=84, fixed=7),
     Shown("delivered", _delivered, width=104, fixed=11),
-    Shown("into", lambda _, q: Text(q.sink, "bright_black"), width=104, fixed=8, right=False),
+    Shown("into", _into, width=104, fixed=8, right=False),
     Shown("state", _state, ratio=3, right=False),
 )
 

@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from penstock.events import QueryMeasures, StreamMeasures, Summary
+from penstock.events import QueryMeasures, Summary
 from penstock.view.columns import (
     QUERIES,
     QUERY_TOTALS,
@@ -23,6 +23,8 @@ from penstock.view.formats import clock, counted, seconds, size
 
 _QUIET = "bright_black"
 _MOST_REASONS = 20
+_FRAME = 7
+"""Lines of a picture beside streams and queries: header, footer, rules and titles."""
 
 
 class Picture:
@@ -38,14 +40,14 @@ class Picture:
         # The cursor's line is the last one: to write there would scroll the screen.
         tall = max(10, (options.height or console.size.height) - 1)
         streams = list(self.summary.streams.values())
-        shown = streams[: max(1, tall // 3)]
+        shown = streams[: max(1, (tall - _FRAME) // 3)]
         yield self._header(wide)
         yield _rule()
         yield table(STREAMS, self.summary, shown, wide)
         if len(streams) > len(shown):
             yield _more(len(streams) - len(shown), "stream")
         yield _rule()
-        used = len(shown) + (len(streams) > len(shown)) + 6
+        used = len(shown) + (len(streams) > len(shown)) + _FRAME
         yield from _queries(self.summary, wide, tall - used)
         yield _rule()
         yield _footer(self.summary, self.hint, wide)
@@ -89,11 +91,13 @@ def _footer(summary: Summary, hint: str, wide: int) -> Table:
         left.append(f" · deciding {seconds(run.seconds_deciding)}", _QUIET)
     if run.driver_peak and wide >= 100:
         left.append(f" · driver {size(run.driver_peak + run.jvm_peak)}", _QUIET)
-    return _sides(left, Text(f"{hint} ", _QUIET, no_wrap=True))
+    # Room for the ^C that a terminal echoes: if it wrapped, the picture could not be wiped.
+    return _sides(left, Text(hint, _QUIET, no_wrap=True), wide - 4)
 
 
-def _sides(left: Text, right: Text) -> Table:
+def _sides(left: Text, right: Text, wide: int | None = None) -> Table:
     line = Table.grid(expand=True)
+    line.width = wide
     line.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     line.add_column(justify="right", no_wrap=True)
     line.add_row(left, right)
@@ -163,19 +167,13 @@ def _run_line(summary: Summary) -> RenderableType:
 
 def _failures(summary: Summary) -> Iterator[RenderableType]:
     """Reasons in full: the table has room for their beginning only."""
-    items = [("stream", *_fate(stream)) for stream in summary.streams.values()]
-    items += [("query", *_fate(query)) for query in summary.queries.values()]
-    failed = [(what, name, reason) for what, name, state, reason in items if state == "failed"]
-    for what, name, reason in failed[:_MOST_REASONS]:
-        yield _indented(Text(f"{what} {name} failed: {reason.strip()}", "red"))
+    failed = summary.failures()
+    for name, reason in failed[:_MOST_REASONS]:
+        yield _indented(Text(f"{name} failed: {reason.strip()}", "red"))
     if len(failed) > _MOST_REASONS:
         yield _more(len(failed) - _MOST_REASONS, "failure")
     for warning in list(summary.warnings)[-_MOST_REASONS:]:
         yield _indented(Text(f"{warning.subject}: {warning.text.strip()}", "yellow"))
-
-
-def _fate(item: StreamMeasures | QueryMeasures) -> tuple[str, str, str]:
-    return item.name, item.state, item.reason
 
 
 def verdict(faults: Sequence[str]) -> RenderableType:

@@ -97,12 +97,10 @@ class News:
         self._warned = summary.warned
         warnings = list(summary.warnings)[-fresh:] if fresh else []
         lines = [f"{warning.subject}: {one_line(warning.text)}" for warning in warnings]
-        for what, items in (("stream", summary.streams), ("query", summary.queries)):
-            for item in list(items.values()):
-                name = f"{what} {item.name}"
-                if item.state == "failed" and name not in self._told:
-                    self._told.add(name)
-                    lines.append(f"{name} failed: {one_line(item.reason)}")
+        for name, reason in summary.failures():
+            if name not in self._told:
+                self._told.add(name)
+                lines.append(f"{name} failed: {one_line(reason)}")
         return lines
 
 

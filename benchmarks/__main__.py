@@ -1,0 +1,11 @@
+"""`python -m benchmarks NAME [--quick] [--out DIR]`."""
+
+from __future__ import annotations
+
+from benchmarks import fanout, sustained
+from penstock.report.form import run
+
+PROGRAMS = {"fanout": fanout.run, "sustained": sustained.run}
+
+if __name__ == "__main__":
+    run("benchmarks", PROGRAMS)

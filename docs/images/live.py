@@ -1,0 +1,33 @@
+"""Draw the picture of a live run that the README shows, from the record of a real one.
+
+    penstock demo
+    python docs/images/live.py penstock-demo/checkpoint docs/images/live.svg 20
+
+The last argument is the moment to draw, in seconds after the run began.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from penstock.events import Summary, read_events
+from penstock.view import Picture
+
+
+def main(record: str, target: str, moment: str) -> None:
+    """Replay the events up to the moment and draw what the terminal showed then."""
+    summary = Summary()
+    for event in read_events(record):
+        if summary.run.started and event.at > summary.run.started + float(moment):
+            break
+        summary.apply(event)
+    console = Console(record=True, width=110, height=24, force_terminal=True, file=sys.stderr)
+    console.print(Picture(summary, "packets.sql"))
+    Path(target).write_text(console.export_svg(title="penstock run packets.sql"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,56 @@
+"""From the command line to a verb, and from whatever happens to an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+
+from penstock.cli.arguments import CallFault, parser
+from penstock.errors import (
+    CheckpointError,
+    FunctionError,
+    LanguageError,
+    PenstockError,
+    PolicyError,
+)
+
+FAILED, WRONG, INTERRUPTED = 1, 2, 130
+
+_CALLERS_FAULT = (CallFault, CheckpointError, FunctionError, LanguageError, PolicyError)
+"""Errors in what was written or asked; all others lie in the machine or in the data."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the command line asks; the answer is the exit status."""
+    arguments = parser().parse_args(argv)
+    try:
+        return _verbs()[arguments.command](arguments)
+    except PenstockError as error:
+        _complain(str(error))
+        return WRONG if isinstance(error, _CALLERS_FAULT) else FAILED
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has had enough; Python must not complain while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _verbs() -> Mapping[str, Callable[[Namespace], int]]:
+    # Not at the top: `penstock --help` should not wait for what it does not need.
+    from penstock.cli import commands
+
+    return {
+        "run": commands.run,
+        "explain": commands.explain,
+        "demo": commands.demo,
+        "doctor": commands.doctor,
+        "events": commands.events,
+    }
+
+
+def _complain(message: str) -> None:
+    print(f"penstock: {message}", file=sys.stderr)

@@ -1,0 +1,178 @@
+"""Running an application on the command line: show it, and stop it when asked to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from penstock.events import Summary
+from penstock.view import show_account, watch
+
+if TYPE_CHECKING:
+    from penstock.api import Engine
+
+LOG = "spark.log"
+"""Where in the checkpoint the messages of Spark's JVM go."""
+GLANCE = 0.25
+"""Seconds between two looks at the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An application and how to run it."""
+
+    text: str
+    folder: Path
+    title: str
+    checkpoint: Path
+    file: Path
+    """The application, for the command that goes on."""
+    until_drained: bool = False
+    master: str | None = None
+    operators: str | None = None
+    until: Callable[[Summary], bool] | None = None
+    """Stop when this holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended."""
+
+    summary: Summary
+    interrupted: bool
+
+    @property
+    def status(self) -> int:
+        """The exit status: 1 when a query, a stream or the whole run failed."""
+        return 1 if self.summary.run.state == "failed" or self.summary.failures() else 0
+
+
+def run_job(
+    job: Job, console: Console, then: Callable[[Engine], None] | None = None
+) -> Outcome:
+    """Run a job to its end or until a signal, show it all the while, and account for it.
+
+    ``then`` is called when the run has ended by itself, with the engine still open.
+    """
+    from penstock.api import Engine
+
+    with Engine(checkpoint=job.checkpoint, master=job.master) as engine:
+        _declare(engine, job)
+        with Interrupts() as interrupts:
+            _start(engine, job, console)
+            _follow(engine, job, console, interrupts)
+            outcome = Outcome(engine.status(), interrupts.count > 0)
+            _report(outcome, job, console)
+        if then is not None and not outcome.interrupted:
+            then(engine)
+    return outcome
+
+
+@contextmanager
+def errors_to(log: Path) -> Iterator[None]:
+    """Send the error output of processes that are started meanwhile to a file, for their life.
+
+    Spark's JVM is one of them: its messages would tear the live view. They are kept, not dropped.
+    """
+    sys.stderr.flush()
+    ours = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
+def _declare(engine: Engine, job: Job) -> None:
+    """Everything is bound before anything starts."""
+    engine.load(job.text, folder=job.folder)
+    if job.operators is not None:
+        quoted = job.operators.replace("'", "''")
+        engine.execute(f"SET operators = '{quoted}'")
+
+
+def _start(engine: Engine, job: Job, console: Console) -> None:
+    """Start in another thread: in the main one a SparkContext takes the signals over."""
+    with (
+        ThreadPoolExecutor(1) as other,
+        console.status("starting Spark", spinner="dots"),
+        errors_to(job.checkpoint / LOG),
+    ):
+        other.submit(engine.start, until_drained=job.until_drained).result()
+
+
+def _follow(engine: Engine, job: Job, console: Console, interrupts: Interrupts) -> None:
+    with closing(watch(console, job.title)) as view:
+        try:
+            while not engine.wait(GLANCE) and not interrupts.count:
+                view.show(engine.status())
+                if job.until is not None and job.until(engine.status()):
+                    break
+            view.show(engine.status())
+        finally:
+            if interrupts.count:
+                console.print(Text("stopping; Ctrl-C again leaves at once", "yellow"))
+            engine.stop()
+
+
+def _report(outcome: Outcome, job: Job, console: Console) -> None:
+    show_account(console, outcome.summary)
+    penstock = how_called()
+    console.print(Text(f" the record: {penstock} events {job.checkpoint}"), soft_wrap=True)
+    if outcome.interrupted:
+        again = f"{penstock} run {job.file} --checkpoint {job.checkpoint}"
+        console.print(Text(f" to go on from here: {again}", "bold"), soft_wrap=True)
+
+
+def how_called() -> str:
+    """The command as it can be typed here: `make` does not put the environment on the path."""
+    if shutil.which("penstock") or Path(sys.argv[0]).name != "penstock":
+        return "penstock"
+    return os.path.relpath(sys.argv[0])
+
+
+class Interrupts:
+    """Counts Ctrl-C and SIGTERM instead of dying of them; the second one leaves at once."""
+
+    def __init__(self) -> None:
+        """Nobody has asked to stop."""
+        self.count = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        """Listen."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._heard)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave signals to whoever had them."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count > 1:
+            # No clean-up: the checkpoint is made for a driver that vanishes, and Spark's JVM ends
+            # when the pipe from its parent closes.
+            os._exit(128 + number)

@@ -1,0 +1,134 @@
+"""The demonstration: an application that ships with the package, run where it can be changed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.events import Summary
+from penstock.traffic import OnOff
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from penstock.api import Engine
+
+FILES = ("packets.sql", "hosts.csv", "detectors.py")
+SAMPLE = 3
+"""Rows shown of each query's answers."""
+_ONOFF = re.compile(r"OPTIONS \((rate[^)]*)\)")
+
+
+def prepare(folder: Path, seconds: float, *, anew: bool) -> Path:
+    """Put the application into a folder, with packets for so many seconds; its file is returned.
+
+    ``anew``: earlier answers, and the checkpoint beside them, are removed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in ("answers", "checkpoint") if anew else ():
+        shutil.rmtree(folder / old, ignore_errors=True)
+    for name in FILES:
+        shutil.copyfile(Path(__file__).parent / name, folder / name)
+    file = folder / FILES[0]
+    file.write_text(lasting(file.read_text(encoding="utf-8"), seconds), encoding="utf-8")
+    return file
+
+
+def lasting(text: str, seconds: float) -> str:
+    """The application with as many packets as its sources send in so many seconds.
+
+    >>> lasting("OPTIONS (rate = 100, burst = 5, length = 0.2, seed = 7, rows = 9)", 5)
+    'OPTIONS (rate = 100, burst = 5, length = 0.2, seed = 7, rows = 1113)'
+    """
+    return _ONOFF.sub(lambda match: _resized(match[0], seconds), text)
+
+
+def _resized(options: str, seconds: float) -> str:
+    given = dict(re.findall(r"(rate|burst|length|seed) = ([\d.]+)", options))
+    traffic = OnOff(
+        rate=float(given["rate"]), burst=float(given["burst"]), length=float(given["length"]),
+        seed=int(given["seed"]),
+    )  # fmt: skip
+    return re.sub(r"rows = \d+", f"rows = {traffic.count(0, seconds)}", options)
+
+
+def introduction(file: Path, seconds: float) -> str:
+    """What will be seen."""
+    return (
+        f"A dozen standing queries over two bursty streams, about {seconds:.0f} seconds of packets "
+        f"in real time.\nThe application is {file}: plain SQL, yours to change.\n"
+    )
+
+
+def is_over(summary: Summary) -> bool:
+    """Whether every packet has come and every answer has gone out."""
+    streams = list(summary.streams.values())
+    return bool(streams) and all(
+        stream.state == "failed" or (stream.fraction == 1.0 and not stream.queue.waiting)
+        for stream in streams
+    )
+
+
+# --- afterwards ---------------------------------------------------------------------------------
+
+
+def show_answers(engine: Engine, console: Console, file: Path, penstock: str) -> None:
+    """A few rows of each query's answers, where they all are, and what to try next.
+
+    ``penstock`` is how the reader calls the command.
+    """
+    console.print()
+    console.rule("answers", style="bright_black")
+    for line in _answers(engine):
+        console.print(line)
+    console.rule("what next", style="bright_black")
+    for call, gain in _next(engine, file):
+        console.print(Text.assemble(" ", (f"{penstock} {call}", "bold"), f"   {gain}"))
+
+
+def _answers(engine: Engine) -> Iterator[Text | Table]:
+    for query in engine.application.queries.values():
+        if query.sink.kind not in ("memory", "parquet"):
+            rows = engine.status().queries[query.name].rows_out
+            yield Text.assemble((query.name, "bold cyan"), f"  {rows:,} rows to {query.sink.kind}")
+            continue
+        table = engine.results(query.name)
+        where = f"in {_shown(query.sink.target)}" if query.sink.target else "in memory"
+        yield Text.assemble((query.name, "bold cyan"), f"  {table.num_rows:,} rows {where}")
+        if table.num_rows:
+            yield _sample(table)
+
+
+def _shown(path: str) -> str:
+    """A path as short as it can be said from here."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
+
+
+def _sample(table: pyarrow.Table) -> Table:
+    drawn = Table(*table.column_names, box=None, padding=(0, 2), header_style="bright_black")
+    for row in table.slice(0, SAMPLE).to_pylist():
+        drawn.add_row(*(_cell(value) for value in row.values()))
+    return drawn
+
+
+def _cell(value: object) -> Text:
+    return Text(str(value).removesuffix("+00:00"), no_wrap=True, overflow="ellipsis")
+
+
+def _next(engine: Engine, file: Path) -> tuple[tuple[str, str], ...]:
+    return (
+        (f"events {_shown(str(engine.checkpoint))}", "what the run amounted to"),
+        (f"explain {file}", "what the queries share"),
+        ("demo --seconds 120", "a longer look"),
+        (f"run {file}", "once you have changed it; without `rows = ...` it is endless"),
+    )

@@ -1,0 +1,63 @@
+-- A dozen standing queries over two bursty streams of packets. Each stream is read and decoded once,
+-- however many queries look at it. `penstock explain packets.sql` shows what they share.
+
+-- Flows begin at random, last a Pareto time and send five times the mean rate while they last:
+-- silence, then a burst. `pace = 'clock'` lets the packets come in real time.
+CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protocol STRING)
+  FROM onoff
+  OPTIONS (rate = 20000, burst = 5, length = 0.2, seed = 7, rows = 591166, pace = 'clock')
+  TIME ts LATENESS 5 SECONDS;
+
+CREATE STREAM edge (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protocol STRING)
+  FROM onoff
+  OPTIONS (rate = 5000, burst = 5, length = 0.2, seed = 11, rows = 163921, pace = 'clock')
+  TIME ts LATENESS 5 SECONDS;
+
+CREATE RELATION hosts (id INT, name STRING, site STRING)
+  FROM csv 'hosts.csv' OPTIONS (header = true);
+
+CREATE FUNCTION looks_like_a_scan FROM 'detectors:looks_like_a_scan';
+
+-- Four queries that name one folder share one dataset with a column `query`, written by one job.
+-- This is how a thousand queries should deliver.
+CREATE QUERY dns  INTO parquet 'answers/services' AS
+  SELECT ts, src, dst, length FROM packets WHERE port = 53 AND protocol = 'udp';
+CREATE QUERY ssh  INTO parquet 'answers/services' AS
+  SELECT ts, src, dst, length FROM packets WHERE port = 22 AND length > 100;
+CREATE QUERY mail INTO parquet 'answers/services' AS
+  SELECT ts, src, dst, length FROM packets WHERE port = 25;
+CREATE QUERY legacy INTO parquet 'answers/services' AS
+  SELECT ts, src, dst, length FROM packets WHERE port IN (21, 23);
+
+-- Answers in memory are read through the API: engine.results('one_pair').
+CREATE QUERY one_pair AS
+  SELECT ts, port, length FROM packets WHERE src = 1 AND dst = 1;
+CREATE QUERY mid_sized AS
+  SELECT ts, src, dst, length FROM packets WHERE length BETWEEN 900 AND 910;
+CREATE QUERY small_udp AS
+  SELECT ts, src, port, length * 8 AS bits FROM packets WHERE protocol LIKE 'u%' AND length < 50;
+
+-- A folder of its own; the answers of a second or so are gathered into one file.
+CREATE QUERY unusual INTO parquet 'answers/unusual' WITH (latency = '2 seconds') AS
+  SELECT ts, src, dst, port, length FROM packets
+  WHERE port >= 1024 AND port NOT IN (3306, 8080) AND length > 1000;
+
+-- Counted and thrown away: what the rest of the work costs without writing.
+CREATE QUERY full_frames INTO noop AS
+  SELECT ts, src, dst FROM packets WHERE length = 1500;
+
+-- A join with a stored relation.
+CREATE QUERY lisbon INTO parquet 'answers/lisbon' WITH (latency = '2 seconds') AS
+  SELECT p.ts, h.name, p.port, p.length
+  FROM packets p JOIN hosts h ON p.src = h.id
+  WHERE h.site = 'Lisbon' AND p.length > 500;
+
+-- Two streams as one.
+CREATE QUERY pings AS
+  SELECT ts, src, dst, 'core' AS seen_at FROM packets WHERE protocol = 'icmp'
+  UNION ALL
+  SELECT ts, src, dst, 'edge' AS seen_at FROM edge WHERE protocol = 'icmp';
+
+-- A predicate in Python, over whole columns at once; the cheap conditions come first.
+CREATE QUERY scans AS
+  SELECT ts, src, dst, port FROM edge WHERE protocol = 'tcp' AND looks_like_a_scan(port, length);

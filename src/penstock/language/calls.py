@@ -1,0 +1,117 @@
+"""Nodes that are calls: functions by name, and those with words among their arguments."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from penstock.errors import NotYet, Refused, TypeFault, UnknownName
+from penstock.language import arguments, coercion, comparisons, functions, types
+from penstock.language.binder import ExpressionBinder
+from penstock.language.dialect import Penstock
+from penstock.language.foreign import OF_SPARK
+from penstock.language.places import Misfit, suggestion
+from penstock.model import STRING, Call, Expression, Function, PythonCall, Type
+
+_PARTS = {"DAYOFWEEK": "DAYOFWEEK", "DOW": "DAYOFWEEK", "DAYOFYEAR": "DAYOFYEAR",
+          "DOY": "DAYOFYEAR", "D": "DAY", "DAYS": "DAY", "H": "HOUR", "HOURS": "HOUR",
+          "MINUTES": "MINUTE", "MIN": "MINUTE", "YEARS": "YEAR", "MONTHS": "MONTH"}
+_SECONDS = ("SECOND", "SECONDS", "SEC", "S")
+
+
+def cast(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """CAST, TRY_CAST, ``::`` and typed literals such as ``DATE '2024-01-01'``."""
+    try:
+        to = types.parse_text(node.args["to"].sql(dialect=Penstock))
+    except ValueError as error:
+        raise Misfit(TypeFault, str(error)) from None
+    value = binder.bind(node.this)
+    typed_literal = type(node) is exp.Cast and isinstance(node.this, exp.Literal)
+    if typed_literal and coercion.converted(value, to) is None:
+        raise Misfit(TypeFault, f"'{node.this.name}' is not {coercion.article(to)}")
+    return coercion.cast(value, to)
+
+
+def case(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """CASE with conditions, or with a value to compare."""
+    subject = binder.bind(node.this) if node.this is not None else None
+    branches = node.args["ifs"]
+    conditions = [_when(binder, subject, branch) for branch in branches]
+    values = [binder.bind(branch.args["true"]) for branch in branches]
+    default = node.args.get("default")
+    if default is not None:
+        values.append(binder.bind(default))
+    unified = coercion.unify(values, "the branches of CASE")
+    pairs = [x for pair in zip(conditions, unified, strict=False) for x in pair]
+    return Call("case", (*pairs, *unified[len(conditions) :]), unified[0].type)
+
+
+def _when(
+    binder: ExpressionBinder, subject: Expression | None, branch: exp.Expr
+) -> Expression:
+    if subject is None:
+        return binder.condition(branch.this, "what follows WHEN")
+    return comparisons.compare("eq", subject, binder.bind(branch.this))
+
+
+def trim(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """TRIM, also with LEADING, TRAILING or BOTH and the characters to take away."""
+    names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+    function = names.get(str(node.args.get("position") or "").upper(), "trim")
+    given = [node.this, *([node.expression] if node.args.get("expression") else [])]
+    args = tuple(arguments.string(arg) for arg in binder.all(given))
+    return Call(function, args, STRING)
+
+
+def substring(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """SUBSTRING, also with FROM and FOR."""
+    given = [node.args[k] for k in ("this", "start", "length") if node.args.get(k) is not None]
+    return functions.ADMITTED["SUBSTR"].call("SUBSTRING", binder.all(given))
+
+
+def extract(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """EXTRACT(part FROM time)."""
+    part, value = node.name.upper(), binder.bind(node.expression)
+    if part in _SECONDS:
+        type_ = Type("DECIMAL", precision=8, scale=6)
+        return Call("extract_second", (arguments.moment(value),), type_)
+    name = _PARTS.get(part, part)
+    known = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DAYOFYEAR", "HOUR", "MINUTE")
+    if name not in known:
+        raise Misfit(TypeFault, f"EXTRACT knows no part '{part}'", f"it knows {', '.join(known)}")
+    return functions.ADMITTED[name].call("EXTRACT", (value,))
+
+
+def function(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """A registered function, or an admitted one."""
+    name = node.name
+    registered = binder.registered.get(name.lower())
+    if registered is not None:
+        return _python(registered, binder.all(node.expressions))
+    upper = name.upper()
+    admitted = functions.ADMITTED.get(functions.SYNONYMS.get(upper, upper))
+    if admitted is not None:
+        return admitted.call(upper, binder.all(node.expressions))
+    raise _not_a_function(binder, name)
+
+
+def _python(function: Function, args: tuple[Expression, ...]) -> Expression:
+    if function.arity is not None and len(args) != function.arity:
+        message = f"{function.name} takes {function.arity} arguments, not {len(args)}"
+        raise Misfit(TypeFault, message)
+    typed = tuple(arguments.anything(arg) for arg in args)
+    return PythonCall(function.name, typed, function.returns)
+
+
+def _not_a_function(binder: ExpressionBinder, name: str) -> Misfit:
+    upper = name.upper()
+    if upper in functions.AGGREGATES:
+        return Misfit(NotYet, f"the aggregate {upper} is not yet run here")
+    refusal = functions.refusal(name)
+    if refusal is not None:
+        return refusal
+    if upper in OF_SPARK:
+        return Misfit(Refused, f"the function {name} is not admitted")
+    known = [*functions.ADMITTED, *functions.SYNONYMS]
+    known += [function.name for function in binder.registered.values()]
+    hint = suggestion(name, known) or "CREATE FUNCTION declares one in Python"
+    return Misfit(UnknownName, f"no function '{name}'", hint)

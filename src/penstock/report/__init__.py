@@ -1,0 +1,1 @@
+"""What people are shown of runs and measurements: tables, figures, findings."""

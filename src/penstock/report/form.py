@@ -1,0 +1,140 @@
+"""The one form of benchmarks and experiments: rows, checks, a table, and a JSON file.
+
+A check that does not hold is a finding, not a fault of the program: it is shown and kept, and the
+exit status is 0. Only a program that broke exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A claim or a target, beside what was measured."""
+
+    id: str
+    text: str
+    target: str
+    measured: str
+    holds: bool
+
+
+@dataclass(slots=True)
+class Report:
+    """What a benchmark or an experiment found."""
+
+    name: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+
+    def check(self, id: str, text: str, target: str, measured: str, holds: bool) -> None:
+        """Add a check."""
+        self.checks.append(Check(id, text, target, measured, bool(holds)))
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of the JSON file."""
+        return {"name": self.name, "machine": machine(), "rows": self.rows,
+                "checks": [asdict(check) for check in self.checks]}
+
+    def write(self, folder: Path) -> Path:
+        """Write ``NAME.json`` into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.name}.json"
+        path.write_text(json.dumps(self.as_json(), indent=2) + "\n")
+        return path
+
+    def show(self, console: Console) -> None:
+        """Print the rows and the checks as tables."""
+        if self.rows:
+            console.print(_table(self.name, list(self.rows[0]), self.rows))
+        table = Table(title="checks", title_justify="left")
+        for column in ("check", "target", "measured", "holds"):
+            table.add_column(column, overflow="fold")
+        for check in self.checks:
+            verdict = "[green]yes[/]" if check.holds else "[red]no[/]"
+            table.add_row(check.text, check.target, check.measured, verdict)
+        console.print(table)
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        numeric = all(isinstance(row.get(column), int | float | None) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*[_shown(row.get(column)) for column in columns])
+    return table
+
+
+def _shown(value: Any) -> str:
+    """A figure as people read it.
+
+    >>> _shown(1234567), _shown(0.12345), _shown(None)
+    ('1,234,567', '0.123', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gb": round(pages / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "pyspark": version("pyspark"),
+        "penstock": version("penstock"),
+    }
+
+
+Progress = Callable[[str], None]
+Program = Callable[[bool, Path, Progress], Report]
+"""Takes (quick, folder for figures and data, progress) and gives what it found."""
+
+
+def main(kind: str, programs: Mapping[str, Program], argv: Sequence[str] | None = None) -> int:
+    """The command line of `python -m benchmarks` and `python -m experiments`."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {kind}", description=f"Run one of Penstock's {kind}.")
+    parser.add_argument("name", choices=sorted(programs), help="which one")
+    parser.add_argument("--quick", action="store_true", help="a smaller size, within 3 minutes")
+    parser.add_argument("--out", type=Path, default=Path("out") / kind, metavar="DIR",
+                        help="where NAME.json and figures go (default: %(default)s)")
+    arguments = parser.parse_args(argv)
+    console = Console()
+    progress = Console(stderr=True)
+    try:
+        report = programs[arguments.name](
+            arguments.quick, arguments.out, lambda text: progress.print(f"[dim]{text}[/]"))
+    except Exception:
+        traceback.print_exc()
+        return 1
+    report.show(console)
+    console.print(f"written: {report.write(arguments.out)}")
+    return 0
+
+
+def run(kind: str, programs: Mapping[str, Program]) -> None:
+    """`main` as a program."""
+    sys.exit(main(kind, programs))

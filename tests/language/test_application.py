@@ -1,0 +1,111 @@
+"""Applications grow statement by statement, and can be bound again from their statements."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.language import kit
+
+from penstock.errors import LanguageError, UnknownName
+from penstock.language import bind, bind_statements
+from penstock.model import Application, Function, Statement, Type
+
+APPLICATION = (kit.GOLDEN / "declarations.sql").read_text() + """
+SELECT src FROM packets; SELECT dst FROM packets;
+CREATE QUERY Big INTO parquet 'out' WITH (latency = 2 SECONDS) AS
+  SELECT src FROM packets WHERE length > 1000 -- a comment; with a semicolon
+    AND is_botnet(src, dst);
+DROP QUERY q1;
+SET memory = '1 GB'; SET operators = 'fifo'; SET memory = '2 GB';
+"""
+
+
+def bound(text: str, onto: Application | None = None) -> Application:
+    return bind(text, onto or Application(), folder="/app", load=kit.detectors)
+
+
+def test_statements_bind_again_to_an_equal_application():
+    application = bound(APPLICATION)
+    again = bind_statements(application.statements, load=kit.detectors)
+    assert again == application
+    assert list(again.queries) == ["q2", "Big"]
+
+
+def test_statements_one_by_one_give_the_same():
+    application = bound(APPLICATION)
+    grown = Application()
+    for statement in application.statements:
+        grown = bind(statement.text, grown, folder=statement.folder, load=kit.detectors)
+    assert grown == application
+
+
+def test_dropped_and_replaced_statements_leave_no_text():
+    texts = [statement.text for statement in bound(APPLICATION).statements]
+    assert not any("q1" in text for text in texts)
+    assert "SET memory = '1 GB'" not in texts
+    assert "SET memory = '2 GB'" in texts
+
+
+def test_a_statement_keeps_its_own_text_and_folder():
+    application = bound("CREATE STREAM s (a INT) /* here */ FROM rate ; ")
+    text = "CREATE STREAM s (a INT) /* here */ FROM rate"
+    assert application.statements == (Statement("stream", "s", text, "/app"),)
+
+
+def test_a_generated_name_survives_the_loss_of_its_neighbours():
+    application = bound("CREATE STREAM s (a INT) FROM rate; SELECT a FROM s; SELECT a + 1 AS b FROM s;")
+    smaller = bound("DROP QUERY q1; SELECT a AS c FROM s", application)
+    assert sorted(smaller.queries) == ["q1", "q2"]
+    assert bind_statements(smaller.statements) == smaller
+
+
+def test_binding_changes_nothing_that_was_bound_before():
+    before = bound(APPLICATION)
+    copy = bound(APPLICATION)
+    bound("DROP QUERY q2; SET memory = '3 GB'", before)
+    assert before == copy
+
+
+def test_an_error_adds_nothing_and_names_its_statement():
+    with pytest.raises(UnknownName) as caught:
+        bound("CREATE STREAM s (a INT) FROM rate;\n\nCREATE QUERY one AS SELECT a FROM s;\n"
+              "CREATE QUERY two AS\n  SELECT b FROM s;")
+    assert (caught.value.statement, caught.value.line, caught.value.column) == ("query two", 5, 10)
+
+
+def test_relative_paths_start_at_the_folder_of_their_own_statement(tmp_path):
+    first = bind("CREATE STREAM s (a INT) FROM csv 'in'", folder=tmp_path / "one")
+    second = bind("CREATE QUERY q INTO csv 'out' AS SELECT a FROM s", first, folder=tmp_path / "two")
+    assert second.streams["s"].path == str(tmp_path / "one" / "in")
+    assert second.queries["q"].sink.target == str(tmp_path / "two" / "out")
+    assert bind_statements(second.statements) == second
+
+
+def test_a_function_is_loaded_from_the_applications_folder(tmp_path: Path):
+    (tmp_path / "penstock_sample_detectors.py").write_text(
+        "import penstock\n\n@penstock.scalar('decimal(10, 2)')\ndef cost(a, b):\n    return a\n"
+    )
+    path = list(sys.path)
+    application = bind("CREATE FUNCTION cost FROM 'penstock_sample_detectors:cost'", folder=tmp_path)
+    expected = Function("cost", "penstock_sample_detectors", "cost",
+                        Type("DECIMAL", precision=10, scale=2), 2, str(tmp_path))
+    assert application.functions["cost"] == expected
+    assert sys.path == path
+
+
+@pytest.mark.parametrize("source, reason", [
+    ("raise RuntimeError('out of order')", "RuntimeError: out of order"),
+    ("import sys; sys.exit(3)", "leaves the program"),
+    ("def f(a): return a", "penstock.predicate or penstock.scalar"),
+    ("g = 1", "has no f"),
+    ("import penstock\n@penstock.scalar('INTT')\ndef f(a): return a", "expected a type"),
+    ("syntax error", "SyntaxError"),
+])
+def test_a_function_that_cannot_be_loaded_is_an_error_at_its_place(tmp_path, source, reason):
+    module = f"penstock_broken_{abs(hash(source))}"
+    (tmp_path / f"{module}.py").write_text(source)
+    with pytest.raises(LanguageError, match=reason) as caught:
+        bind(f"CREATE FUNCTION f\nFROM '{module}:f'", folder=tmp_path)
+    assert (caught.value.line, caught.value.column) == (2, 6)

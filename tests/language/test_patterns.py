@@ -1,0 +1,69 @@
+"""Patterns that would fail in Java, or run out of stack there, are refused beforehand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.language.patterns import check_like, check_regex, check_replacement
+from penstock.language.places import Misfit
+
+GOOD = {
+    "": 0, "a": 0, "^a.b$": 0, "a|b": 0, "(a|b)": 1, "(a)(b(c))": 3, "(?:a)+": 0, "(?i)abc": 0,
+    "(?<name>a)b": 1, r"\d{2,3}": 0, r"[a-z\d_.-]+": 0, r"[^\]]*": 0, "a*?b+?c??": 0, "a*+": 0,
+    "(abc)*": 1, "(?:ab{3}c)+": 0, "(a|b){0,100}": 1, "(a(b|c){0,9}){0,100}": 2, r"\$\.\(": 0,
+    "x{3}": 0, "x{3,}": 0, "(?=a)b(?!c)": 0, "é+": 0, "[é-ü]": 0, "a-b": 0, "[-a]": 0, "[a-]": 0,
+    r"\bword\b": 0, "(?s:.)": 0, "(a?)": 1,
+}  # fmt: skip
+BAD = [
+    "(", ")", "a)", "(a", "[", "[a", "[]", "a**", "*", "+a", "?", "{", "a{", "a{b}", "a{3,2}", "a{99999}",
+    "\\", r"\p{L}", r"\1", r"\Q", r"\x41", r"\u0041", "(?<=a)b", "(?>a)", "(?P<x>a)", "(?", "(?)",
+    "[[a]]", "[a&&b]", "[z-a]", "]", "}", "(?<a>x)(?<a>y)", "(?x)a", "^*", r"\b+", "(a|b)*", "(a*)*",
+    "(a+)+$", "(?:a|b)+", "((a|b){0,100}){0,100}", "(a|b){5,}", "(?=a)*", "[a-\\d]", "(?i)*", r"\é",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", GOOD)
+def test_a_good_pattern_has_its_groups(pattern):
+    assert check_regex(pattern).groups == GOOD[pattern]
+
+
+@pytest.mark.parametrize("pattern", BAD)
+def test_a_bad_pattern_is_refused(pattern):
+    with pytest.raises(Misfit):
+        check_regex(pattern)
+
+
+@given(st.text(alphabet="ab|()[]{}*+?^$.\\d-,0123:=!<>&", max_size=12))
+def test_what_is_admitted_is_also_a_pattern_in_python(pattern):
+    try:
+        groups = check_regex(pattern).groups
+    except Misfit:
+        return
+    portable = re.sub(r"\(\?<([A-Za-z])", r"(?P<\1", pattern)
+    assert re.compile(portable).groups == groups
+
+
+@pytest.mark.parametrize("pattern, escape", [("a", "\\"), ("a%_", "\\"), (r"50\%", "\\"), ("!!", "!")])
+def test_good_like(pattern, escape):
+    check_like(pattern, escape)
+
+
+@pytest.mark.parametrize("pattern, escape", [("a\\", "\\"), (r"\a", "\\"), ("!", "!"), ("a", ""), ("a", "ab")])
+def test_bad_like(pattern, escape):
+    with pytest.raises(Misfit):
+        check_like(pattern, escape)
+
+
+@pytest.mark.parametrize("text", ["", "x", "$0", "$1", r"\$", r"\\", "${n}", "$12"])
+def test_good_replacement(text):
+    check_replacement(text, check_regex("(?<n>a)"))
+
+
+@pytest.mark.parametrize("text", ["$", "$2", "$x", "\\", "${m}", "${", "a$"])
+def test_bad_replacement(text):
+    with pytest.raises(Misfit):
+        check_replacement(text, check_regex("(?<n>a)"))

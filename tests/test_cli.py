@@ -1,0 +1,330 @@
+"""The command line, with a fake engine in place of Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import errors
+from penstock.cli import main
+from penstock.cli.running import Interrupts, errors_to
+from penstock.events import (
+    BlockArrived,
+    Decided,
+    Event,
+    GroupFormed,
+    QueryAdded,
+    QueryFailed,
+    Recorder,
+    RunEnded,
+    RunFinished,
+    RunStarted,
+    Summary,
+    new_record,
+)
+from penstock.model import Block
+
+APP = """
+CREATE STREAM packets (port INT, length INT) FROM onoff OPTIONS (rows = 1000);
+CREATE QUERY long AS SELECT port FROM packets WHERE length > 1000;
+"""
+
+RUN: tuple[Event, ...] = (
+    RunStarted(0.0, ("packets",), "fifo", 2, {"packets": 100}),
+    QueryAdded(0.0, "long", ("packets",)),
+    GroupFormed(0.0, 1, "p", ("long",)),
+    BlockArrived(1.0, Block("packets", 0, 100, 800, 1.0), 100, progress=100),
+    Decided(1.0, 1, "p", 1, "packets", (0,), 100, "the oldest"),
+    RunFinished(1.5, 1, 0.4, 100, {"long": 7}, jobs=1),
+    RunEnded(2.0, "drained"),
+)
+
+
+class FakeEngine:
+    """Plays a list of events."""
+
+    events: tuple[Event, ...] = RUN
+    fault: Exception | None = None
+    on_wait: Callable[[], None] | None = None
+    made: list[FakeEngine] = []
+
+    def __init__(self, spark: Any = None, checkpoint: Any = None, *, master: Any = None) -> None:
+        self.checkpoint, self.master = Path(checkpoint), master
+        self.summary, self.calls = Summary(), [""]
+        self.checkpoint.mkdir(parents=True, exist_ok=True)
+        FakeEngine.made.append(self)
+
+    def __enter__(self) -> FakeEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.calls.append("close")
+
+    def load(self, sql: str, *, folder: Path) -> None:
+        if self.fault:
+            raise self.fault
+        self.calls.append(f"load {folder.name}")
+
+    def execute(self, sql: str) -> None:
+        self.calls.append(sql)
+
+    def start(self, until_drained: bool = False) -> None:
+        self.calls.append(f"start {until_drained}")
+        os.write(2, b"a message of the JVM\n")
+        for event in self.events:
+            self.summary.apply(event)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if FakeEngine.on_wait is not None:
+            FakeEngine.on_wait()
+            return False
+        return True
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def status(self) -> Summary:
+        return self.summary
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with an application, and no Spark."""
+    import penstock.api
+
+    monkeypatch.setattr(penstock.api, "Engine", FakeEngine)
+    for name, value in (("events", RUN), ("fault", None), ("on_wait", None), ("made", [])):
+        monkeypatch.setattr(FakeEngine, name, value)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    (tmp_path / "app.sql").write_text(APP)
+    return tmp_path
+
+
+# --- run ----------------------------------------------------------------------------------------
+
+
+def test_run_loads_starts_waits_and_stops(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "app.sql", "--until-drained", "--checkpoint", "state"]) == 0
+    engine = FakeEngine.made[0]
+    assert engine.calls[1:] == [f"load {Path.cwd().name}", "start True", "stop", "close"]
+    out = capsys.readouterr().out
+    assert "drained" in out
+    assert "balanced" in out
+    assert "penstock events state" in out
+    assert "to go on" not in out
+
+
+def test_run_takes_a_master_and_a_policy() -> None:
+    assert main(["run", "app.sql", "--master", "spark://h:1", "--operators", "mixed('x')"]) == 0
+    engine = FakeEngine.made[0]
+    assert engine.master == "spark://h:1"
+    assert "SET operators = 'mixed(''x'')'" in engine.calls
+    assert engine.checkpoint.parent == Path(".penstock")
+
+
+def test_what_the_jvm_says_goes_to_the_checkpoint(capfd: pytest.CaptureFixture[str]) -> None:
+    main(["run", "app.sql", "--checkpoint", "state"])
+    assert capfd.readouterr().err == ""
+    assert Path("state/spark.log").read_text() == "a message of the JVM\n"
+
+
+def test_a_failed_query_gives_status_1_and_its_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = (*RUN[:-1], QueryFailed(1.8, "long", "its folder is full"), RUN[-1])
+    monkeypatch.setattr(FakeEngine, "events", events)
+    assert main(["run", "app.sql"]) == 1
+    assert "query long failed: its folder is full" in capsys.readouterr().out
+
+
+def test_a_run_that_broke_gives_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeEngine, "events", (*RUN[:-1], RunEnded(2.0, "failed", "no more")))
+    assert main(["run", "app.sql"]) == 1
+
+
+FAULTS = {
+    errors.UnknownName("no column 'lenght'", text="SELECT lenght", start=7): 2,
+    errors.PolicyError("no policy 'fofi'"): 2,
+    errors.FunctionError("no module 'x'"): 2,
+    errors.CheckpointError("another engine has it"): 2,
+    errors.SetupError("no Java was found"): 1,
+    errors.SourceError("no such folder"): 1,
+    errors.RunError("it cannot go on"): 1,
+}
+
+
+@pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
+def test_our_errors_are_one_message_and_a_status(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeEngine, "fault", error)
+    assert main(["run", "app.sql"]) == FAULTS[error]  # type: ignore[index]
+    assert capsys.readouterr().err == f"penstock: {error}\n"
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_file_that_is_not_there_is_named(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "nowhere.sql"]) == 2
+    assert capsys.readouterr().err.startswith("penstock: nowhere.sql cannot be read: No such file")
+
+
+def test_a_file_that_is_not_text_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("binary.sql").write_bytes(b"\xff\xfe\x00")
+    assert main(["explain", "binary.sql"]) == 2
+    assert "not text in UTF-8" in capsys.readouterr().err
+
+
+# --- signals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_cleanly_and_says_how_to_go_on(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeEngine, "events", (*RUN[:-1], RunEnded(2.0, "stopped")))
+    monkeypatch.setattr(FakeEngine, "on_wait", lambda: signal.raise_signal(number))
+    before = signal.getsignal(number)
+    assert main(["run", "app.sql", "--checkpoint", "state"]) == 0
+    assert FakeEngine.made[0].calls[-2:] == ["stop", "close"]
+    assert "to go on from here: penstock run app.sql --checkpoint state" in capsys.readouterr().out
+    assert signal.getsignal(number) is before
+
+
+def test_the_second_signal_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(os, "_exit", left.append)
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGINT)
+        assert (interrupts.count, left) == (1, [])
+        signal.raise_signal(signal.SIGINT)
+    assert left == [130]
+
+
+def test_error_output_comes_back_after_an_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RuntimeError), errors_to(tmp_path / "log"):
+        os.write(2, b"inside")
+        raise RuntimeError
+    os.write(2, b"outside")
+    assert capfd.readouterr().err == "outside"
+    assert (tmp_path / "log").read_text() == "inside"
+
+
+# --- the other verbs ----------------------------------------------------------------------------
+
+
+def test_explain_shows_the_plan_without_an_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "app.sql"]) == 0
+    assert "packets" in capsys.readouterr().out
+    assert main(["explain", "app.sql", "--json"]) == 0
+    assert {"streams", "paths", "queries"} <= json.loads(capsys.readouterr().out).keys()
+    assert FakeEngine.made == []
+
+
+def test_explain_points_at_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("app.sql").write_text(APP.replace("length > 1000", "lenght > 1000"))
+    assert main(["explain", "app.sql"]) == 2
+    err = capsys.readouterr().err
+    assert "line 3" in err
+    assert "did you mean 'length'" in err
+    assert "^^^^^^" in err
+    assert "Traceback" not in err
+
+
+def record(*events: Event) -> None:
+    with Recorder(new_record(Path("state"), 1e9)) as recorder:
+        for event in events:
+            recorder.record(event)
+
+
+def test_events_gives_tables_and_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    record(*RUN)
+    assert main(["events", "state"]) == 0
+    out = capsys.readouterr().out
+    assert "long" in out
+    assert "balanced" in out
+    assert main(["events", "state", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"][0]["rows_out"] == 7
+
+
+def test_events_says_when_the_books_do_not_balance(capsys: pytest.CaptureFixture[str]) -> None:
+    record(*RUN[:-1], *RUN[4:6])
+    assert main(["events", "state"]) == 1
+    out = capsys.readouterr().out
+    assert "2 faults" not in out
+    assert "1 fault" in out
+    assert "the record has no end" in out
+
+
+def test_events_of_nothing_is_an_error_of_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", "nowhere"]) == 2
+    assert "no record of a run" in capsys.readouterr().err
+
+
+def test_doctor_hands_on_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    from penstock import doctor
+
+    seen: list[bool] = []
+    monkeypatch.setattr(doctor, "examine", lambda console, spark: seen.append(spark) or 1)
+    assert main(["doctor", "--no-spark"]) == 1
+    assert seen == [False]
+
+
+# --- the call itself ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("argv", [[], ["fly"], ["run"], ["demo", "--seconds", "-3"], ["events"]])
+def test_a_wrong_call_gives_status_2_and_the_usage(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(argv)
+    assert left.value.code == 2
+    assert "usage: penstock" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "demo", "doctor", "events"])
+def test_each_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([command, "--help"])
+    assert left.value.code == 0
+    assert f"usage: penstock {command}" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"penstock {penstock.__version__}\n"
+
+
+def test_nothing_that_needs_no_spark_imports_it() -> None:
+    code = """
+import sys
+from penstock.cli import main
+main(["explain", "app.sql"])
+assert not {"pyspark", "py4j"} & sys.modules.keys(), "Spark was imported"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_reader_that_has_had_enough_is_no_error() -> None:
+    record(*RUN)
+    code = "import sys; from penstock.cli import main; sys.exit(main(['events', 'state']))"
+    read, write = os.pipe()
+    os.close(read)
+    run = subprocess.run([sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert run.stderr == b""

@@ -1,0 +1,51 @@
+"""The demonstration binds, lasts as long as it is asked to, and ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock import demo
+from penstock.events import BlockArrived, QueryAdded, RunStarted, Summary
+from penstock.language import bind
+from penstock.model import Block
+
+PACKAGE = Path(demo.__file__).parent
+
+
+def test_the_application_that_ships_is_a_dozen_varied_queries() -> None:
+    text = (PACKAGE / "packets.sql").read_text()
+    application = bind(text, folder=PACKAGE)
+    assert len(application.queries) == 12
+    assert {query.sink.kind for query in application.queries.values()} == {
+        "memory", "noop", "parquet"}
+    assert any(len(query.branches) == 2 for query in application.queries.values())
+
+
+def test_the_application_that_ships_lasts_half_a_minute() -> None:
+    text = (PACKAGE / "packets.sql").read_text()
+    assert demo.lasting(text, 30) == text
+
+
+def test_preparing_copies_the_application_and_clears_earlier_answers(tmp_path: Path) -> None:
+    folder = tmp_path / "penstock-demo"
+    file = demo.prepare(folder, 5, anew=True)
+    bind(file.read_text(), folder=folder)
+    for name in ("answers", "checkpoint", "mine"):
+        (folder / name).mkdir()
+    demo.prepare(folder, 5, anew=False)
+    assert (folder / "answers").exists()
+    demo.prepare(folder, 5, anew=True)
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["mine"]
+
+
+@pytest.mark.parametrize(("progress", "waiting", "over"), [(50, False, False), (100, True, False),
+                                                           (100, False, True)])
+def test_it_is_over_when_all_has_come_and_gone(progress: int, waiting: bool, over: bool) -> None:
+    summary = Summary.of([RunStarted(0.0, ("s",), "fifo", 2, {"s": 100})])
+    assert not demo.is_over(Summary())
+    if waiting:
+        summary.apply(QueryAdded(0.0, "q", ("s",)))
+    summary.apply(BlockArrived(1.0, Block("s", 0, 10, 100, 1.0), 10, progress=progress))
+    assert demo.is_over(summary) is over

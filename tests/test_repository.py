@@ -1,0 +1,128 @@
+"""The repository keeps its own promises: one set of commands, a sorted public API, no strays."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock import events, view
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SOURCES = [path for path in sorted((ROOT / "src").rglob("*.py")) if path.stat().st_size]
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", MAKEFILE, re.M))
+
+
+def shell(text: str) -> list[str]:
+    """The commands in the fenced sh blocks of a document."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+    lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line]
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def test_the_makefile_has_the_targets_that_were_promised() -> None:
+    promised = {"setup", "demo", "test", "check", "bench", "reproduce", "clean"}
+    assert promised <= targets()
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_make_command_in_the_documents_exists(text: str) -> None:
+    calls = [line.split()[1:] for line in shell(text) if line.startswith("make")]
+    named = {target for call in calls for target in call}
+    assert named
+    assert named <= targets()
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    assert {"make demo", "make test"} <= set(shell(README))
+
+
+def test_the_ci_runs_what_the_documents_say() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "exec make check test" in script.read_text()
+    assert "`make check test`" in CONTRIBUTING
+
+
+def test_every_penstock_command_in_the_readme_parses() -> None:
+    from penstock.cli.arguments import parser
+
+    commands = [line.split()[1:] for line in shell(README) if line.startswith("penstock ")]
+    assert commands
+    for command in commands:
+        parser().parse_args(command)
+
+
+@pytest.mark.parametrize(("variables", "message"), [
+    ({"PYTHON": "no-such-python"}, "Python 3.11 or later is needed"),
+    ({"JAVA_HOME": "/no/such/jdk"}, "Java 17 or later is needed")])
+def test_what_is_missing_is_said_in_one_sentence(variables: dict[str, str], message: str) -> None:
+    what = "python" if "PYTHON" in variables else "java"
+    run = subprocess.run([ROOT / ".ci" / "prerequisites", what], capture_output=True, text=True,
+                         env={**os.environ, **variables})
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_the_prerequisites_are_met_here() -> None:
+    subprocess.run([ROOT / ".ci" / "prerequisites", "python"], check=True)
+
+
+# --- the package --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [penstock, events, view], ids=lambda module: module.__name__)
+def test_public_names_are_sorted_and_exist(module: object) -> None:
+    names = module.__all__  # type: ignore[attr-defined]
+    assert names == sorted(names, key=_rank)
+    assert all(hasattr(module, name) for name in names)
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """As ruff sorts: constants, classes, the rest."""
+    return (0 if name.isupper() else 1 if name[:1].isupper() else 2), name
+
+
+def test_the_public_api_is_small_and_known() -> None:
+    assert penstock.__all__ == ["Engine", "PenstockError", "__version__", "predicate", "scalar"]
+
+
+def test_the_version_is_the_newest_in_the_changelog() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## \[(.+?)\]", changelog, re.M)
+    assert newest is not None
+    assert newest[1] == penstock.__version__
+
+
+def test_what_the_package_ships_is_declared() -> None:
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]["penstock"]
+    package = ROOT / "src" / "penstock"
+    declared = {path for pattern in patterns for path in package.glob(pattern)}
+    others = {path for path in package.rglob("*") if path.is_file()
+              and path.suffix not in (".py", ".pyc")}
+    assert others == declared
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_a_source_file_is_short_and_begins_by_saying_what_it_is(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= 500
+    assert ast.get_docstring(ast.parse(text))

@@ -1,0 +1,200 @@
+"""What a run looks like, at several sizes of the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from penstock.events import (
+    BlockArrived,
+    BlockHot,
+    Decided,
+    Event,
+    GroupFormed,
+    Memory,
+    QueryAdded,
+    QueryFailed,
+    RunEnded,
+    RunFinished,
+    RunStarted,
+    StreamFailed,
+    Summary,
+    Tick,
+    Warned,
+)
+from penstock.model import Block
+from penstock.view import Account, LiveWatch, Picture, PlainWatch, show_account, watch
+
+
+def summary(queries: int = 3, streams: int = 1) -> Summary:
+    names = tuple(f"query_{number}" for number in range(queries))
+    read = tuple(f"stream_{number}" for number in range(streams))
+    events: list[Event] = [
+        RunStarted(0.0, read, "fifo", 2, {name: 10_000 for name in read}),
+        *(QueryAdded(0.0, name, ("stream_0",), "parquet", 2.0) for name in names),
+        GroupFormed(0.0, 1, "p", names),
+    ]
+    for stream in read:
+        block = Block(stream, 0, 4000, 160_000, 1.0)
+        events.append(BlockArrived(1.0, block, 4001, late=1, progress=4001))
+    events += [
+        BlockHot(1.0, "stream_0", 0, 160_000),
+        Decided(1.0, 1, "p", 1, "stream_0", (0,), 4000, "the oldest", seconds=0.001),
+        RunFinished(1.25, 1, 0.2, 4000, {name: n for n, name in enumerate(names)}, jobs=1),
+        BlockArrived(2.0, Block("stream_0", 1, 1000, 40_000, 2.0), 1000, progress=5001),
+        Memory(2.0, 200 * 2**20, 300 * 2**20),
+        Tick(2.5),
+    ]
+    return Summary.of(events)
+
+
+def drawn(what: object, width: int, height: int = 24) -> list[str]:
+    console = Console(width=width, height=height, file=io.StringIO(), force_terminal=True,
+                      color_system=None, legacy_windows=False)
+    with console.capture() as capture:
+        console.print(what)
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+@pytest.mark.parametrize("queries", [1, 12, 1000])
+def test_the_picture_fits_the_terminal(width: int, queries: int) -> None:
+    lines = drawn(Picture(summary(queries), "app.sql"), width)
+    assert len(lines) <= 23
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("height", [10, 24, 50])
+def test_the_picture_fits_any_height_with_many_streams_and_queries(height: int) -> None:
+    lines = drawn(Picture(summary(100, 40), "app.sql"), 80, height)
+    assert len(lines) <= max(height - 1, 12)
+    assert any("more streams" in line for line in lines)
+    assert any("more queries" in line for line in lines)
+
+
+def test_the_picture_says_what_a_person_asks() -> None:
+    text = "\n".join(drawn(Picture(summary(), "app.sql"), 80))
+    for words in ("app.sql", "running", "fifo, 2 cores", "0:02", "1 block", "39.1 KB", "156 KB",
+                  "50%", "query_2", "5.00k", "4.00k", "3 queries", "Ctrl-C stops"):
+        assert words in text, words
+
+
+def test_a_wide_terminal_shows_more() -> None:
+    text = "\n".join(drawn(Picture(summary(), "app.sql"), 160))
+    for words in ("late", "rejected", "hot peak", "max", "into", "parquet", "driver 500 MB"):
+        assert words in text, words
+
+
+def test_where_there_is_no_room_the_failed_and_the_busiest_are_shown() -> None:
+    many = summary(1000)
+    many.apply(QueryFailed(2.0, "query_5", "no room"))
+    lines = drawn(Picture(many, "app.sql"), 80)
+    shown = [line.split()[0] for line in lines if line.startswith(" query_")]
+    assert shown[:3] == ["query_5", "query_999", "query_998"]
+    assert any(f"and {1000 - len(shown)} more queries" in line for line in lines)
+    assert any("1 failed" in line for line in lines)
+
+
+def test_names_are_not_read_as_markup() -> None:
+    odd = Summary.of([QueryAdded(0.0, "[red]q[/red]", ("[s]",)),
+                      QueryFailed(1.0, "[red]q[/red]", "[bold]why[/bold]")])
+    for what in (Picture(odd, "[app]"), Account(odd)):
+        text = "\n".join(drawn(what, 220))
+        assert "[red]q[/red]" in text
+        assert "[bold]why[/bold]" in text
+
+
+def test_an_endless_stream_and_a_failed_one_have_no_bar() -> None:
+    some = Summary.of([RunStarted(0.0, ("endless", "broken"), "fifo", 1, {"broken": 5}),
+                       StreamFailed(1.0, "broken", "no such path")])
+    text = "\n".join(drawn(Picture(some, "app.sql"), 200))
+    assert "failed: no such path" in text
+    assert "endless" in text
+
+
+# --- the account --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_the_account_fits_and_is_exact(width: int) -> None:
+    lines = drawn(Account(summary()), width)
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width
+    for words in ("5,001", "5,000", "4,000", "balanced"):
+        assert words in text, words
+
+
+def test_the_account_of_many_queries_is_short() -> None:
+    lines = drawn(Account(summary(1000), most=40), 120)
+    assert len(lines) < 60
+    assert any("and 960 more queries" in line for line in lines)
+    assert len(drawn(Account(summary(1000)), 120)) > 1000
+
+
+def test_the_account_lists_faults_failures_and_warnings() -> None:
+    bad = summary()
+    for event in (RunFinished(3.0, 99, 0.1, 1, {}), Warned(3.0, "stream_0", "a strange file"),
+                  QueryFailed(3.0, "query_1", "disk full"), RunEnded(4.0, "failed", "no query")):
+        bad.apply(event)
+    text = "\n".join(drawn(Account(bad), 100))
+    for words in ("run 99 finished, but nobody had decided it", "1 fault", "stream_0: a strange",
+                  "query query_1 failed: disk full", "no query"):
+        assert words in text, words
+
+
+# --- watching -----------------------------------------------------------------------------------
+
+
+def plain() -> tuple[Console, io.StringIO]:
+    file = io.StringIO()
+    return Console(file=file, width=120, highlight=False), file
+
+
+def test_lines_come_once_a_second_and_only_when_something_changed() -> None:
+    console, file = plain()
+    view = watch(console, "app.sql")
+    assert isinstance(view, PlainWatch)
+    some = summary()
+    for at in (2.5, 2.6, 2.7, 9.0, 20.0, 30.0):
+        some.apply(Tick(at))
+        view.show(some)
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 2  # as it stood, and once more when the rate had fallen to 0
+    assert "stream_0 5,001 rows" in lines[0]
+    assert "1 block waiting; 3 queries, 3 rows out, p99 " in lines[0]
+    assert "\x1b" not in file.getvalue()
+
+
+def test_what_goes_wrong_is_told_at_once_and_once() -> None:
+    console, file = plain()
+    view, some = PlainWatch(console), summary()
+    view.show(some)
+    some.apply(QueryFailed(2.6, "query_1", "disk full\n  at java.io"))
+    some.apply(Warned(2.6, "stream_0", "a strange file"))
+    view.show(some)
+    view.show(some)
+    lines = [line.split(" s  ", 1)[1] for line in file.getvalue().splitlines()]
+    assert lines[1:] == ["stream_0: a strange file", "query query_1 failed: disk full"]
+
+
+def test_the_live_picture_is_wiped_and_the_account_remains() -> None:
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
+    view = watch(console, "app.sql")
+    assert isinstance(view, LiveWatch)
+    some = summary()
+    view.show(some)
+    some.apply(Warned(2.6, "stream_0", "a strange file"))
+    view.show(some)
+    view.close()
+    view.close()
+    show_account(console, some)
+    assert isinstance(console.file, io.StringIO)
+    assert "balanced" in console.file.getvalue()
+
+
+def test_a_watch_that_never_showed_anything_closes() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True)
+    watch(console, "app.sql").close()
+    assert isinstance(console.file, io.StringIO)
