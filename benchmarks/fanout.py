@@ -144,7 +144,7 @@ def native_seconds(
 
 
 def _bytes_read(spark: SparkSession) -> int:
-    """What the JVM has read so far, as the kernel counts it: Spark's own counters miss part of it."""
+    """What the JVM has read so far, as the kernel counts it: Spark's counters miss part."""
     pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
     with open(f"/proc/{pid}/io") as file:
         return int(file.readline().split()[1])

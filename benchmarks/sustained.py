@@ -140,9 +140,11 @@ def _report(report, summary, watch, seconds, elapsed, waiting, left) -> None:
     report.rows.append({
         "queries": QUERIES, "seconds": round(elapsed, 1), "packets": stream.read,
         "rows/s": round(stream.read / elapsed), "blocks": stream.blocks,
-        "block p50 s": round(latency.percentile(0.5), 3), "block p99 s": round(latency.percentile(0.99), 3),
+        "block p50 s": round(latency.percentile(0.5) or 0, 3),
+        "block p99 s": round(latency.percentile(0.99) or 0, 3),
         "block max s": round(latency.maximum, 3),
-        "row p50 s": round(watch.row_latency(0.5), 3), "row p99 s": round(watch.row_latency(0.99), 3),
+        "row p50 s": round(watch.row_latency(0.5), 3),
+        "row p99 s": round(watch.row_latency(0.99), 3),
         "row max s": round(watch.row_latency(1.0), 3),
         "most rows waiting": waiting, "peak hot bytes": stream.hot_peak,
         "driver MiB": round(max(m.driver for m in watch.memory) / 2**20),

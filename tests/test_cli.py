@@ -16,7 +16,7 @@ import pytest
 import penstock
 from penstock import errors
 from penstock.cli import main
-from penstock.cli.running import Interrupts, errors_to
+from penstock.cli.running import Interrupts
 from penstock.events import (
     BlockArrived,
     Decided,
@@ -132,12 +132,6 @@ def test_run_takes_a_master_and_a_policy() -> None:
     assert engine.checkpoint.parent == Path(".penstock")
 
 
-def test_what_the_jvm_says_goes_to_the_checkpoint(capfd: pytest.CaptureFixture[str]) -> None:
-    main(["run", "app.sql", "--checkpoint", "state"])
-    assert capfd.readouterr().err == ""
-    assert Path("state/spark.log").read_text() == "a message of the JVM\n"
-
-
 def test_a_failed_query_gives_status_1_and_its_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,19 +205,6 @@ def test_the_second_signal_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> No
         signal.raise_signal(signal.SIGINT)
     assert left == [130]
 
-
-def test_error_output_comes_back_after_an_error(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(RuntimeError), errors_to(tmp_path / "log"):
-        os.write(2, b"inside")
-        raise RuntimeError
-    os.write(2, b"outside")
-    assert capfd.readouterr().err == "outside"
-    assert (tmp_path / "log").read_text() == "inside"
-
-
-# --- the other verbs ----------------------------------------------------------------------------
 
 
 def test_explain_shows_the_plan_without_an_engine(capsys: pytest.CaptureFixture[str]) -> None:

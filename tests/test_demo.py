@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from penstock import demo
-from penstock.events import BlockArrived, QueryAdded, RunStarted, Summary
 from penstock.language import bind
-from penstock.model import Block
 
 PACKAGE = Path(demo.__file__).parent
 
@@ -38,14 +34,3 @@ def test_preparing_copies_the_application_and_clears_earlier_answers(tmp_path: P
     assert (folder / "answers").exists()
     demo.prepare(folder, 5, anew=True)
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["mine"]
-
-
-@pytest.mark.parametrize(("progress", "waiting", "over"), [(50, False, False), (100, True, False),
-                                                           (100, False, True)])
-def test_it_is_over_when_all_has_come_and_gone(progress: int, waiting: bool, over: bool) -> None:
-    summary = Summary.of([RunStarted(0.0, ("s",), "fifo", 2, {"s": 100})])
-    assert not demo.is_over(Summary())
-    if waiting:
-        summary.apply(QueryAdded(0.0, "q", ("s",)))
-    summary.apply(BlockArrived(1.0, Block("s", 0, 10, 100, 1.0), 10, progress=progress))
-    assert demo.is_over(summary) is over

@@ -17,7 +17,7 @@ from penstock.model import Application, Statement
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.host import SparkHost
 from penstock.spark.results import Results
-from penstock.spark.session import local_session, tuned
+from penstock.spark.session import activate, local_session, tuned
 
 if TYPE_CHECKING:
     import pandas
@@ -123,6 +123,9 @@ class Engine:
         except BaseException:
             self.stop()
             raise
+        finally:
+            if self._given is not None:
+                activate(self._given)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run ends by itself; True when it has."""
@@ -171,7 +174,8 @@ class Engine:
     def session(self) -> Session:
         """The Spark session that the engine works with."""
         if self._spark is None:
-            self._spark = tuned(self._given or local_session(self._master))
+            log = self.checkpoint / "spark.log"
+            self._spark = tuned(self._given or local_session(self._master, log))
         return self._spark
 
     def close(self) -> None:

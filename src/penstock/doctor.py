@@ -6,10 +6,8 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
-import re
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,21 +19,12 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.errors import PenstockError
+from penstock.java import OLDEST, found_java, install_java, java_major, version_text
 
-JAVA = 17
-"""The oldest Java that Spark 4 takes."""
 GIGABYTE = 2**30
 MEMORY = 2 * GIGABYTE
 """The driver's heap, Python and the system beside it."""
 DISK = GIGABYTE
-
-INSTALL_JAVA = {
-    "Linux": f"install a Java runtime: `apt install openjdk-{JAVA}-jre-headless` on Debian and "
-    f"Ubuntu, `dnf install java-{JAVA}-openjdk-headless` on Fedora and Red Hat",
-    "Darwin": f"install a Java runtime: `brew install openjdk@{JAVA}`, and do what brew then says",
-    "Windows": f"install a Java runtime: `winget install EclipseAdoptium.Temurin.{JAVA}.JRE`",
-}
-"""How to get Java, for each family of systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +109,7 @@ def check_pyspark() -> Iterator[Finding]:
 def check_java() -> Iterator[Finding]:
     """The Java that Spark would start: that of JAVA_HOME, else the first on the path."""
     home = os.environ.get("JAVA_HOME")
-    java = f"{home}/bin/java" if home else shutil.which("java")
+    java = found_java()
     if home and not os.access(str(java), os.X_OK):
         remedy = "correct JAVA_HOME, or unset it to use the Java on the path"
         yield Finding("Java", f"JAVA_HOME is {home}, but there is no {java}", remedy)
@@ -137,7 +126,7 @@ def _judged(java: str) -> Finding:
     if major is None:
         return Finding("Java", f"{java} does not say its version: {said or 'it does not start'}",
                        install_java())
-    if major < JAVA:
+    if major < OLDEST:
         return Finding("Java", f"{java} is Java {major}, too old", install_java())
     return Finding("Java", f"{major} ({java})")
 
@@ -150,32 +139,6 @@ def _odd_home(home: str | None) -> Iterator[Finding]:
     ):
         yield Finding("Java", f"JAVA_HOME and the path ({on_path}) name different versions",
                       "nothing, if JAVA_HOME is the one you mean: Spark follows it", grave=False)
-
-
-def install_java() -> str:
-    """How to get Java on this system."""
-    return INSTALL_JAVA.get(platform.system(), f"install a Java runtime, {JAVA} or later")
-
-
-def version_text(java: str) -> str:
-    """What `java -version` says; empty when it does not start."""
-    try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return (answer.stderr + answer.stdout).strip()
-
-
-def java_major(text: str) -> int | None:
-    """The major version that `java -version` tells.
-
-    >>> java_major('openjdk version "17.0.15" 2025-04-15'), java_major('java version "1.8.0_392"')
-    (17, 8)
-    >>> java_major("command not found") is None
-    True
-    """
-    match = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(match[1]) if match else None
 
 
 # --- the machine --------------------------------------------------------------------------------

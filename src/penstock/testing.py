@@ -95,7 +95,7 @@ class FakeHost:
         """A stream will end."""
         self.plan_event(ev.StreamEnded(at, stream))
 
-    def add(self, sql: str, backlog: tuple[tuple[str, int], ...] = ()) -> None:
+    def add(self, sql: str, backlog: tuple[tuple[int, int], ...] = ()) -> None:
         """Add queries now, with blocks of the past that they want to see."""
         before = set(self.application.queries)
         self.application = bind(sql, self.application)
@@ -105,10 +105,10 @@ class FakeHost:
                 self.handle(self.added(name, backlog))
         self.handle(ev.Tick(self.clock.now()))
 
-    def added(self, name: str, backlog: tuple[tuple[str, int], ...] = ()) -> ev.QueryAdded:
+    def added(self, name: str, backlog: tuple[tuple[int, int], ...] = ()) -> ev.QueryAdded:
         """The event that adds a query of the application."""
         branches = self.application.queries[name].branches
-        streams = tuple(dict.fromkeys(branch.stream for branch in branches))
+        streams = tuple(branch.stream for branch in branches)
         return ev.QueryAdded(self.clock.now(), name, streams, backlog=backlog)
 
     def plan_event(self, event: ev.Event) -> None:

@@ -108,7 +108,7 @@ def test_latency_is_from_arrival_to_delivery_weighted_by_rows() -> None:
 
 def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
     start = [BlockHeld(100.0, Block("s", 4, 10, 1000, 1.0)), *START[:1],
-             QueryAdded(100.0, "q", ("s",), backlog=(("s", 4),), delivered=60), START[2]]
+             QueryAdded(100.0, "q", ("s",), backlog=((0, 4),), delivered=60), START[2]]
     result = Summary.of([*start, decided(1, 4), finished(1, at=101.0, q=1)])
     query = result.queries["q"]
     assert (query.rows_in, query.latency.weight, query.delivered_before) == (10, 0, 60)
@@ -233,7 +233,7 @@ FAULTS: dict[str, tuple[Event, ...]] = {
     "rows of r, which did not ride": (arrived(0), decided(1, 0), finished(1, r=1)),
     "query q was given blocks of t": (
         arrived(0, stream="t"), decided(1, 0, stream="t"), finished(1)),
-    "block 3 of s is not held": (QueryAdded(0.0, "r", ("s",), backlog=(("s", 3),)),),
+    "block 3 of s is not held": (QueryAdded(0.0, "r", ("s",), backlog=((0, 3),)),),
 }  # fmt: skip
 
 

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.language import kit
 
 from penstock.errors import LanguageError, UnknownName
 from penstock.language import bind, bind_statements
 from penstock.model import Application, Function, Statement, Type
+from tests.language import kit
 
 APPLICATION = (kit.GOLDEN / "declarations.sql").read_text() + """
 SELECT src FROM packets; SELECT dst FROM packets;

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.language import kit
 
 from penstock.errors import LanguageError, NotYet, Refused, TypeFault
 from penstock.language import bind
 from penstock.language.foreign import OF_SPARK
 from penstock.language.functions import ADMITTED, AGGREGATES, REFUSED, SYNONYMS
 from penstock.rendering import render
+from tests.language import kit
 
 ONTO = kit.declared()
 EXAMPLES = {

@@ -7,12 +7,12 @@ import random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.language import kit
 
 from penstock.errors import LanguageError
 from penstock.language import bind
 from penstock.language.tokens import tokenise
 from penstock.model import Application
+from tests.language import kit
 
 ONTO = kit.declared()
 VALID = [case.text for path in kit.GOLDEN.glob("*.sql") for case in kit.cases(path)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from argparse import Namespace
 from functools import partial
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.arguments import CallFault
-from penstock.cli.running import LOG, Job, errors_to, how_called, run_job
+from penstock.cli.running import Job, how_called, run_job
 
 WIDE = 120
 """Columns of a table that goes to a file or a pipe."""
@@ -66,7 +65,7 @@ def demo(arguments: Namespace) -> int:
         title=file.name,
         checkpoint=checkpoint,
         file=file,
-        until=demo.is_over,  # not until_drained, which would not wait for packets to come
+        until_drained=True,
     )
     show = partial(demo.show_answers, console=out, file=file, penstock=how_called())
     return run_job(job, out, then=show).status
@@ -76,8 +75,7 @@ def doctor(arguments: Namespace) -> int:
     """`penstock doctor`."""
     from penstock.doctor import examine
 
-    with tempfile.TemporaryDirectory() as folder, errors_to(Path(folder) / LOG):
-        return examine(console(), spark=not arguments.no_spark)
+    return examine(console(), spark=not arguments.no_spark)
 
 
 def events(arguments: Namespace) -> int:

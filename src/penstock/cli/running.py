@@ -6,9 +6,9 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -23,8 +23,6 @@ from penstock.view import show_account, watch
 if TYPE_CHECKING:
     from penstock.api import Engine
 
-LOG = "spark.log"
-"""Where in the checkpoint the messages of Spark's JVM go."""
 GLANCE = 0.25
 """Seconds between two looks at the run."""
 
@@ -42,8 +40,6 @@ class Job:
     until_drained: bool = False
     master: str | None = None
     operators: str | None = None
-    until: Callable[[Summary], bool] | None = None
-    """Stop when this holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +76,6 @@ def run_job(
     return outcome
 
 
-@contextmanager
-def errors_to(log: Path) -> Iterator[None]:
-    """Send the error output of processes that are started meanwhile to a file, for their life.
-
-    Spark's JVM is one of them: its messages would tear the live view. They are kept, not dropped.
-    """
-    sys.stderr.flush()
-    ours = os.dup(2)
-    try:
-        with log.open("ab") as file:
-            os.dup2(file.fileno(), 2)
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(ours, 2)
-        os.close(ours)
-
-
 def _declare(engine: Engine, job: Job) -> None:
     """Everything is bound before anything starts."""
     engine.load(job.text, folder=job.folder)
@@ -108,11 +86,7 @@ def _declare(engine: Engine, job: Job) -> None:
 
 def _start(engine: Engine, job: Job, console: Console) -> None:
     """Start in another thread: in the main one a SparkContext takes the signals over."""
-    with (
-        ThreadPoolExecutor(1) as other,
-        console.status("starting Spark", spinner="dots"),
-        errors_to(job.checkpoint / LOG),
-    ):
+    with ThreadPoolExecutor(1) as other, console.status("starting Spark", spinner="dots"):
         other.submit(engine.start, until_drained=job.until_drained).result()
 
 
@@ -121,8 +95,6 @@ def _follow(engine: Engine, job: Job, console: Console, interrupts: Interrupts) 
         try:
             while not engine.wait(GLANCE) and not interrupts.count:
                 view.show(engine.status())
-                if job.until is not None and job.until(engine.status()):
-                    break
             view.show(engine.status())
         finally:
             if interrupts.count:

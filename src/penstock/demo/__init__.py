@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.events import Summary
 from penstock.traffic import OnOff
 
 if TYPE_CHECKING:
@@ -64,15 +63,6 @@ def introduction(file: Path, seconds: float) -> str:
     return (
         f"A dozen standing queries over two bursty streams, about {seconds:.0f} seconds of packets "
         f"in real time.\nThe application is {file}: plain SQL, yours to change.\n"
-    )
-
-
-def is_over(summary: Summary) -> bool:
-    """Whether every packet has come and every answer has gone out."""
-    streams = list(summary.streams.values())
-    return bool(streams) and all(
-        stream.state == "failed" or (stream.fraction == 1.0 and not stream.queue.waiting)
-        for stream in streams
     )
 
 

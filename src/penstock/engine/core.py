@@ -75,6 +75,7 @@ class Core:
     _queues: dict[str, PathQueue] = field(default_factory=dict)
     _blocks: dict[tuple[str, int], _Held] = field(default_factory=dict)
     _aging: list[tuple[float, str, int]] = field(default_factory=list)
+    _earlier: list[Block] = field(default_factory=list)
     _cooling: list[tuple[str, int]] = field(default_factory=list)
     _alone: dict[str, None] = field(default_factory=dict)
     _running: dict[int, _Running] = field(default_factory=dict)
@@ -128,6 +129,7 @@ class Core:
                 self._open = dict.fromkeys(streams)
             case ev.BlockHeld(block=block):
                 self._hold(block)
+                self._earlier.append(block)
             case ev.BlockArrived(block=block):
                 self._hold(block)
                 self._arrive(block)
@@ -149,10 +151,19 @@ class Core:
                 self._fail_run(event.at, run, reason, out)
             case ev.BlockHot(stream=stream, number=number):
                 self._warm(stream, number)
+            case ev.Tick():
+                self._age_earlier()
 
     def _hold(self, block: Block) -> None:
         self._newest[block.stream] = max(block.number, self.newest(block.stream))
         self._blocks[(block.stream, block.number)] = _Held(block)
+
+    def _age_earlier(self) -> None:
+        """Let blocks of an earlier run go that nobody wants: by now all queries have joined."""
+        for block in self._earlier:
+            if (block.stream, block.number) in self._blocks:
+                self._settle(block)
+        self._earlier.clear()
 
     def _arrive(self, block: Block) -> None:
         members = self._active.get(block.stream)
@@ -166,9 +177,9 @@ class Core:
         for number, branch in enumerate(query.branches):
             member = Member(query.name, number)
             self._active.setdefault(branch.stream, {})[member] = None
-            for stream, block in event.backlog:
-                held = self._blocks.get((stream, block))
-                if stream == branch.stream and held and held.block.rows:
+            for block in (block for owed, block in event.backlog if owed == number):
+                held = self._blocks.get((branch.stream, block))
+                if held and held.block.rows:
                     self._enqueue(held.block, (member,))
         if query.lifetime is not None:
             heapq.heappush(self._ends, (event.at + query.lifetime, query.name))

@@ -98,8 +98,8 @@ class QueryAdded:
     """The stream of each of its branches, in order; one that two branches read stands twice."""
     sink: str = "memory"
     latency: float | None = None
-    backlog: tuple[tuple[str, int], ...] = ()
-    """Blocks (stream, number) in the spool that it has not delivered yet."""
+    backlog: tuple[tuple[int, int], ...] = ()
+    """Blocks in the spool that a branch has not delivered yet: (branch, block)."""
     delivered: int = 0
     """Rows it had delivered in earlier runs on this checkpoint."""
 

@@ -227,7 +227,7 @@ class Summary:
         self.queries[event.query] = query
         for branch, name in enumerate(event.streams):
             queue = self.stream(name).queue
-            backlog = [number for stream, number in event.backlog if stream == name]
+            backlog = [number for owed, number in event.backlog if owed == branch]
             for number in backlog:
                 if number not in queue.spool:
                     self._fault(f"query {event.query}: block {number} of {name} is not held")

@@ -8,6 +8,7 @@ way the answer is NULL and no row stops a query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -19,6 +20,9 @@ from penstock.errors import PlanError
 from penstock.model import Call, Column, Expression, Field, Literal, PythonCall, Type, quoted
 
 _INTEGERS = {"TINYINT": 1 << 7, "SMALLINT": 1 << 15, "INT": 1 << 31, "BIGINT": 1 << 63}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Times go to Spark as counts from here: its own literals count days before 1582 differently."""
+
 _WIDENING = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 SIMPLE: dict[str, T.DataType] = {
@@ -95,6 +99,10 @@ def literal(constant: Literal) -> SparkColumn:
         return F.lit(value).cast(data_type(constant.type))
     if isinstance(value, Decimal):
         return F.lit(format(value, "f")).cast(data_type(constant.type))
+    if isinstance(value, datetime):
+        return F.timestamp_micros(F.lit((value - _EPOCH) // timedelta(microseconds=1)))
+    if isinstance(value, date):
+        return F.date_from_unix_date(F.lit((value - _EPOCH.date()).days))
     return F.lit(value)
 
 
@@ -131,7 +139,26 @@ def _cast(call: Call, args: Args) -> SparkColumn:
         return F.try_validate_utf8(args[0].cast(to))
     if call.type.name == "STRING" or _widens(source, call.type):
         return args[0].cast(to)
-    return args[0].try_cast(to)
+    return _in_calendar(args[0].try_cast(to), call.type)
+
+
+def _in_calendar(value: SparkColumn, type_: Type) -> SparkColumn:
+    """A computed time, NULL outside the years 1 to 9999.
+
+    Spark's own range is thirty times as long, but parts of it overflow there, and neither Arrow's
+    nor Python's users can read such times.
+    """
+    if type_.name not in ("TIMESTAMP", "DATE"):
+        return value
+    is_date = type_.name == "DATE"
+    first = date.min if is_date else datetime.min.replace(tzinfo=UTC)
+    last = date.max if is_date else datetime.max.replace(tzinfo=UTC)
+    bounds = [literal(Literal(bound, type_)) for bound in (first, last)]
+    return F.when((value >= bounds[0]) & (value <= bounds[1]), value)
+
+
+def _add_interval(call: Call, args: Args) -> SparkColumn:
+    return _in_calendar(F.try_add(args[0], args[1]), call.type)
 
 
 def _widens(source: Type, to: Type) -> bool:
@@ -242,7 +269,7 @@ def _array_item(call: Call, args: Args) -> SparkColumn:
 
 
 def _date_trunc(call: Call, args: Args) -> SparkColumn:
-    return F.date_trunc(_text(call.args[0]), args[1])
+    return F.date_trunc(_text(call.args[0]), _in_calendar(args[1], call.type))
 
 
 def _from_json(call: Call, args: Args) -> SparkColumn:
@@ -264,7 +291,7 @@ def _nullif(call: Call, args: Args) -> SparkColumn:
 FUNCTIONS: dict[str, Entry] = {
     "abs": _abs,
     "add": _plain(F.try_add),
-    "add_interval": _plain(F.try_add),
+    "add_interval": _add_interval,
     "and": _balanced(lambda a, b: a & b),
     "array": _plain(F.array),
     "case": _case,

@@ -47,7 +47,7 @@ class Files:
         probe.unlink()
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file, which makes it appear whole; from one file system to another, copy first."""
+        """Rename a file, which makes it appear whole."""
         local_source, local_target = local_path(source), local_path(target)
         if local_source is not None and local_target is not None:
             local_target.parent.mkdir(parents=True, exist_ok=True)

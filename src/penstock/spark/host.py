@@ -95,7 +95,8 @@ class SparkHost:
             self._clock.now(), tuple(wanted), self._setting("operators"),
             self._spark.sparkContext.defaultParallelism,
             {s: e.total for s, e in extents.items()}, {s: e.unit for s, e in extents.items()},
-            str(self._checkpoint.root)))
+            str(self._checkpoint.root),
+            {s: spool.last.progress for s, spool in self._spools.items() if spool.last}))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(self._clock.now(), block))
@@ -275,7 +276,7 @@ class SparkHost:
                             self._clock, self._inbox.put)
             self._ingests[name] = ingest
             try:
-                ingest.start(self._until_drained, self._setting("trigger"))
+                ingest.start(self._until_drained, durations.seconds(self._setting("trigger")))
             except PenstockError as error:
                 self._inbox.put(ev.StreamFailed(self._clock.now(), name, str(error)))
 
@@ -299,7 +300,7 @@ class SparkHost:
             fault = faults.get(query.name) or self._fault_of(query)
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._backlog(query)
-            streams = tuple(dict.fromkeys(branch.stream for branch in query.branches))
+            streams = tuple(branch.stream for branch in query.branches)
             now = self._clock.now()
             self._handle(ev.QueryAdded(now, query.name, streams, _sink(query), query.latency,
                                        backlog, known.rows))
@@ -323,7 +324,8 @@ class SparkHost:
         """The newest block that the core knows of."""
         return self._core.newest(stream)
 
-    def _backlog(self, query: Query) -> tuple[tuple[str, int], ...]:
+    def _backlog(self, query: Query) -> tuple[tuple[int, int], ...]:
+        """Per branch the blocks that it has not delivered, among those that the core knows."""
         standing = self._deliveries.standing[query.name]
         backlog = []
         for number, branch in enumerate(query.branches):
@@ -332,10 +334,10 @@ class SparkHost:
             had = standing.had.get(number)
             start = standing.start.get(branch.stream, 0)
             known = self._core.newest(branch.stream)
-            backlog += [(branch.stream, block.number)
+            backlog += [(number, block.number)
                         for block in self._spools[branch.stream].held()
                         if start <= block.number <= known and not (had and block.number in had)]
-        return tuple(dict.fromkeys(backlog))
+        return tuple(backlog)
 
     def _fault_of(self, query: Query) -> str:
         """Why a query cannot run, if it cannot."""

@@ -24,7 +24,7 @@ from penstock.model import quoted
 from penstock.spark.checkpoint import Checkpoint, write_json
 from penstock.spark.files import Files
 from penstock.spark.footers import Footer, files_of_batch, footer
-from penstock.spark.sources import CORRUPT, FILE, FILES, plain, stream_frame
+from penstock.spark.sources import CORRUPT, FILE, FILES, last_row, plain, stream_frame
 from penstock.spark.spool import Manifest, Spool, is_late
 
 LONGEST = 2**20
@@ -70,20 +70,27 @@ class Ingest:
         self._query: StreamingQuery | None = None
         self._busy = threading.Lock()
         self._stopping = False
+        self._end: int | None = None
+        """The row after which a source that follows the clock has no more."""
 
     # --- life --------------------------------------------------------------------------------
 
-    def start(self, until_drained: bool, trigger: str) -> None:
-        """Begin to read; with ``until_drained`` read what is there and end."""
+    def start(self, until_drained: bool, interval: float) -> None:
+        """Begin to read; with ``until_drained`` read what is there, or is due to come, and end."""
+        self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
+        offsets = self._checkpoint.folder("offsets", self._stream.name)
         writer = (
             frame.writeStream.foreachBatch(self._take)
             .queryName(f"penstock-{self._stream.name}-{id(self)}")
-            .option("checkpointLocation", str(self._checkpoint.folder("offsets", self._stream.name)))
+            .option("checkpointLocation", str(offsets))
         )
-        writer = (writer.trigger(availableNow=True) if until_drained
-                  else writer.trigger(processingTime=trigger))
+        if until_drained and self._end is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
         self._query = writer.start()
+        self._end_if_read()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self) -> None:
@@ -125,6 +132,14 @@ class Ingest:
         if manifest.seen is not None:
             watermark = manifest.seen / 1e6 - self._stream.lateness
             self._report(ev.WatermarkMoved(now, self._stream.name, watermark))
+        self._end_if_read()
+
+    def _end_if_read(self) -> None:
+        """A source that follows the clock is at its end when its last row has been read."""
+        last = self._spool.last
+        if self._end is not None and last is not None and last.progress >= self._end:
+            self._end = None
+            self._report(ev.StreamEnded(self._clock.now(), self._stream.name))
 
     def _store(self, batch: DataFrame, number: int) -> Manifest:
         """Make the block durable, all but its manifest."""

@@ -31,7 +31,7 @@ class Results:
                            "memory and parquet sinks only")
         tables = [self._read(folder, query) for folder in self._folders(query)]
         found = [table for table in tables if table is not None]
-        return pa.concat_tables(found) if found else _empty(query)
+        return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
 
     def _folders(self, query: Query) -> list[str]:
         if query.sink.kind == "memory":

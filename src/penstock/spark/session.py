@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import SparkSession
 
-from penstock.errors import SetupError
+from penstock.java import require_java
 from penstock.spark import onoff
 
 Session: TypeAlias = SparkSession
 """A Spark session, for those who must not import pyspark themselves."""
-
-JAVA_REMEDY = (
-    "Penstock needs Java 17 or newer: install a JDK (for example openjdk-17-jre-headless"
-    " on Debian and Ubuntu, or temurin with Homebrew) and set JAVA_HOME if it is not on the PATH."
-)
 
 _CONTEXT = {
     "spark.ui.enabled": "false",
@@ -56,15 +47,18 @@ _SESSION = {
 }
 
 
-def local_session(master: str | None = None) -> SparkSession:
-    """A session of our own: on all cores of this machine unless ``master`` names a cluster."""
-    check_java()
+def local_session(master: str | None = None, log: Path | None = None) -> SparkSession:
+    """A session of our own: on all cores of this machine unless ``master`` names a cluster.
+
+    What Spark's JVM prints goes to ``log``, or nowhere.
+    """
+    require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     builder = SparkSession.builder.appName("penstock").master(master or "local[*]")
     for key, value in {**_CONTEXT, "spark.driver.memory": driver_memory()}.items():
         builder = builder.config(key, value)
-    with warnings.catch_warnings(), _jvm_output_aside():
+    with warnings.catch_warnings(), _output_to(log):
         warnings.simplefilter("ignore")
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("FATAL")  # what fails is reported as an event, with its reason
@@ -72,27 +66,25 @@ def local_session(master: str | None = None) -> SparkSession:
 
 
 @contextmanager
-def _jvm_output_aside() -> Iterator[None]:
-    """Let a JVM started meanwhile write to a file of its own instead of the user's terminal.
+def _output_to(log: Path | None) -> Iterator[None]:
+    """Send what processes started meanwhile print to a file, for their life.
 
-    What it has to say at start is of no use to anybody, and what fails later is reported as an
-    event. The file goes when the program ends well.
+    Spark's JVM is one of them: its messages would tear the live view, and what fails is reported
+    as an event with its reason.
     """
-    path = Path(tempfile.gettempdir()) / f"penstock-spark-{os.getpid()}.log"
     sys.stdout.flush()
     sys.stderr.flush()
-    before = os.dup(1), os.dup(2)
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    ours = os.dup(1), os.dup(2)
     try:
-        os.dup2(log, 1)
-        os.dup2(log, 2)
+        with open(log or os.devnull, "ab") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
         yield
     finally:
-        os.dup2(before[0], 1)
-        os.dup2(before[1], 2)
-        for descriptor in (*before, log):
+        os.dup2(ours[0], 1)
+        os.dup2(ours[1], 2)
+        for descriptor in ours:
             os.close(descriptor)
-    atexit.register(path.unlink, missing_ok=True)
 
 
 def tuned(session: SparkSession) -> SparkSession:
@@ -101,8 +93,16 @@ def tuned(session: SparkSession) -> SparkSession:
     cores = session.sparkContext.defaultParallelism
     for key, value in {**_SESSION, "spark.sql.shuffle.partitions": str(cores)}.items():
         clone.conf.set(key, value)
+    activate(session)  # with an earlier clone in this place Spark would refuse `onoff` as known
     onoff.register(clone)
     return clone
+
+
+def activate(session: SparkSession) -> None:
+    """Make a session this thread's current one, which using a clone of it may have changed."""
+    SparkSession._activeSession = session
+    java: Any = SparkSession._get_j_spark_session_class(session._jvm)
+    java.setActiveSession(session._jsparkSession)
 
 
 def driver_memory() -> str:
@@ -112,38 +112,3 @@ def driver_memory() -> str:
     except (ValueError, OSError):
         return "2g"
     return f"{max(1, min(4, total // 2**31))}g"
-
-
-def check_java() -> None:
-    """Raise one clear sentence when there is no usable Java."""
-    version = java_version()
-    if version is None:
-        raise SetupError(f"no Java was found. {JAVA_REMEDY}")
-    if version < 17:
-        raise SetupError(f"Java {version} is too old. {JAVA_REMEDY}")
-
-
-def java_version() -> int | None:
-    """The major version of the Java that Spark would start, or None."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if java is None:
-        return None
-    try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return _major(answer.stderr + answer.stdout)
-
-
-def _major(text: str) -> int | None:
-    """The major version in what `java -version` prints.
-
-    >>> _major('openjdk version "17.0.15" 2025-04-15'), _major('java version "1.8.0_40"')
-    (17, 8)
-    """
-    try:
-        version = text.split('"')[1].removeprefix("1.")
-        return int(version.split(".")[0].split("-")[0])
-    except (IndexError, ValueError):
-        return None

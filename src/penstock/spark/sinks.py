@@ -203,7 +203,8 @@ class Sinks:
         place = str(self._staging / f"{run.run:08d}" / "rejects")
         done.jobs += 1
         done.rejected[query] = rejected
-        answers.rejects().select("error", "row").write.mode("overwrite").options(**_WRITE).json(place)
+        rejects = answers.rejects().select("error", "row")
+        rejects.write.mode("overwrite").options(**_WRITE).json(place)
         folder = self._checkpoint.folder("rejects", query)
         return [_Move(path, f"{folder}/run-{run.run:08d}-{path.rsplit('/', 1)[-1]}", (), size)
                 for path, size in self._files.data(place)]
@@ -246,7 +247,7 @@ class Sinks:
         self._files.remove(str(here))
 
     def recover(self, warn: Callable[[str, str], None]) -> None:
-        """Finish the deliveries that were committed and remove the traces of those that were not."""
+        """Finish the deliveries that were committed; remove the traces of those that were not."""
         last = 0
         for here in sorted(self._staging.iterdir()):
             last = run = int(here.name)

@@ -149,6 +149,17 @@ def extent(files: Files, stream: Stream) -> Extent:
     return Extent(None)
 
 
+def last_row(stream: Stream) -> int | None:
+    """Where a source ends that follows the clock: with so many rows, and not before they are due.
+
+    Spark's own way to drain would take only what is due now.
+    """
+    if stream.format != "onoff":
+        return None
+    options = onoff.Options.parse(dict(stream.options))
+    return options.traffic.rows if options.paced else None
+
+
 def is_endless(stream: Stream) -> bool:
     """Whether the source never ends, so that it cannot be drained."""
     if stream.format == "onoff":

@@ -60,11 +60,15 @@ class Spool:
         """The newest block's manifest, released or not: where the next one goes on."""
 
     def _load(self) -> dict[int, Manifest]:
+        """The manifests; folders without one are what a crash left of blocks that do not count."""
         found = {}
         for path in sorted(self._folder.glob("*.json")):
             fields = read_json(path)
             manifest = Manifest(**{**fields, "files": tuple(fields["files"])})
             found[manifest.number] = manifest
+        for path in self._folder.iterdir():
+            if path.is_dir() and int(path.name) not in found:
+                self._files.remove(str(path))
         return found
 
     # --- blocks ------------------------------------------------------------------------------

@@ -1,0 +1,163 @@
+"""An application whose driver kills itself at a chosen moment; `test_crash` starts it again and again.
+
+    python crash_driver.py FOLDER [MOMENT]
+
+Without a moment it runs until it is drained and prints what its books say. A moment wraps a function
+of the product: whatever runs there dies with SIGKILL, as by `kill -9` or a machine that loses power.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The ``nth`` call of a function, as it is entered or left, or some time after it began."""
+
+    where: str
+    """``module:Class.method`` or ``module:function``, below `penstock.spark`."""
+    when: str = "before"
+    """before, after, or the milliseconds after it was entered."""
+    nth: int = 1
+    about: str = ""
+    """Only calls count in which some argument contains this text."""
+    alone: bool = False
+    """Only Python dies; the JVM finds out by itself, while the next driver starts."""
+
+
+# Every chain runs on one checkpoint: a moment, a restart that dies at the next moment, and so on. Each
+# start finds one more file in every stream, so that there is always something left to do.
+CHAINS: dict[str, dict[str, Moment]] = {
+    "ingest": {
+        "spark starts": Moment("session:local_session", "1500"),
+        "queries join": Moment("deliveries:Deliveries.join", "after"),
+        "streaming starts": Moment("ingest:Ingest.start", "after", about="csv"),
+        "a batch was handed over": Moment("ingest:Ingest._store", about="csv"),
+        "while rows are copied": Moment("ingest:Ingest._copy", "60"),
+        "rows copied, not counted": Moment("ingest:Ingest._copy", "after"),
+        "footers read": Moment("ingest:Ingest._look", "after"),
+        "rejects set aside": Moment("ingest:Ingest._set_aside", "after"),
+        "half a manifest": Moment("checkpoint:os.replace", about="/spool/"),
+        "manifest of a copy, no commit": Moment("spool:Spool.add", "after", about="csv"),
+        "manifest of files, no commit": Moment("spool:Spool.add", "after", about="parquet"),
+        "block told of, no commit": Moment("ingest:Ingest._take", "after"),
+        "second batch": Moment("ingest:Ingest._take", nth=3, alone=True),
+        "log written anew": Moment("deliveries:os.replace", about="deliveries"),
+        "before a block is deleted": Moment("spool:Spool.release"),
+        "block half deleted": Moment("files:Files.remove", about="/spool/"),
+    },
+    "delivery": {
+        "a run begins": Moment("host:SparkHost._answer"),
+        "in a segment": Moment("sinks:Sinks.deliver", "80"),
+        "in a segment, the JVM lives on": Moment("sinks:Sinks.deliver", "120", alone=True),
+        "through Python": Moment("sinks:Sinks._stage", "50", about="detected"),
+        "first unit staged": Moment("sinks:Sinks._write", "after"),
+        "between two units": Moment("sinks:Sinks._write", nth=2),
+        "recovery removes what never counted": Moment("sinks:Sinks._settle"),
+        "moves written, not committed": Moment("deliveries:Deliveries.commit"),
+        "half a commit": Moment("deliveries:write_all", "torn", about='"run"'),
+        "committed, nothing moved": Moment("deliveries:Deliveries.commit", "after"),
+        "recovery, nothing moved": Moment("sinks:Sinks._redo"),
+        "recovery, one file moved": Moment("files:Files.move", "after"),
+        "recovery, all moved": Moment("sinks:Sinks._redo", "after"),
+        "between two moves": Moment("files:Files.move", nth=2),
+        "moved, not settled": Moment("sinks:Sinks._settle"),
+        "recovery ends": Moment("sinks:Sinks.recover", "after"),
+        "staging half removed": Moment("files:Files.remove", about="/staging/"),
+        "rejects staged": Moment("sinks:Sinks._stage_rejects", "after", about="detected"),
+        "a run is over": Moment("host:SparkHost._execute", "after", nth=2, alone=True),
+    },
+}  # fmt: skip
+
+
+def die(alone: bool) -> None:
+    """Be killed, with the JVM (which is in our group) or without."""
+    if alone:
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def install(moment: Moment) -> None:
+    """Wrap the function of a moment."""
+    module, _, path = moment.where.partition(":")
+    owner: Any = import_module(f"penstock.spark.{module}")
+    *parents, name = path.split(".")
+    for parent in parents:
+        owner = getattr(owner, parent)
+    if moment.where.endswith("local_session"):
+        owner = import_module("penstock.api")
+    setattr(owner, name, _wrapped(getattr(owner, name), moment))
+
+
+def _wrapped(function: Callable[..., Any], moment: Moment) -> Callable[..., Any]:
+    lock, calls = threading.Lock(), [0]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with lock:
+            calls[0] += _is_about(args, moment.about)
+            now = _is_about(args, moment.about) and calls[0] == moment.nth
+        if now and moment.when == "before":
+            die(moment.alone)
+        if now and moment.when == "torn":
+            os.write(args[0], args[1][: len(args[1]) // 2])
+            die(moment.alone)
+        if now and moment.when.isdigit():
+            threading.Thread(target=_die_in, args=(int(moment.when), moment.alone)).start()
+        result = function(*args, **kwargs)
+        if now and moment.when == "after":
+            die(moment.alone)
+        if now and moment.when.isdigit():
+            time.sleep(60)  # it ended too early: the end has to come here
+        return result
+
+    return call
+
+
+def _die_in(milliseconds: int, alone: bool) -> None:
+    time.sleep(milliseconds / 1000)
+    die(alone)
+
+
+def _is_about(args: tuple[Any, ...], about: str) -> bool:
+    return not about or any(about in _text(arg) for arg in args)
+
+
+def _text(value: Any) -> str:
+    """What tells calls apart: the format of a stream, the queries of a run, a path, bytes."""
+    stream = getattr(value, "_stream", None) or getattr(value, "stream", None)
+    if stream is not None:
+        return str(getattr(stream, "format", ""))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode()
+    members = getattr(value, "members", None)
+    return " ".join(member.query for member in members) if members else str(value)
+
+
+def main(folder: Path, chain: str = "", moment: str = "") -> None:
+    """Run the application until it is drained, or dead."""
+    if moment:
+        install(CHAINS[chain][moment])
+    from penstock.api import Engine
+
+    with Engine(checkpoint=folder / "checkpoint", master="local[2]") as engine:
+        engine.load((folder / "app.sql").read_text(), folder=folder)
+        summary = engine.run()
+        print(json.dumps({
+            "state": summary.run.state, "failures": summary.failures(),
+            "accounting": summary.accounting(),
+        }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])
