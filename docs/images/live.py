@@ -8,6 +8,7 @@ The last argument is the moment to draw, in seconds after the run began.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -26,7 +27,10 @@ def main(record: str, target: str, moment: str) -> None:
         summary.apply(event)
     console = Console(record=True, width=110, height=24, force_terminal=True, file=sys.stderr)
     console.print(Picture(summary, "packets.sql"))
-    Path(target).write_text(console.export_svg(title="penstock run packets.sql"), encoding="utf-8")
+    picture = console.export_svg(title="penstock run packets.sql")
+    # Fonts of other hosts are not fetched for a picture in a page; any monospaced one serves.
+    picture = re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.S)
+    Path(target).write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

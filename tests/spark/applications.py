@@ -442,7 +442,7 @@ _PRODUCTIONS: dict[str, tuple[Production, ...]] = {
     ),
     DATE: (
         _of("CAST({} AS DATE)", TIMESTAMP),
-        _of("CAST({} AS DATE)", STRING),
+        lambda e, type_, depth: f"CAST({e.leaf(STRING)} AS DATE)",
     ),
     TIMESTAMP: (
         _one_of(*(f"DATE_TRUNC('{unit}', {{}})" for unit in

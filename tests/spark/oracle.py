@@ -12,10 +12,11 @@ operation whose failure gives NULL is marked by whoever writes the query with a 
 ``/*try*/(a + b)``, which becomes ``TRY(a + b)``; ``DIV`` is ``//``.
 
 Where the two have different opinions and neither is wrong, queries are not generated. These are:
-a quotient of DECIMALs (a DOUBLE in DuckDB), casts that drop digits (DuckDB rounds, Spark cuts off)
-and those of a DOUBLE to STRING; ``SUBSTR`` from 0, ``REPLACE`` of nothing; letters whose capital is
-two letters; ``$`` in a regular expression over texts that end with a line; products of DECIMAL
-columns (DuckDB stops at 18 digits); LN, EXP and POWER, whose last bit depends on the library.
+a quotient of DECIMALs (a DOUBLE in DuckDB); casts that drop digits (DuckDB rounds, Spark cuts
+off), those of a DOUBLE to STRING and of a year alone to DATE; ``SUBSTR`` from 0, ``REPLACE`` of
+nothing; letters whose capital is two letters; ``$`` in a regular expression over texts that end
+with a line end; products of DECIMAL columns (DuckDB stops at 18 digits); LN, EXP and POWER, whose
+last bit depends on the library.
 """
 
 from __future__ import annotations

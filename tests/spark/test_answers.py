@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from hypothesis import HealthCheck, Phase, event, given, note, seed, settings
+from hypothesis import HealthCheck, Phase, given, note, seed, settings
 
 from penstock.api import Engine
 from penstock.language import bind
@@ -68,9 +68,7 @@ def check_answers(spark, folder: Path, app: Drawn) -> dict:
     oracle = Oracle(app.tables)
     faults = []
     for query in app.queries:
-        expected = oracle.answer(query.select)
-        event("rows are expected" if expected else "no rows are expected")
-        found = difference(expected, answers(tables[query.name]))
+        found = difference(oracle.answer(query.select), answers(tables[query.name]))
         if found:
             faults.append(f"{query.name}: {query.select}\n{found}")
     oracle.close()
@@ -181,10 +179,11 @@ def test_formats_and_block_sizes_do_not_change_the_answers(spark, tmp_path):
     for name, table in tables.items():
         assert answers(table) == answers(large[name]), name
     for f in FORMATS:
-        # Exactly the values written, -0.0 too, which equals 0.0 in a comparison.
-        kept = sorted(tables[f"{f}_0"].to_pylist(), key=lambda row: row["id"])
-        written = [tuple(row) for row in data]
-        assert repr([tuple(row.values()) for row in kept]) == repr(written)
+        # Exactly the numbers written, -0.0 too, which equals 0.0 in a comparison.
+        kept = sorted(rows_of(tables[f"{f}_0"]), key=lambda row: row[1])
+        assert [list(map(repr, row[2:6])) for row in kept] == [
+            list(map(repr, row[2:6])) for row in data
+        ]
 
 
 def test_a_query_in_a_shared_plan_answers_as_alone(spark, tmp_path):

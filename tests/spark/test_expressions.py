@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from penstock.arrow import arrow_schema
@@ -186,7 +186,7 @@ def test_every_compiled_function_is_reached_by_the_language():
             text = text.replace("{" + slot + "}", values[0])
         expression = bound(text)
         seen |= {part.function for part in walk(expression) if hasattr(part, "function")} if expression else set()
-    extra = ["DAYOFYEAR(at)", "s ILIKE 'A'", "RTRIM(s)"]
+    extra = ["DAYOFYEAR(at)", "s ILIKE 'A'", "CEIL(d)", "FLOOR(d)", "i < b", "i > b", "i <> b"]
     seen |= {part.function for t in extra for part in walk(bound(t)) if hasattr(part, "function")}
     assert FUNCTIONS.keys() - seen == set()
 
@@ -200,7 +200,7 @@ COMMON = {
                "LEAST({number}, {number})", "CASE WHEN {boolean} THEN {number} ELSE {number} END",
                "LENGTH({string})", "(-{number})"],
     "string": ["LOWER({string})", "UPPER({string})", "TRIM({string})", "REPLACE({string}, 'a', 'b')",
-               "CONCAT({string}, 'x')", "COALESCE({string}, '')", "SUBSTR({string}, 2, 2)",
+               "({string} || 'x')", "COALESCE({string}, '')", "SUBSTR({string}, 2, 2)",
                "CASE WHEN {boolean} THEN {string} ELSE {string} END"],
     "boolean": ["({number} {comparison} {number})", "({string} {comparison} {string})", "({boolean} AND {boolean})",
                 "({boolean} OR {boolean})", "(NOT {boolean})", "({number} IS NULL)", "({string} IS NOT NULL)",
@@ -214,7 +214,7 @@ ORDINARY = bind("CREATE STREAM s (i INT, b2 BIGINT, p DECIMAL(10,2), d DOUBLE, s
                 " FROM rate")
 CELLS = st.tuples(
     st.none() | st.integers(-20, 20),
-    st.none() | st.integers(-(2**31), 2**31),
+    st.none() | st.integers(-1000, 1000),
     st.none() | st.decimals(-1000, 1000, places=2),
     st.none() | st.integers(-40, 40).map(lambda n: n / 4),
     st.none() | st.text("abcABC ", max_size=5),
@@ -236,7 +236,11 @@ def ordinary(draw, kind: str, depth: int = 3) -> str:
     return template
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+def _for_duckdb(conditions: list[str]) -> str:
+    return ", ".join(conditions).replace("STARTSWITH(", "STARTS_WITH(")
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(st.lists(CELLS, min_size=1, max_size=8), st.lists(ordinary("boolean"), min_size=8, max_size=16))
 def test_conditions_hold_where_duckdb_says_so(spark, interpreted, rows, conditions):
     import pyarrow as pa
@@ -254,7 +258,7 @@ def test_conditions_hold_where_duckdb_says_so(spark, interpreted, rows, conditio
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("s", table)
-        theirs = connection.execute(f"SELECT {', '.join(conditions)} FROM s").fetchall()
+        theirs = connection.execute(f"SELECT {_for_duckdb(conditions)} FROM s").fetchall()
     for mine, other in zip(ours, theirs, strict=True):
         for condition, a, b in zip(conditions, mine, other, strict=True):
             assert a == b, condition

@@ -19,6 +19,7 @@ SMALLEST_TABLE = 4096
 ROWS_PER_RANGE = 64
 _STEP = 32
 _OUTLIER = 64.0
+_NARROWEST, _WIDEST = 2.0**-900, 2.0**1020  # 1 / width must be a double, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def grid(ranges: Sequence[tuple[float, float]], *, whole: bool = False) -> Grid:
     width = _width(low, high, whole)
     limit = max(SMALLEST_TABLE, ROWS_PER_RANGE * len(bounds))
     found = _edges(low, high, width)
-    while _rows(found, bounds) > limit and found.width < 2.0**900:
+    while _rows(found, bounds) > limit and found.width < _WIDEST:
         found = _edges(low, high, found.width * 2)
     return found
 
@@ -80,7 +81,7 @@ def _span(finite: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _width(low: float, high: float, whole: bool) -> float:
-    wanted = max(high / MOST_BINS - low / MOST_BINS, math.ulp(max(abs(low), abs(high))), 2.0**-900)
+    wanted = max(high / MOST_BINS - low / MOST_BINS, math.ulp(max(abs(low), abs(high))), _NARROWEST)
     width = 2.0 ** math.ceil(math.log2(wanted))
     return max(width, 1.0) if whole else width
 

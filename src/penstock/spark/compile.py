@@ -20,6 +20,7 @@ from penstock.model import Application, Branch, Expression, Field, Join, is_expe
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.planning.plan import Member, Path, Plan
+from penstock.spark.expressions import data_type
 from penstock.spark.fanout import CompiledFanout, output_name
 from penstock.spark.names import all_of, compiled, ours, renamed
 from penstock.spark.python_stage import ERROR, PythonStage
@@ -83,9 +84,9 @@ class Answers:
     def _merged(self, wanted: Field, fields: Sequence[Field]) -> SparkColumn:
         """One column of the dataset; at most one of the types it comes in is set in a row."""
         alike = [f for f in fields if f.name.casefold() == wanted.name.casefold()]
+        type_ = data_type(wanted.type)
         columns = [
-            self.columns(f) if f.type == wanted.type else self.columns(f).cast(str(wanted.type))
-            for f in alike
+            self.columns(f) if f.type == wanted.type else self.columns(f).cast(type_) for f in alike
         ]
         return columns[0] if len(columns) == 1 else sf.coalesce(*columns)
 

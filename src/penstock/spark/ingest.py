@@ -97,8 +97,9 @@ class Ingest:
         """Stop reading, between two batches where possible."""
         self._stopping = True
         if self._query is not None:
-            with self._busy:
-                self._query.stop()
+            with self._busy:  # the batch under way is finished; a later one sees that we stop
+                pass
+            self._query.stop()
 
     def _watch(self) -> None:
         assert self._query is not None

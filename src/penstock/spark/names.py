@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
-from penstock.model import Column, Expression, quoted
+from penstock.model import Column, Expression
 from penstock.planning.shapes import substitute
 from penstock.spark.expressions import column as spark_column
+from penstock.spark.expressions import reference
 
 
 def inner(name: str) -> str:
@@ -47,7 +47,7 @@ def renamed(frame: DataFrame, source: int) -> DataFrame:
 
 def ours(name: str) -> SparkColumn:
     """A column of the frame by its exact name, whatever characters that holds."""
-    return sf.col(quoted(name))
+    return reference(name)
 
 
 def compiled(expression: Expression) -> SparkColumn:

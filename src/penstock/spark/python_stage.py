@@ -13,7 +13,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -21,15 +21,16 @@ from pyspark import cloudpickle  # the one with which Spark ships functions
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 import penstock.functions
 from penstock.arrow import arrow_type
 from penstock.functions import PythonFunction
-from penstock.model import Branch, Call, Column, Expression, PythonCall, Type, is_expensive, walk
+from penstock.model import Branch, Call, Column, Expression, PythonCall, is_expensive, walk
 from penstock.planning.shapes import columns
 from penstock.spark import batches
 from penstock.spark.batches import Step
+from penstock.spark.expressions import data_type
 from penstock.spark.names import all_of, compiled, ours
 
 ERROR = "@error"
@@ -96,7 +97,7 @@ class PythonStage:
         schema = StructType(
             [StructField(name, frame.schema[name].dataType) for name in kept]
             + [StructField(ERROR, StringType())]
-            + [StructField(step.result, _spark_type(call.type))
+            + [StructField(step.result, data_type(call.type))
                for call, step in zip(calls, steps, strict=True)]
         )  # fmt: skip
         work = partial(batches.evaluate, steps, kept, ERROR)
@@ -130,6 +131,7 @@ class PythonStage:
         return f"{self._branch.joins[column.source - 1].relation}.{column.name}"
 
 
+@lru_cache(maxsize=256)  # a look at every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may not have them."""
     for module in (batches, penstock.functions, *_neighbours(function.call)):
@@ -168,7 +170,3 @@ def _calls(expressions: Sequence[Expression]) -> list[PythonCall]:
 
 def _level(call: PythonCall) -> int:
     return 1 + max((_level(inner) for inner in _calls(call.args)), default=0)
-
-
-def _spark_type(type_: Type) -> DataType:
-    return DataType.fromDDL(str(type_))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -29,8 +32,7 @@ class Results:
         if query.sink.kind not in ("memory", "parquet"):
             raise RunError(f"query '{name}' delivers to {query.sink.kind}; results are kept for "
                            "memory and parquet sinks only")
-        tables = [self._read(folder, query) for folder in self._folders(query)]
-        found = [table for table in tables if table is not None]
+        found = [table for folder in self._folders(query) for table in self._read(folder, query)]
         return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
 
     def _folders(self, query: Query) -> list[str]:
@@ -39,17 +41,28 @@ class Results:
         folder = local_path(query.sink.target or "")
         return [str(folder)] if folder is not None and folder.exists() else []
 
-    def _read(self, folder: str, query: Query) -> pa.Table | None:
+    def _read(self, folder: str, query: Query) -> Iterator[pa.Table]:
+        """The query's rows in a folder; files of queries that share it may have other columns."""
         data = ds.dataset(folder, format="parquet")
-        names = [output.name for output in query.branches[0].select]
-        present = {name.casefold(): name for name in data.schema.names}
-        if not all(name.casefold() in present for name in names):
-            return None
-        wanted = None
-        if query.sink.kind == "memory" or (QUERY in data.schema.names and QUERY not in names):
-            wanted = pc.field(QUERY) == query.name
-        columns = {name: pc.field(present[name.casefold()]) for name in names}
-        return data.to_table(columns=columns, filter=wanted)
+        for schema, files in groupby(data.get_fragments(), lambda file: file.physical_schema):
+            columns = _columns(query, schema.names)
+            if columns is not None:
+                alike = ds.FileSystemDataset(list(files), schema, data.format)
+                yield alike.to_table(columns=columns, filter=_own_rows(query, schema.names))
+
+
+def _columns(query: Query, present: Sequence[str]) -> dict[str, pc.Expression] | None:
+    """A query's columns in a file; None when the file lacks one and so has no row of the query."""
+    spelt = {name.casefold(): name for name in present}
+    names = [output.name for output in query.branches[0].select]
+    if not all(name.casefold() in spelt for name in names):
+        return None
+    return {name: pc.field(spelt[name.casefold()]) for name in names}
+
+
+def _own_rows(query: Query, present: Sequence[str]) -> pc.Expression | None:
+    shared = QUERY in present and QUERY not in (o.name for o in query.branches[0].select)
+    return pc.field(QUERY) == query.name if shared or query.sink.kind == "memory" else None
 
 
 def _empty(query: Query) -> pa.Table:

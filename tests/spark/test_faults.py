@@ -1,0 +1,377 @@
+"""What goes wrong stays with whom it concerns: a clear reason, and every other answer complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.errors import CheckpointError, RunError, SyntaxFault
+from penstock.events import Summary
+from penstock.events import kinds as ev
+from penstock.spark import files as files_module
+
+pytestmark = pytest.mark.spark
+
+GOOD = """
+CREATE STREAM nums (n INT, word STRING) FROM parquet 'nums';
+CREATE QUERY good AS SELECT n FROM nums WHERE n < 100;
+"""
+"""A query beside the one that fails; all of its answers must come."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    numbers(tmp_path / "nums", 0, 10)
+    return tmp_path
+
+
+def numbers(folder: Path, start: int, count: int, **more: pa.Array) -> None:
+    folder.mkdir(exist_ok=True)
+    values = range(start, start + count)
+    table = pa.table({"n": pa.array(values, pa.int32()), "word": [f"w{n}" for n in values], **more})
+    hidden = folder / f".{start}"
+    pq.write_table(table, hidden)
+    hidden.rename(folder / f"{start:04d}.parquet")
+
+
+def module(folder: Path, name: str, text: str) -> None:
+    sys.modules.pop(name, None)
+    (folder / f"{name}.py").write_text(text)
+
+
+def rejects(engine, name: str) -> list[dict]:
+    """What was set aside for a stream, a relation or a query."""
+    found = sorted((engine.checkpoint / "rejects" / name).rglob("*.json"))
+    return [json.loads(line) for path in found for line in path.read_text().splitlines()]
+
+
+def run(engine, sql: str, folder: Path, good: int = 10) -> Summary:
+    engine.execute(GOOD + sql, folder=folder)
+    summary = engine.run()
+    assert engine.results("good").num_rows == good, "the good query's answers are complete"
+    assert summary.queries["good"].state == "done"
+    return summary
+
+
+def values(engine, query: str) -> list:
+    return sorted(engine.results(query)["n"].to_pylist())
+
+
+def eventually(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.02)
+
+
+# --- functions and callbacks -------------------------------------------------------------------
+
+
+def test_a_function_or_callback_that_raises(engine, place):
+    module(place, "raising", (
+        "import penstock, pyarrow as pa, pyarrow.compute as pc\n"
+        "@penstock.predicate\n"
+        "def picky(n):\n"
+        "    if pc.any(pc.equal(n, 7)).as_py(): raise ValueError('seven is right out')\n"
+        "    return pc.greater(n, 4)\n"
+        "@penstock.predicate\n"
+        "def never(n): raise RuntimeError('out of order')\n"
+        "def calls(query, table): raise OSError('nobody answers')\n"
+    ))  # fmt: skip
+    with engine() as e:
+        summary = run(e, """
+            CREATE FUNCTION picky FROM 'raising:picky';
+            CREATE FUNCTION never FROM 'raising:never';
+            CREATE QUERY some AS SELECT n FROM nums WHERE picky(n) AND n < 9;
+            CREATE QUERY none INTO parquet 'none' AS SELECT n, word FROM nums WHERE never(n);
+            CREATE QUERY phone INTO callback 'raising:calls' AS SELECT n FROM nums;
+        """, place)
+        assert values(e, "some") == [5, 6, 8]
+        (row,) = rejects(e, "some")
+        assert (row["error"], json.loads(row["row"])["n"]) == ("ValueError: seven is right out", 7)
+        assert len(rejects(e, "none")) == 10
+    some, none = summary.queries["some"], summary.queries["none"]
+    assert (some.rows_in, some.rows_out, some.rejected, some.filtered) == (10, 3, 1, 6)
+    assert (none.rejected, none.rows_out) == (10, 0)
+    phone = summary.queries["phone"]
+    assert phone.state == "failed"
+    assert "callback raising:calls raised OSError: nobody answers" in phone.reason
+
+
+# --- sinks -------------------------------------------------------------------------------------
+
+
+def test_folders_that_cannot_be_written(engine, place):
+    (place / "file").write_text("in the way")
+    (place / "locked").mkdir(mode=0o500)
+    with engine() as e:
+        summary = run(e, """
+            CREATE QUERY below INTO parquet 'file/out' AS SELECT n FROM nums;
+            CREATE QUERY upon INTO csv 'file' AS SELECT n FROM nums;
+            CREATE QUERY proc INTO json '/proc/penstock' AS SELECT n FROM nums;
+            CREATE QUERY locked INTO parquet 'locked' AS SELECT n FROM nums;
+        """, place)
+    for query in ("below", "upon", "proc"):
+        assert summary.queries[query].state == "failed"
+        assert "cannot be written" in summary.queries[query].reason
+    if os.geteuid():
+        assert "Permission denied" in summary.queries["locked"].reason
+
+
+def test_a_folder_lost_between_runs_gets_what_it_missed_after_its_repair(engine, place):
+    with engine() as e:
+        run(e, "CREATE QUERY kept INTO parquet 'kept' AS SELECT n, word FROM nums;", place)
+    (place / "kept").rename(place / "aside")
+    (place / "kept").write_text("in the way")
+    numbers(place / "nums", 10, 5)
+    with engine() as e:
+        summary = e.run()
+        assert values(e, "good") == list(range(15))
+        assert "cannot be written" in summary.queries["kept"].reason
+    (place / "kept").unlink()
+    (place / "aside").rename(place / "kept")
+    numbers(place / "nums", 15, 5)
+    with engine() as e:
+        summary = e.run()
+        assert summary.failures() == []
+        assert values(e, "kept") == values(e, "good") == list(range(20))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["local", "hadoop"])
+def test_a_folder_lost_while_answers_are_on_their_way(engine, place, monkeypatch, elsewhere):
+    """Committed but not moved: they wait in the staging folder, and come once."""
+    move = files_module.Files.move
+
+    def lose(self, source: str, target: str) -> None:
+        if "/kept/" in target and (place / "kept").is_dir():
+            (place / "kept").rmdir()
+            (place / "kept").write_text("in the way")
+        move(self, source, target)
+
+    if elsewhere:  # paths that Python cannot open go through Hadoop
+        local = files_module.local_path
+        monkeypatch.setattr(files_module, "local_path",
+                            lambda path: None if "/kept" in path else local(path))
+    monkeypatch.setattr(files_module.Files, "move", lose)
+    sql = """
+        CREATE QUERY kept INTO parquet 'kept' AS SELECT n FROM nums;
+        CREATE QUERY near INTO parquet 'near' AS SELECT n FROM nums WHERE n > 3;
+    """
+    with engine() as e:
+        summary = run(e, sql, place)
+        assert values(e, "near") == [4, 5, 6, 7, 8, 9]
+        assert "could not be put into" in summary.queries["kept"].reason
+    with engine() as e:
+        summary = e.run()
+        assert [warning.subject for warning in summary.warnings] == ["sink"]
+        assert summary.queries["kept"].state == "failed"
+    (place / "kept").unlink()
+    (place / "kept").mkdir()
+    with engine() as e:
+        assert e.run().failures() == []
+        monkeypatch.undo()
+        assert values(e, "kept") == list(range(10))
+        assert values(e, "near") == [4, 5, 6, 7, 8, 9]
+        assert list((e.checkpoint / "staging").iterdir()) == []
+
+
+def test_queries_that_cannot_share_a_folder(engine, place):
+    with engine() as e:
+        summary = run(e, """
+            CREATE QUERY first INTO parquet 'both' AS SELECT n, word FROM nums;
+            CREATE QUERY second INTO parquet 'both' AS SELECT word AS n FROM nums;
+            CREATE QUERY third INTO csv 'both' AS SELECT n FROM nums;
+            CREATE QUERY fourth INTO parquet 'both' AS SELECT word AS query FROM nums;
+            CREATE QUERY fifth INTO parquet 'both' AS SELECT n FROM nums WHERE n < 2;
+        """, place)
+        assert values(e, "first") == list(range(10))
+        assert values(e, "fifth") == [0, 1]
+    reasons = {name: summary.queries[name].reason for name in ("second", "third", "fourth")}
+    assert "column 'n' is STRING and that of query first in the same folder INT" in reasons["second"]
+    assert "written as parquet by query first and cannot be csv too" in reasons["third"]
+    assert "column 'query'" in reasons["fourth"]
+
+
+def test_a_query_may_not_join_a_folder_that_another_fills_alone(engine, place):
+    with engine() as e:
+        e.execute(GOOD + "CREATE QUERY alone INTO parquet 'mine' AS SELECT n FROM nums;",
+                  folder=place)
+        e.start()
+        with pytest.raises(RunError, match="already written by another query alone"):
+            e.execute("CREATE QUERY intruder INTO parquet 'mine' AS SELECT n FROM nums;",
+                      folder=place)
+        assert set(e.application.queries) == {"good", "alone"}
+        eventually(lambda: e.status().queries["alone"].rows_in == 10, "it goes on")
+        e.stop()
+        assert e.results("alone").num_rows == e.results("good").num_rows == 10
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def test_malformed_rows_are_rejects_with_their_reason(engine, place):
+    (place / "lines.csv").write_text("a,b\n1,2\nx,3\n4,5,6\n7\n8,9\n")
+    (place / "docs.json").write_text('{"a": 1, "b": 2}\n{"a": "x", "b": 3}\n{"a": 4, "b"\n{"a": 5}\n')
+    with engine() as e:
+        summary = run(e, """
+            CREATE STREAM lines (a INT, b INT) FROM csv 'lines.csv' OPTIONS (header = true);
+            CREATE STREAM docs (a INT, b INT) FROM json 'docs.json';
+            CREATE RELATION lookup (a INT, b INT) FROM csv 'lines.csv' OPTIONS (header = true);
+            CREATE QUERY l AS SELECT a AS n FROM lines;
+            CREATE QUERY d AS SELECT a AS n FROM docs;
+            CREATE QUERY j AS SELECT s.n FROM nums s JOIN lookup r ON s.n = r.a;
+        """, place)
+        assert (values(e, "l"), values(e, "d"), values(e, "j")) == ([1, 8], [1, 5], [1, 8])
+        assert [row["row"] for row in rejects(e, "lines")] == ["x,3", "4,5,6", "7"]
+        assert [row["row"] for row in rejects(e, "docs")] == ['{"a": "x", "b": 3}', '{"a": 4, "b"']
+        assert {row["reason"] for row in rejects(e, "lines")} == {"malformed row"}
+        assert len(rejects(e, "lookup")) == 3
+    lines, docs = summary.streams["lines"], summary.streams["docs"]
+    assert (lines.read, lines.kept, lines.rejected) == (5, 2, 3)
+    assert (docs.read, docs.kept, docs.rejected) == (4, 2, 2)
+    assert "3 malformed rows of relation lookup" in summary.warnings[0].text
+
+
+def test_endless_strings_are_rejects(engine, place):
+    endless = "y" * 5_000_000
+    (place / "lines.csv").write_text(f"1,short\n2,{endless}\n3,short\n4,\"never closed {endless}\n")
+    (place / "docs.json").write_text(
+        f'{{"n": 1, "word": "short"}}\n{{"n": 2, "word": "{endless}"}}\n{{"n": 3, "word": "{endless}\n')
+    with engine() as e:
+        summary = run(e, """
+            CREATE STREAM lines (n INT, word STRING) FROM csv 'lines.csv';
+            CREATE STREAM docs (n INT, word STRING) FROM json 'docs.json';
+            CREATE QUERY l AS SELECT n FROM lines;
+            CREATE QUERY d AS SELECT n, word FROM docs;
+        """, place)
+        assert (values(e, "l"), values(e, "d")) == ([1, 3], [1])
+        reasons = [row["reason"] for row in rejects(e, "lines") + rejects(e, "docs")]
+        assert "column word holds 5000000 bytes; at most 1048576 are taken" in reasons
+        assert all(len(row["row"]) < 20_000 for row in rejects(e, "lines") + rejects(e, "docs"))
+        with pytest.raises(SyntaxFault, match="line 1, column"):
+            e.execute(f"CREATE QUERY open AS SELECT n FROM nums WHERE word = '{endless}")
+    assert (summary.streams["lines"].rejected, summary.streams["docs"].rejected) == (2, 2)
+
+
+# --- sources -----------------------------------------------------------------------------------
+
+
+def test_sources_that_are_missing_or_do_not_fit(engine, place):
+    (place / "empty").mkdir()
+    (place / "lines.csv").write_text("n,wort\n1,a\n")
+    (place / "hosts.csv").write_text("id,site\n1,a\n")
+    bad = {
+        "missing": "(n INT) FROM parquet 'nowhere'",
+        "lacking": "(n INT, colour STRING) FROM parquet 'nums'",
+        "mistyped": "(n STRING) FROM parquet 'nums'",
+        "header": "(n INT, word STRING) FROM csv 'lines.csv' OPTIONS (header = true)",
+        "unknown": "(n INT) FROM nosuchformat 'nums'",
+        "endless": "(ts TIMESTAMP, src INT) FROM onoff OPTIONS (rate = 10)",
+        "misspelt": "(ts TIMESTAMP, src INT) FROM onoff OPTIONS (raet = 10, rows = 5)",
+    }
+    sql = "".join(f"CREATE STREAM s_{name} {rest};"
+                  f"CREATE QUERY {name} AS SELECT * FROM s_{name};" for name, rest in bad.items())
+    with engine() as e:
+        summary = run(e, sql + """
+            CREATE STREAM nothing (n INT) FROM json 'empty';
+            CREATE QUERY nothing AS SELECT n FROM nothing;
+            CREATE QUERY mixed AS SELECT n FROM nums UNION ALL SELECT n FROM s_missing;
+            CREATE RELATION gone (id INT) FROM parquet 'nowhere';
+            CREATE RELATION other (id INT, town STRING) FROM csv 'hosts.csv' OPTIONS (header = true);
+            CREATE QUERY join_gone AS SELECT s.n FROM nums s JOIN gone g ON s.n = g.id;
+            CREATE QUERY join_other AS SELECT s.n FROM nums s JOIN other o ON s.n = o.id;
+        """, place)
+    told = {name: measures.reason for name, measures in summary.queries.items()}
+    assert f"there is no file or folder {place}/nowhere" in told["missing"]
+    assert "column 'colour' is declared but not in the data, which has n, word" in told["lacking"]
+    assert "column 'n' is declared STRING but the data holds INT" in told["mistyped"]
+    assert "column 'word' is declared but not in the data, which has n, wort" in told["header"]
+    assert "nosuchformat" in told["unknown"]
+    assert "endless and cannot be drained" in told["endless"]
+    assert "did you mean 'rate'" in told["misspelt"]
+    assert "stream s_missing failed" in told["mixed"]
+    assert f"there is no file or folder {place}/nowhere" in told["join_gone"]
+    assert "'town'" in told["join_other"]
+    assert summary.queries["nothing"].state == "done"
+    failed = {name for name, measures in summary.queries.items() if measures.state == "failed"}
+    assert failed == {*bad, "mixed", "join_gone", "join_other"}
+    assert all("\n" not in reason and "org.apache" not in reason for reason in told.values())
+
+
+def test_a_later_file_that_does_not_fit_is_set_aside(engine, place):
+    numbers(place / "late", 0, 5)
+    seen: list[ev.Event] = []
+    with engine(on_event=seen.append) as e:
+        e.execute(GOOD + """
+            SET trigger = '50 ms';
+            CREATE STREAM late (n INT, word STRING) FROM parquet 'late';
+            CREATE QUERY q AS SELECT n, word FROM late;
+        """, folder=place)
+        e.start()
+        eventually(lambda: e.status().queries["q"].rows_in == 5, "the first file was read")
+        pq.write_table(pa.table({"n": ["x", "y"], "word": ["a", "b"]}), place / "late" / "x.parquet")
+        eventually(lambda: e.status().streams["late"].rejected == 2, "the second one was seen")
+        pq.write_table(pa.table({"n": pa.array([1], pa.int32())}), place / "late" / "y.parquet")
+        eventually(lambda: e.status().streams["late"].rejected == 3, "the third one was seen")
+        (place / "late" / "z.parquet").write_bytes(b"no parquet at all")
+        numbers(place / "late", 5, 5)
+        eventually(lambda: e.status().queries["q"].rows_in == 10, "the last one was read")
+        e.stop()
+        assert values(e, "q") == values(e, "good") == list(range(10))
+        told = "".join(p.read_text() for p in (e.checkpoint / "rejects" / "late").rglob("*.json"))
+        assert "x.parquet" in told and "column 'n'" in told
+        assert "it has no column 'word'" in told
+        assert "not a Parquet file" in told
+    assert [type(event) for event in seen if isinstance(event, ev.RunFailed | ev.StreamFailed)] == []
+
+
+# --- the checkpoint ----------------------------------------------------------------------------
+
+
+def test_a_checkpoint_serves_one_engine_and_one_application(engine, place):
+    with engine() as e:
+        run(e, "", place)
+        with pytest.raises(CheckpointError, match="another engine is running"):
+            engine()
+        with pytest.raises(CheckpointError, match="stream nums is not the one"):
+            e.load("CREATE STREAM nums (n INT) FROM parquet 'nums';"
+                   "CREATE QUERY q AS SELECT n FROM nums;", folder=place)
+        e.load(GOOD.replace("good", "better"), folder=place)
+        assert e.run().queries.keys() == {"better"}
+    (place / "file").write_text("")
+    with pytest.raises(CheckpointError, match="cannot be used: Not a directory"):
+        engine("file/checkpoint")
+    with pytest.raises(CheckpointError, match="cannot be used: File exists"):
+        engine("file")
+    log = place / "checkpoint" / "deliveries.jsonl"
+    log.write_text("rubbish\n" + log.read_text())
+    with engine() as e, pytest.raises(CheckpointError, match="line 1 is damaged"):
+        e.run()
+
+
+def test_when_no_query_is_left_the_run_ends_with_the_reasons(engine, place):
+    with engine() as e:
+        e.execute("CREATE STREAM s (n INT) FROM parquet 'nowhere';"
+                  "CREATE QUERY q AS SELECT n FROM s;", folder=place)
+        summary = e.run(until_drained=False)
+    assert summary.run.state == "failed"
+    assert "no query is left" in summary.run.reason and "nowhere" in summary.run.reason
+
+
+def test_a_query_added_after_the_run_has_ended_waits_for_the_next_one(engine, place):
+    with engine() as e:
+        e.execute(GOOD, folder=place)
+        e.start(until_drained=True)
+        assert e.wait(60)
+        e.execute("CREATE QUERY past WITH (start = 'earliest') AS SELECT n FROM nums;")
+        e.stop()
+        e.run()
+        assert values(e, "past") == list(range(10))
