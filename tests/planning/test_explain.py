@@ -42,7 +42,7 @@ streams
       read once, for alarms/fanout
 
 paths
-  packets/fanout: rule0, rule1, rule2, ... (507 queries in all) share packets
+  packets/fanout: rule0, rule1, rule2, ... (507 queries in all) share packets, one segment
   ├─ fanout   507 queries in one pass
   │    500 x port = ? AND length > ?                         (one look-up by port)
   │      4 x src >= ? AND src <= ?                           (one look-up by bin of src)
@@ -51,13 +51,13 @@ paths
   │      1 x every row                                       (asked of every row)
   └─ sink     each query's own
 
-  packets+hosts@edf44c2e/fanout: sites over packets with hosts
+  packets+hosts@edf44c2e/fanout: sites over packets with hosts, one segment
   ├─ join     left hosts on src = id@1
   ├─ filter   port > 5
   ├─ project  src, site
   └─ sink     memory
 
-  alarms/fanout: sites#1 over alarms
+  alarms/fanout: sites#1 over alarms, one segment
   ├─ project  src, site
   └─ sink     memory
 

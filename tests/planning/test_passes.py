@@ -27,7 +27,7 @@ from penstock.model import (
 )
 from penstock.planning.check import check
 from penstock.planning.passes import plan
-from penstock.planning.plan import Member, Operator, Plan
+from penstock.plan import Member, Operator, Plan
 
 PORT, LENGTH = Column("port", INT), Column("length", INT)
 ID, SITE = Column("id", INT, 1), Column("site", STRING, 1)

@@ -35,7 +35,7 @@ from penstock.model import (
     Type,
 )
 from penstock.planning.passes import plan
-from penstock.planning.plan import Member
+from penstock.plan import Member
 from penstock.spark.compile import Compiler
 
 pytestmark = pytest.mark.spark

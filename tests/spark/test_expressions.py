@@ -47,7 +47,7 @@ OPERANDS = {
 }  # fmt: skip
 GRAMMAR = {
     "number": ["({number} + {number})", "({number} - {number})", "({number} * {number})",
-               "({number} / {number})", "({number} % {number})", "(-{number})", "ABS({number})",
+               "({number} / {number})", "({number} % {number})", "(- {number})", "ABS({number})",
                "ROUND({number}, {digits})", "ROUND({number})", "FLOOR({number})", "CEIL({number})",
                "SQRT({number})", "POWER({number}, {number})", "LN({number})", "EXP({number})",
                "SIGN({number})", "MOD({number}, {number})", "LENGTH({string})", "(b DIV {whole})",
@@ -168,7 +168,7 @@ def interpreted(spark):
     spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(st.lists(ANY, min_size=15, max_size=30))
 def test_generated_expressions_never_throw(frame, ansi, interpreted, generated):
     expressions = [e for e in map(bound, generated) if e is not None]
@@ -198,7 +198,7 @@ COMMON = {
     "number": ["({number} + {number})", "({number} - {number})", "({number} * {number})", "ABS({number})",
                "COALESCE({number}, {number})", "NULLIF({number}, {number})", "GREATEST({number}, {number})",
                "LEAST({number}, {number})", "CASE WHEN {boolean} THEN {number} ELSE {number} END",
-               "LENGTH({string})", "(-{number})"],
+               "LENGTH({string})", "(- {number})"],
     "string": ["LOWER({string})", "UPPER({string})", "TRIM({string})", "REPLACE({string}, 'a', 'b')",
                "({string} || 'x')", "COALESCE({string}, '')", "SUBSTR({string}, 2, 2)",
                "CASE WHEN {boolean} THEN {string} ELSE {string} END"],
@@ -240,7 +240,7 @@ def _for_duckdb(conditions: list[str]) -> str:
     return ", ".join(conditions).replace("STARTSWITH(", "STARTS_WITH(")
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(st.lists(CELLS, min_size=1, max_size=8), st.lists(ordinary("boolean"), min_size=8, max_size=16))
 def test_conditions_hold_where_duckdb_says_so(spark, interpreted, rows, conditions):
     import pyarrow as pa

@@ -12,7 +12,7 @@ from penstock.engine.queues import TRAIN_BLOCKS, Entry, PathQueue
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.model import FILE_SINKS, Block
-from penstock.planning.plan import Member, Path, Plan
+from penstock.plan import Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Segment, View
 from penstock.policies.operators import Run as Choice
 

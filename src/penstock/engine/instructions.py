@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from penstock.events.kinds import Event
 from penstock.model import Block
-from penstock.planning.plan import Member
+from penstock.plan import Member
 
 
 @dataclass(frozen=True, slots=True)

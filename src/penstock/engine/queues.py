@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from penstock.model import Block
-from penstock.planning.plan import Member
+from penstock.plan import Member
 
 TRAIN_BLOCKS = 64
 TRAIN_ROWS = 4_000_000

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from penstock.errors import PlanError
 from penstock.model import Application, Branch, Field, Join, is_expensive
-from penstock.planning.plan import Member, Path, Plan
+from penstock.plan import Member, Path, Plan
 from penstock.planning.shapes import columns
 
 MEMBER = "@member"

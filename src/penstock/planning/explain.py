@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from penstock.model import Application, Query, Sink, Stream
+from penstock.plan import Key, Operator, Path, Plan, Shape
 from penstock.planning.fanout import Fanout, Lookup, fan_out
-from penstock.planning.plan import Key, Operator, Path, Plan, Shape
 from penstock.planning.shapes import conjunction
 from penstock.rendering import render
 
@@ -159,7 +159,8 @@ def _stream_text(stream: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _path_text(path: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{path['id']}: {_whose(path)}"
+    count = len(path["segments"])
+    yield f"{path['id']}: {_whose(path)}, {'one segment' if count == 1 else f'{count} segments'}"
     operators = {operator["id"]: operator for operator in path["operators"]}
     last = path["operators"][-1]["id"]
     for number, segment in enumerate(path["segments"], start=1):

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_type
 from penstock.model import Branch, Type, Value
+from penstock.plan import Key, Shape
 from penstock.planning.check import MEMBER
 from penstock.planning.grids import Grid, grid
 from penstock.planning.keys import Candidate, candidates, choose, code, tagged
 from penstock.planning.operations import INTEGRAL
-from penstock.planning.plan import Key, Shape
 from penstock.planning.shapes import take
 
 CODE, SHAPE = "@code", "@shape"

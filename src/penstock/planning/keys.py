@@ -17,6 +17,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from penstock.model import Branch, Call, Column, Expression, Literal, Type, Value, walk
+from penstock.plan import Key
 from penstock.planning.operations import (
     COMPARISONS,
     EQUAL,
@@ -27,7 +28,6 @@ from penstock.planning.operations import (
     OR,
     UPPER_BOUNDS,
 )
-from penstock.planning.plan import Key
 from penstock.planning.shapes import Listed
 
 TAG_BITS = 3

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from penstock.errors import PlanError
 from penstock.model import Application, Branch, Join, PythonCall, Query, Sink, is_expensive, walk
+from penstock.plan import Member, Operator, Path, Plan
 from penstock.planning.check import check
-from penstock.planning.plan import Member, Operator, Path, Plan
 from penstock.planning.shapes import conjunction
 from penstock.rendering import render
 

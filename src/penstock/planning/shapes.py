@@ -26,8 +26,8 @@ from penstock.model import (
     Value,
     walk,
 )
+from penstock.plan import Key, Parameter, Shape
 from penstock.planning.operations import EQUAL, IN, OR, may_vary
-from penstock.planning.plan import Key, Parameter, Shape
 from penstock.rendering import render
 
 PARAMETER = -1

@@ -17,9 +17,9 @@ from pyspark.sql import functions as sf
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
 from penstock.model import Application, Branch, Expression, Field, Join, is_expensive
+from penstock.plan import Member, Path, Plan
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
-from penstock.planning.plan import Member, Path, Plan
 from penstock.spark.expressions import data_type
 from penstock.spark.fanout import CompiledFanout, output_name
 from penstock.spark.names import all_of, compiled, ours, renamed

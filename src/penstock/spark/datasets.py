@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.model import FILE_SINKS, Query
-from penstock.planning.plan import Member, Plan
+from penstock.plan import Member, Plan
 
 QUERY = "query"
 """The column that tells whose a row is, where several queries share a dataset."""

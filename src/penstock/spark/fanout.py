@@ -21,11 +21,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.model import Branch, Column, Expression, Field, Type, walk
+from penstock.plan import Shape
 from penstock.planning.check import MEMBER
 from penstock.planning.fanout import CODE, SHAPE, Fanout, Lookup, fan_out
 from penstock.planning.keys import TAG_BITS
 from penstock.planning.outputs import distinct
-from penstock.planning.plan import Shape
 from penstock.planning.shapes import PARAMETER, substitute
 from penstock.spark.expressions import data_type
 from penstock.spark.names import all_of, compiled, ours

@@ -26,8 +26,8 @@ from penstock.events import kinds as ev
 from penstock.functions import PythonFunction
 from penstock.language import durations, load_attribute, load_function, sizes
 from penstock.model import FILE_SINKS, Application, Query
+from penstock.plan import Plan
 from penstock.planning import plan as planned
-from penstock.planning.plan import Plan
 from penstock.policies.operators import policy
 from penstock.spark import sources
 from penstock.spark.checkpoint import Checkpoint

@@ -135,7 +135,7 @@ class PythonStage:
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may not have them."""
     for module in (batches, penstock.functions, *_neighbours(function.call)):
-        cloudpickle.register_pickle_by_value(module)
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def _neighbours(call: Callable[..., Any]) -> Iterator[ModuleType]:

@@ -14,7 +14,7 @@ from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import Run
 from penstock.model import FILE_SINKS
-from penstock.planning.plan import Member, Plan
+from penstock.plan import Member, Plan
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.compile import Answers
 from penstock.spark.datasets import QUERY, Unit, units

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.planning.plan import Path, Plan
+from penstock.plan import Path, Plan
 
 
 @dataclass(frozen=True, slots=True)
