@@ -220,6 +220,11 @@ class Branch:
     joins: tuple[Join, ...] = ()
 
     @property
+    def outputs(self) -> tuple[tuple[str, Type], ...]:
+        """The columns of its answers."""
+        return tuple((output.name, output.expression.type) for output in self.select)
+
+    @property
     def expressions(self) -> tuple[Expression, ...]:
         """Every expression of the branch."""
         return (*(join.on for join in self.joins), *self.where,

@@ -50,8 +50,9 @@ def cases(path: Path) -> Iterator[Case]:
     for part in path.read_text().split(CASE)[1:]:
         title, _, rest = part.partition("\n")
         text, _, expected = rest.partition(GIVES)
-        expected = "\n".join(line.removeprefix("--").removeprefix(" ")
-                             for line in expected.strip("\n").splitlines())
+        expected = "\n".join(
+            line.removeprefix("--").removeprefix(" ") for line in expected.strip("\n").splitlines()
+        )
         yield Case(title, text.strip("\n"), expected)
 
 

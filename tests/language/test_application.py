@@ -12,7 +12,9 @@ from penstock.language import bind, bind_statements
 from penstock.model import Application, Function, Statement, Type
 from tests.language import kit
 
-APPLICATION = (kit.GOLDEN / "declarations.sql").read_text() + """
+APPLICATION = (
+    (kit.GOLDEN / "declarations.sql").read_text()
+    + """
 SELECT src FROM packets; SELECT dst FROM packets;
 CREATE QUERY Big INTO parquet 'out' WITH (latency = 2 SECONDS) AS
   SELECT src FROM packets WHERE length > 1000 -- a comment; with a semicolon
@@ -20,6 +22,7 @@ CREATE QUERY Big INTO parquet 'out' WITH (latency = 2 SECONDS) AS
 DROP QUERY q1;
 SET memory = '1 GB'; SET operators = 'fifo'; SET memory = '2 GB';
 """
+)
 
 
 def bound(text: str, onto: Application | None = None) -> Application:
@@ -55,7 +58,9 @@ def test_a_statement_keeps_its_own_text_and_folder():
 
 
 def test_a_generated_name_survives_the_loss_of_its_neighbours():
-    application = bound("CREATE STREAM s (a INT) FROM rate; SELECT a FROM s; SELECT a + 1 AS b FROM s;")
+    application = bound(
+        "CREATE STREAM s (a INT) FROM rate; SELECT a FROM s; SELECT a + 1 AS b FROM s;"
+    )
     smaller = bound("DROP QUERY q1; SELECT a AS c FROM s", application)
     assert sorted(smaller.queries) == ["q1", "q2"]
     assert bind_statements(smaller.statements) == smaller
@@ -70,14 +75,18 @@ def test_binding_changes_nothing_that_was_bound_before():
 
 def test_an_error_adds_nothing_and_names_its_statement():
     with pytest.raises(UnknownName) as caught:
-        bound("CREATE STREAM s (a INT) FROM rate;\n\nCREATE QUERY one AS SELECT a FROM s;\n"
-              "CREATE QUERY two AS\n  SELECT b FROM s;")
+        bound(
+            "CREATE STREAM s (a INT) FROM rate;\n\nCREATE QUERY one AS SELECT a FROM s;\n"
+            "CREATE QUERY two AS\n  SELECT b FROM s;"
+        )
     assert (caught.value.statement, caught.value.line, caught.value.column) == ("query two", 5, 10)
 
 
 def test_relative_paths_start_at_the_folder_of_their_own_statement(tmp_path):
     first = bind("CREATE STREAM s (a INT) FROM csv 'in'", folder=tmp_path / "one")
-    second = bind("CREATE QUERY q INTO csv 'out' AS SELECT a FROM s", first, folder=tmp_path / "two")
+    second = bind(
+        "CREATE QUERY q INTO csv 'out' AS SELECT a FROM s", first, folder=tmp_path / "two"
+    )
     assert second.streams["s"].path == str(tmp_path / "one" / "in")
     assert second.queries["q"].sink.target == str(tmp_path / "two" / "out")
     assert bind_statements(second.statements) == second
@@ -88,21 +97,32 @@ def test_a_function_is_loaded_from_the_applications_folder(tmp_path: Path):
         "import penstock\n\n@penstock.scalar('decimal(10, 2)')\ndef cost(a, b):\n    return a\n"
     )
     path = list(sys.path)
-    application = bind("CREATE FUNCTION cost FROM 'penstock_sample_detectors:cost'", folder=tmp_path)
-    expected = Function("cost", "penstock_sample_detectors", "cost",
-                        Type("DECIMAL", precision=10, scale=2), 2, str(tmp_path))
+    application = bind(
+        "CREATE FUNCTION cost FROM 'penstock_sample_detectors:cost'", folder=tmp_path
+    )
+    expected = Function(
+        "cost",
+        "penstock_sample_detectors",
+        "cost",
+        Type("DECIMAL", precision=10, scale=2),
+        2,
+        str(tmp_path),
+    )
     assert application.functions["cost"] == expected
     assert sys.path == path
 
 
-@pytest.mark.parametrize("source, reason", [
-    ("raise RuntimeError('out of order')", "RuntimeError: out of order"),
-    ("import sys; sys.exit(3)", "leaves the program"),
-    ("def f(a): return a", "penstock.predicate or penstock.scalar"),
-    ("g = 1", "has no f"),
-    ("import penstock\n@penstock.scalar('INTT')\ndef f(a): return a", "expected a type"),
-    ("syntax error", "SyntaxError"),
-])
+@pytest.mark.parametrize(
+    "source, reason",
+    [
+        ("raise RuntimeError('out of order')", "RuntimeError: out of order"),
+        ("import sys; sys.exit(3)", "leaves the program"),
+        ("def f(a): return a", "penstock.predicate or penstock.scalar"),
+        ("g = 1", "has no f"),
+        ("import penstock\n@penstock.scalar('INTT')\ndef f(a): return a", "expected a type"),
+        ("syntax error", "SyntaxError"),
+    ],
+)
 def test_a_function_that_cannot_be_loaded_is_an_error_at_its_place(tmp_path, source, reason):
     module = f"penstock_broken_{abs(hash(source))}"
     (tmp_path / f"{module}.py").write_text(source)

@@ -27,8 +27,11 @@ EXAMPLES = {
     "ENDSWITH": ("ENDSWITH(name, name)", "endswith(name, name)", "BOOLEAN"),
     "EXP": ("EXP(n)", "exp(CAST(n AS DOUBLE))", "DOUBLE"),
     "FLOOR": ("FLOOR(real)", "floor(real)", "BIGINT"),
-    "FROM_JSON": ("FROM_JSON(name, 'MAP<STRING, INT>')",
-                  "from_json(name, 'MAP<STRING, INT>')", "MAP<STRING, INT>"),
+    "FROM_JSON": (
+        "FROM_JSON(name, 'MAP<STRING, INT>')",
+        "from_json(name, 'MAP<STRING, INT>')",
+        "MAP<STRING, INT>",
+    ),
     "GREATEST": ("GREATEST(n, 5, big)", "greatest(CAST(n AS BIGINT), 5::BIGINT, big)", "BIGINT"),
     "HOUR": ("EXTRACT(HOUR FROM at)", "hour(at)", "INT"),
     "IF": ("IF(ok, 1, NULL)", "if(ok, 1, NULL::INT)", "INT"),
@@ -44,10 +47,16 @@ EXAMPLES = {
     "NULLIF": ("NULLIF(price, 0)", "nullif(price, 0.00)", "DECIMAL(10,2)"),
     "POWER": ("POW(n, 2)", "power(CAST(n AS DOUBLE), 2.0)", "DOUBLE"),
     "QUARTER": ("QUARTER(at)", "quarter(at)", "INT"),
-    "REGEXP_EXTRACT": ("REGEXP_EXTRACT(name, '(a)(b)')", "regexp_extract(name, '(a)(b)', 1)",
-                       "STRING"),
-    "REGEXP_REPLACE": ("REGEXP_REPLACE(name, '(?<x>a)', '${x}$1')",
-                       "regexp_replace(name, '(?<x>a)', '${x}$1')", "STRING"),
+    "REGEXP_EXTRACT": (
+        "REGEXP_EXTRACT(name, '(a)(b)')",
+        "regexp_extract(name, '(a)(b)', 1)",
+        "STRING",
+    ),
+    "REGEXP_REPLACE": (
+        "REGEXP_REPLACE(name, '(?<x>a)', '${x}$1')",
+        "regexp_replace(name, '(?<x>a)', '${x}$1')",
+        "STRING",
+    ),
     "REPLACE": ("REPLACE(name, 'a', 'b')", "replace(name, 'a', 'b')", "STRING"),
     "RLIKE": ("REGEXP_LIKE(name, 'a+')", "name RLIKE 'a+'", "BOOLEAN"),
     "ROUND": ("ROUND(price, 1)", "round(price, 1)", "DECIMAL(10,1)"),
@@ -68,7 +77,13 @@ EXAMPLES = {
 
 
 def expression(text: str):
-    return bind(f"SELECT {text} AS x FROM readings", ONTO).queries["q1"].branches[0].select[0].expression
+    return (
+        bind(f"SELECT {text} AS x FROM readings", ONTO)
+        .queries["q1"]
+        .branches[0]
+        .select[0]
+        .expression
+    )
 
 
 def test_every_admitted_function_has_an_example():
@@ -115,26 +130,29 @@ def test_no_other_function_of_spark_is_admitted(name):
         expression(f"`{name}`(n)")
 
 
-@pytest.mark.parametrize("text, message", [
-    ("ABS(ok)", "expected a number, not a BOOLEAN"),
-    ("ROUND(real, n)", "expected a constant whole number"),
-    ("ROUND(real, 100)", "-38 to 38"),
-    ("GREATEST(n)", "at least 2"),
-    ("LOWER(path)", "expected a STRING, not an ARRAY<INT>"),
-    ("YEAR(n)", "expected a TIMESTAMP, not an INT"),
-    ("HOUR('noon')", "'noon' is not a TIMESTAMP"),
-    ("SUBSTR(name, 1.5)", "expected a whole number"),
-    ("XXHASH64(tags)", "cannot hash"),
-    ("GREATEST(tags, tags)", "cannot order"),
-    ("FROM_JSON(name, 'MAP<INT, INT>')", "keys of a MAP"),
-    ("IF(n, 1, 2)", "must be BOOLEAN"),
-    ("n DIV real", "whole numbers"),
-    ("tags[5]", "keys of this map are STRING"),
-    ("path['a']", "expected a whole number"),
-    ("nested[0]", "has no elements"),
-    ("EXTRACT(CENTURY FROM at)", "knows no part"),
-    ("-name", "expected a number"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("ABS(ok)", "expected a number, not a BOOLEAN"),
+        ("ROUND(real, n)", "expected a constant whole number"),
+        ("ROUND(real, 100)", "-38 to 38"),
+        ("GREATEST(n)", "at least 2"),
+        ("LOWER(path)", "expected a STRING, not an ARRAY<INT>"),
+        ("YEAR(n)", "expected a TIMESTAMP, not an INT"),
+        ("HOUR('noon')", "'noon' is not a TIMESTAMP"),
+        ("SUBSTR(name, 1.5)", "expected a whole number"),
+        ("XXHASH64(tags)", "cannot hash"),
+        ("GREATEST(tags, tags)", "cannot order"),
+        ("FROM_JSON(name, 'MAP<INT, INT>')", "keys of a MAP"),
+        ("IF(n, 1, 2)", "must be BOOLEAN"),
+        ("n DIV real", "whole numbers"),
+        ("tags[5]", "keys of this map are STRING"),
+        ("path['a']", "expected a whole number"),
+        ("nested[0]", "has no elements"),
+        ("EXTRACT(CENTURY FROM at)", "knows no part"),
+        ("-name", "expected a number"),
+    ],
+)
 def test_arguments_that_do_not_fit(text, message):
     with pytest.raises(TypeFault, match=message):
         expression(text)

@@ -17,15 +17,25 @@ from penstock.model import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Literal, Type
 DECIMAL = Type("DECIMAL", precision=38, scale=10)
 
 
-@pytest.mark.parametrize("text, value", [
-    ("2024", datetime(2024, 1, 1)), ("2024-3", datetime(2024, 3, 1)),
-    ("2024-03-04", datetime(2024, 3, 4)), (" 2024-03-04 05:06 ", datetime(2024, 3, 4, 5, 6)),
-    ("2024-03-04T05:06:07Z", datetime(2024, 3, 4, 5, 6, 7)),
-    ("2024-03-04 5:6:7.1234567", datetime(2024, 3, 4, 5, 6, 7, 123456)),
-    ("2024-03-04 05:06:07 -0130", datetime(2024, 3, 4, 6, 36, 7)),
-    ("2024-03-04 24:00:00", None), ("2024-02-30", None), ("12:00", None), ("now", None),
-    ("2024-03-04 05:06:07 Europe/Paris", None), ("", None), ("9999-12-31 23:00:00-05:00", None),
-])
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("2024", datetime(2024, 1, 1)),
+        ("2024-3", datetime(2024, 3, 1)),
+        ("2024-03-04", datetime(2024, 3, 4)),
+        (" 2024-03-04 05:06 ", datetime(2024, 3, 4, 5, 6)),
+        ("2024-03-04T05:06:07Z", datetime(2024, 3, 4, 5, 6, 7)),
+        ("2024-03-04 5:6:7.1234567", datetime(2024, 3, 4, 5, 6, 7, 123456)),
+        ("2024-03-04 05:06:07 -0130", datetime(2024, 3, 4, 6, 36, 7)),
+        ("2024-03-04 24:00:00", None),
+        ("2024-02-30", None),
+        ("12:00", None),
+        ("now", None),
+        ("2024-03-04 05:06:07 Europe/Paris", None),
+        ("", None),
+        ("9999-12-31 23:00:00-05:00", None),
+    ],
+)
 def test_a_quoted_time(text, value):
     literal = convert(Literal(text, STRING), TIMESTAMP)
     assert literal == (Literal(value.replace(tzinfo=UTC), TIMESTAMP) if value else None)
@@ -38,7 +48,11 @@ def test_an_integer_converts_when_it_fits(value, name):
     assert converted == (Literal(value, Type(name)) if fits else None)
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=10, min_value=-(10**27), max_value=10**27))
+@given(
+    st.decimals(
+        allow_nan=False, allow_infinity=False, places=10, min_value=-(10**27), max_value=10**27
+    )
+)
 def test_a_decimal_keeps_every_digit(value):
     converted = convert(number(f"{abs(value):f}"), DECIMAL)
     assert converted is not None
@@ -47,33 +61,67 @@ def test_a_decimal_keeps_every_digit(value):
 
 def test_38_digits_are_kept():
     digits = "9" * 38
-    assert convert(Literal(digits, STRING), Type("DECIMAL", precision=38, scale=0)).value == Decimal(digits)
+    assert convert(
+        Literal(digits, STRING), Type("DECIMAL", precision=38, scale=0)
+    ).value == Decimal(digits)
 
 
-@pytest.mark.parametrize("literal, to", [
-    (Literal(1.5, DOUBLE), INT), (Literal(0.1, DOUBLE), Type("FLOAT")), (Literal("x", STRING), INT),
-    (Literal("1.5", STRING), INT), (Literal(True, Type("BOOLEAN")), INT), (Literal(5, INT), STRING),
-    (Literal(date(2024, 1, 1), Type("DATE")), BIGINT), (Literal(b"1", Type("BINARY")), INT),
-])
+@pytest.mark.parametrize(
+    "literal, to",
+    [
+        (Literal(1.5, DOUBLE), INT),
+        (Literal(0.1, DOUBLE), Type("FLOAT")),
+        (Literal("x", STRING), INT),
+        (Literal("1.5", STRING), INT),
+        (Literal(True, Type("BOOLEAN")), INT),
+        (Literal(5, INT), STRING),
+        (Literal(date(2024, 1, 1), Type("DATE")), BIGINT),
+        (Literal(b"1", Type("BINARY")), INT),
+    ],
+)
 def test_no_conversion_that_changes_the_value(literal, to):
     assert convert(literal, to) is None
 
 
-@pytest.mark.parametrize("text, seconds", [
-    ("10 MIN", 600), ("10 minutes", 600), ("500 ms", 0.5), ("1 HOUR", 3600), ("INTERVAL '10' MINUTE", 600),
-    ("1.5h", 5400), (" 2  days ", 172800), ("1 week", 604800), ("7us", 7e-6), (".5 s", 0.5),
-])
+@pytest.mark.parametrize(
+    "text, seconds",
+    [
+        ("10 MIN", 600),
+        ("10 minutes", 600),
+        ("500 ms", 0.5),
+        ("1 HOUR", 3600),
+        ("INTERVAL '10' MINUTE", 600),
+        ("1.5h", 5400),
+        (" 2  days ", 172800),
+        ("1 week", 604800),
+        ("7us", 7e-6),
+        (".5 s", 0.5),
+    ],
+)
 def test_durations(text, seconds):
     assert durations.seconds(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "5", "min", "-1 s", "5 parsecs", "1 s 2", "1e400 s", "'1 s", "1_0 s", "9" * 30 + " d"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", "min", "-1 s", "5 parsecs", "1 s 2", "1e400 s", "'1 s", "1_0 s", "9" * 30 + " d"],
+)
 def test_no_durations(text):
     with pytest.raises(ValueError):
         durations.seconds(text)
 
 
-@pytest.mark.parametrize("text, size", [("512 MB", 512 << 20), ("2GB", 2 << 30), ("1.5 k", 1536), ("7", 7), ("1 TiB", 1 << 40), ("5 bytes", 5)])
+@pytest.mark.parametrize(
+    "text, size",
+    [
+        ("512 MB", 512 << 20),
+        ("2GB", 2 << 30),
+        ("1.5 k", 1536),
+        ("7", 7),
+        ("1 TiB", 1 << 40),
+        ("5 bytes", 5),
+    ],
+)
 def test_sizes(text, size):
     assert sizes.bytes(text) == size
 
@@ -85,7 +133,9 @@ def test_no_sizes(text):
 
 
 TYPES = st.recursive(
-    st.sampled_from([INT, BIGINT, STRING, TIMESTAMP, DOUBLE, DECIMAL, Type("BINARY"), Type("DATE")]),
+    st.sampled_from(
+        [INT, BIGINT, STRING, TIMESTAMP, DOUBLE, DECIMAL, Type("BINARY"), Type("DATE")]
+    ),
     lambda inner: st.one_of(
         inner.map(lambda t: Type("ARRAY", element=t)),
         inner.map(lambda t: Type("MAP", key=STRING, element=t)),

@@ -131,11 +131,11 @@ class Site:
     def start(self, *moment: str) -> subprocess.CompletedProcess[str]:
         """Run the application to its end, or to its death at a moment."""
         environment = os.environ | {
-            "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"}
+            "JAVA_TOOL_OPTIONS": os.environ.get("JTO", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")}
         command = [sys.executable, str(DRIVER), str(self.root), *moment]
         log = self.root / f"log-{self.steps}.txt"
         with log.open("w") as err, subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=err, text=True, start_new_session=True,
+            command, stdout=subprocess.PIPE, stderr=err, text=True, start_new_session=(os.environ.get("NOSESS") is None),
             env=environment,
         ) as child:  # fmt: skip
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -40,6 +41,14 @@ def numbers(folder: Path, start: int, count: int, **more: pa.Array) -> None:
     hidden = folder / f".{start}"
     pq.write_table(table, hidden)
     hidden.rename(folder / f"{start:04d}.parquet")
+
+
+def text(path: Path, content: str) -> None:
+    """A file that appears whole in a folder."""
+    path.parent.mkdir(exist_ok=True)
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text(content)
+    hidden.rename(path)
 
 
 def module(folder: Path, name: str, text: str) -> None:
@@ -145,28 +154,30 @@ def test_a_folder_lost_between_runs_gets_what_it_missed_after_its_repair(engine,
         assert values(e, "kept") == values(e, "good") == list(range(20))
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["local", "hadoop"])
-def test_a_folder_lost_while_answers_are_on_their_way(engine, place, monkeypatch, elsewhere):
-    """Committed but not moved: they wait in the staging folder, and come once."""
+def lose_once(monkeypatch, folder: Path, aside: Path) -> None:
+    """Put a file in the place of a folder as the first answers are moved there."""
     move = files_module.Files.move
 
     def lose(self, source: str, target: str) -> None:
-        if "/kept/" in target and (place / "kept").is_dir():
-            (place / "kept").rmdir()
-            (place / "kept").write_text("in the way")
+        if f"{folder}/" in target and not aside.exists():
+            folder.rename(aside)
+            folder.write_text("in the way")
         move(self, source, target)
 
-    if elsewhere:  # paths that Python cannot open go through Hadoop
-        local = files_module.local_path
-        monkeypatch.setattr(files_module, "local_path",
-                            lambda path: None if "/kept" in path else local(path))
     monkeypatch.setattr(files_module.Files, "move", lose)
-    sql = """
-        CREATE QUERY kept INTO parquet 'kept' AS SELECT n FROM nums;
-        CREATE QUERY near INTO parquet 'near' AS SELECT n FROM nums WHERE n > 3;
-    """
+
+
+LOSING = """
+CREATE QUERY kept INTO parquet 'kept' AS SELECT n FROM nums;
+CREATE QUERY near INTO parquet 'near' AS SELECT n FROM nums WHERE n > 3;
+"""
+
+
+def test_a_folder_lost_while_answers_are_on_their_way(engine, place, monkeypatch):
+    """Committed but not moved: they wait in the staging folder, and come once."""
+    lose_once(monkeypatch, place / "kept", place / "aside")
     with engine() as e:
-        summary = run(e, sql, place)
+        summary = run(e, LOSING, place)
         assert values(e, "near") == [4, 5, 6, 7, 8, 9]
         assert "could not be put into" in summary.queries["kept"].reason
     with engine() as e:
@@ -174,13 +185,63 @@ def test_a_folder_lost_while_answers_are_on_their_way(engine, place, monkeypatch
         assert [warning.subject for warning in summary.warnings] == ["sink"]
         assert summary.queries["kept"].state == "failed"
     (place / "kept").unlink()
-    (place / "kept").mkdir()
+    with engine() as e:
+        assert e.run().failures() == []
+        assert values(e, "kept") == list(range(10))
+        assert values(e, "near") == [4, 5, 6, 7, 8, 9]
+        assert list((e.checkpoint / "staging").iterdir()) == []
+
+
+def test_a_folder_on_another_file_system_lost_on_the_way(engine, place, monkeypatch):
+    """What Python cannot open goes through Hadoop, staged where it will stay."""
+    local = files_module.local_path
+    monkeypatch.setattr(files_module, "local_path",
+                        lambda path: None if "/kept" in path else local(path))
+    lose_once(monkeypatch, place / "kept", place / "aside")
+    with engine() as e:
+        summary = run(e, LOSING, place)
+        assert values(e, "near") == [4, 5, 6, 7, 8, 9]
+        assert "could not be put into" in summary.queries["kept"].reason
+    (place / "kept").unlink()
+    (place / "aside").rename(place / "kept")
     with engine() as e:
         assert e.run().failures() == []
         monkeypatch.undo()
         assert values(e, "kept") == list(range(10))
-        assert values(e, "near") == [4, 5, 6, 7, 8, 9]
         assert list((e.checkpoint / "staging").iterdir()) == []
+        assert not (place / "kept" / "_penstock").exists()
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no second device")
+def test_a_folder_on_another_device_that_refuses_a_job(engine, place):
+    """The job itself fails: only its query stops, with the reason."""
+    far = Path("/dev/shm") / f"penstock-{os.getpid()}"
+    failed = []
+
+    def watch(event: ev.Event) -> None:
+        if isinstance(event, ev.BlockArrived) and far.is_dir():
+            far.rmdir()
+            far.write_text("in the way")
+        if isinstance(event, ev.RunFailed):
+            failed.append(event)
+
+    try:
+        with engine(on_event=watch) as e:
+            summary = run(e, f"""
+                CREATE QUERY far INTO parquet '{far}' AS SELECT n FROM nums;
+                CREATE QUERY near INTO parquet 'near' AS SELECT n FROM nums;
+            """, place)
+            assert values(e, "near") == list(range(10))
+            assert summary.queries["far"].state == "failed"
+            assert str(far) in summary.queries["far"].reason
+            assert failed, "it was tried"
+            far.unlink()
+            assert e.run().failures() == []
+            assert values(e, "far") == list(range(10))
+            assert list((e.checkpoint / "staging").iterdir()) == []
+    finally:
+        shutil.rmtree(far, ignore_errors=True)
+        far.unlink(missing_ok=True)
 
 
 def test_queries_that_cannot_share_a_folder(engine, place):
@@ -218,13 +279,13 @@ def test_a_query_may_not_join_a_folder_that_another_fills_alone(engine, place):
 
 
 def test_malformed_rows_are_rejects_with_their_reason(engine, place):
-    (place / "lines.csv").write_text("a,b\n1,2\nx,3\n4,5,6\n7\n8,9\n")
-    (place / "docs.json").write_text('{"a": 1, "b": 2}\n{"a": "x", "b": 3}\n{"a": 4, "b"\n{"a": 5}\n')
+    text(place / "lines" / "a.csv", "a,b\n1,2\nx,3\n4,5,6\n7\n8,9\n")
+    text(place / "docs" / "a.json", '{"a": 1, "b": 2}\n{"a": "x", "b": 3}\n{"a": 4, "b"\n{"a": 5}\n')
     with engine() as e:
         summary = run(e, """
-            CREATE STREAM lines (a INT, b INT) FROM csv 'lines.csv' OPTIONS (header = true);
-            CREATE STREAM docs (a INT, b INT) FROM json 'docs.json';
-            CREATE RELATION lookup (a INT, b INT) FROM csv 'lines.csv' OPTIONS (header = true);
+            CREATE STREAM lines (a INT, b INT) FROM csv 'lines' OPTIONS (header = true);
+            CREATE STREAM docs (a INT, b INT) FROM json 'docs';
+            CREATE RELATION lookup (a INT, b INT) FROM csv 'lines/a.csv' OPTIONS (header = true);
             CREATE QUERY l AS SELECT a AS n FROM lines;
             CREATE QUERY d AS SELECT a AS n FROM docs;
             CREATE QUERY j AS SELECT s.n FROM nums s JOIN lookup r ON s.n = r.a;
@@ -242,13 +303,14 @@ def test_malformed_rows_are_rejects_with_their_reason(engine, place):
 
 def test_endless_strings_are_rejects(engine, place):
     endless = "y" * 5_000_000
-    (place / "lines.csv").write_text(f"1,short\n2,{endless}\n3,short\n4,\"never closed {endless}\n")
-    (place / "docs.json").write_text(
+    text(place / "lines" / "a.csv", f"1,short\n2,{endless}\n3,short\n4,\"never closed {endless}\n")
+    text(
+        place / "docs" / "a.json",
         f'{{"n": 1, "word": "short"}}\n{{"n": 2, "word": "{endless}"}}\n{{"n": 3, "word": "{endless}\n')
     with engine() as e:
         summary = run(e, """
-            CREATE STREAM lines (n INT, word STRING) FROM csv 'lines.csv';
-            CREATE STREAM docs (n INT, word STRING) FROM json 'docs.json';
+            CREATE STREAM lines (n INT, word STRING) FROM csv 'lines';
+            CREATE STREAM docs (n INT, word STRING) FROM json 'docs';
             CREATE QUERY l AS SELECT n FROM lines;
             CREATE QUERY d AS SELECT n, word FROM docs;
         """, place)
@@ -266,13 +328,16 @@ def test_endless_strings_are_rejects(engine, place):
 
 def test_sources_that_are_missing_or_do_not_fit(engine, place):
     (place / "empty").mkdir()
-    (place / "lines.csv").write_text("n,wort\n1,a\n")
+    text(place / "lines" / "a.csv", "n,wort\n1,a\n")
+    text(place / "swapped" / "a.csv", "word,n\na,1\n")
     (place / "hosts.csv").write_text("id,site\n1,a\n")
     bad = {
         "missing": "(n INT) FROM parquet 'nowhere'",
         "lacking": "(n INT, colour STRING) FROM parquet 'nums'",
         "mistyped": "(n STRING) FROM parquet 'nums'",
-        "header": "(n INT, word STRING) FROM csv 'lines.csv' OPTIONS (header = true)",
+        "header": "(n INT, word STRING) FROM csv 'lines' OPTIONS (header = true)",
+        "swapped": "(n INT, word STRING) FROM csv 'swapped' OPTIONS (header = true)",
+        "single": "(n INT, word STRING) FROM csv 'swapped/a.csv' OPTIONS (header = true)",
         "unknown": "(n INT) FROM nosuchformat 'nums'",
         "endless": "(ts TIMESTAMP, src INT) FROM onoff OPTIONS (rate = 10)",
         "misspelt": "(ts TIMESTAMP, src INT) FROM onoff OPTIONS (raet = 10, rows = 5)",
@@ -294,6 +359,8 @@ def test_sources_that_are_missing_or_do_not_fit(engine, place):
     assert "column 'colour' is declared but not in the data, which has n, word" in told["lacking"]
     assert "column 'n' is declared STRING but the data holds INT" in told["mistyped"]
     assert "column 'word' is declared but not in the data, which has n, wort" in told["header"]
+    assert "declare these columns in this order instead of n, word" in told["swapped"]
+    assert "is a file, and a stream is read from a folder" in told["single"]
     assert "nosuchformat" in told["unknown"]
     assert "endless and cannot be drained" in told["endless"]
     assert "did you mean 'rate'" in told["misspelt"]

@@ -41,9 +41,7 @@ def bind(
     return catalogue.application()
 
 
-def bind_statements(
-    statements: Iterable[Statement], *, load: Load = load_function
-) -> Application:
+def bind_statements(statements: Iterable[Statement], *, load: Load = load_function) -> Application:
     """The application that was declared by these statements, such as those of a checkpoint."""
     catalogue = Catalogue()
     for statement in statements:

@@ -12,9 +12,20 @@ from penstock.language.foreign import OF_SPARK
 from penstock.language.places import Misfit, suggestion
 from penstock.model import STRING, Call, Expression, Function, PythonCall, Type
 
-_PARTS = {"DAYOFWEEK": "DAYOFWEEK", "DOW": "DAYOFWEEK", "DAYOFYEAR": "DAYOFYEAR",
-          "DOY": "DAYOFYEAR", "D": "DAY", "DAYS": "DAY", "H": "HOUR", "HOURS": "HOUR",
-          "MINUTES": "MINUTE", "MIN": "MINUTE", "YEARS": "YEAR", "MONTHS": "MONTH"}
+_PARTS = {
+    "DAYOFWEEK": "DAYOFWEEK",
+    "DOW": "DAYOFWEEK",
+    "DAYOFYEAR": "DAYOFYEAR",
+    "DOY": "DAYOFYEAR",
+    "D": "DAY",
+    "DAYS": "DAY",
+    "H": "HOUR",
+    "HOURS": "HOUR",
+    "MINUTES": "MINUTE",
+    "MIN": "MINUTE",
+    "YEARS": "YEAR",
+    "MONTHS": "MONTH",
+}
 _SECONDS = ("SECOND", "SECONDS", "SEC", "S")
 
 
@@ -45,9 +56,7 @@ def case(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return Call("case", (*pairs, *unified[len(conditions) :]), unified[0].type)
 
 
-def _when(
-    binder: ExpressionBinder, subject: Expression | None, branch: exp.Expr
-) -> Expression:
+def _when(binder: ExpressionBinder, subject: Expression | None, branch: exp.Expr) -> Expression:
     if subject is None:
         return binder.condition(branch.this, "what follows WHEN")
     return comparisons.compare("eq", subject, binder.bind(branch.this))

@@ -14,8 +14,15 @@ from penstock.language.coercion import cast, common, converted, is_number
 from penstock.language.places import Misfit
 from penstock.model import BIGINT, BOOLEAN, DOUBLE, STRING, VOID, Call, Expression, Literal, Type
 
-FLIPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le",
-           "eq_null_safe": "eq_null_safe"}
+FLIPPED = {
+    "eq": "eq",
+    "ne": "ne",
+    "lt": "gt",
+    "le": "ge",
+    "gt": "lt",
+    "ge": "le",
+    "eq_null_safe": "eq_null_safe",
+}
 """What a comparison becomes when its sides change places."""
 
 

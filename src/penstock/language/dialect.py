@@ -141,8 +141,13 @@ def _prepared(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _check_commas(tokens: Sequence[Token]) -> None:
-    """Complain about a comma with nothing before or after it, which sqlglot forgives."""
+    """Complain about a comma with nothing before or after it, which sqlglot forgives.
+
+    Also about ``|>``, with which sqlglot would build subqueries of its own.
+    """
     for before, token, after in _neighbours(tokens):
+        if token.token_type is TokenType.PIPE_GT:
+            raise Unparsed("Unexpected", Place(token.start, token.end + 1))
         if token.token_type is TokenType.COMMA and (before in _OPENERS or after in _CLOSERS):
             raise Unparsed("Required argument", Place(token.start, token.end + 1))
 

@@ -27,8 +27,10 @@ def refuse_later_forms(
 
 def not_yet(tables: int, place: Place, source: Source) -> Exception:
     """The refusal of a windowed query over so many inputs."""
-    form = "a window aggregate (form 4)" if tables < 2 else _JOINS.get(
-        tables, "a multiway join (form 6)"
+    form = (
+        "a window aggregate (form 4)"
+        if tables < 2
+        else _JOINS.get(tables, "a multiway join (form 6)")
     )
     message = f"{form} is not yet run by this version"
     hint = "it runs filters, joins with relations and UNION ALL"

@@ -31,8 +31,18 @@ _TIME = re.compile(
 )
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 _REAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
-_BOOLEANS = {"t": True, "true": True, "y": True, "yes": True, "1": True,
-             "f": False, "false": False, "n": False, "no": False, "0": False}
+_BOOLEANS = {
+    "t": True,
+    "true": True,
+    "y": True,
+    "yes": True,
+    "1": True,
+    "f": False,
+    "false": False,
+    "n": False,
+    "no": False,
+    "0": False,
+}
 
 
 def number(text: str) -> Literal:
@@ -208,8 +218,13 @@ def timestamp(text: str) -> datetime | None:
 def _at(start: datetime, match: re.Match[str]) -> datetime:
     micros = int(((match[4] or "") + "000000")[:6])
     zone = _offset(match[5])
-    local = start.replace(hour=int(match[1]), minute=int(match[2]), second=int(match[3] or 0),
-                          microsecond=micros, tzinfo=zone)
+    local = start.replace(
+        hour=int(match[1]),
+        minute=int(match[2]),
+        second=int(match[3] or 0),
+        microsecond=micros,
+        tzinfo=zone,
+    )
     return local.astimezone(UTC)
 
 

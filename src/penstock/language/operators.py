@@ -102,6 +102,7 @@ def is_(binder: ExpressionBinder, node: exp.Expr) -> Expression:
 
 def matching(name: str, escape: str = "\\") -> Callable[[ExpressionBinder, exp.Expr], Expression]:
     """LIKE, ILIKE or RLIKE with a constant pattern."""
+
     def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         sides = (binder.bind(node.this), binder.bind(node.expression))
         if name == "RLIKE":

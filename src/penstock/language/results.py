@@ -37,6 +37,7 @@ def like_first(function: str) -> Build:
 
 def common(function: str, name: str) -> Build:
     """A call whose arguments and result have one type."""
+
     def build(args: tuple[Expression, ...]) -> Expression:
         unified = coercion.unify(args, f"the arguments of {name}")
         if function in ("greatest", "least") and coercion.holds_map(unified[0].type):
@@ -172,8 +173,18 @@ def regexp_replace(args: tuple[Expression, ...]) -> Expression:
     return Call("regexp_replace", args, STRING)
 
 
-TRUNCATIONS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND",
-               "MILLISECOND", "MICROSECOND")
+TRUNCATIONS = (
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "WEEK",
+    "DAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "MILLISECOND",
+    "MICROSECOND",
+)
 """The units of DATE_TRUNC."""
 
 

@@ -89,8 +89,11 @@ def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> Langu
     if error.ended:
         return source.syntax(f"expected more after '{written}'", error.place, hint)
     if message.startswith("required argument"):
-        return source.syntax(f"something is missing at '{written}'", error.place,
-                             hint or "expected a value or a column")
+        return source.syntax(
+            f"something is missing at '{written}'",
+            error.place,
+            hint or "expected a value or a column",
+        )
     hint = hint or "expected an operator, a comma, or a clause such as FROM, JOIN or WHERE"
     return source.syntax(f"unexpected '{written}'", error.place, hint)
 
@@ -187,8 +190,11 @@ class _SelectBinder:
         return first, inputs, joins
 
     def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
-        hint = ("write the stream first: FROM stream JOIN relation" if later
-                else "a standing query reads one stream; join the relation to it")
+        hint = (
+            "write the stream first: FROM stream JOIN relation"
+            if later
+            else "a standing query reads one stream; join the relation to it"
+        )
         return self.fault(TypeFault, f"'{first.name}' is a relation, not a stream", table, hint)
 
     def _table(self, table: exp.Expr) -> Stream | Relation:
@@ -290,12 +296,16 @@ class _SelectBinder:
         first = branches[0].select
         for branch, select in zip(branches, selects, strict=True):
             if len(branch.select) != len(first):
-                message = (f"this SELECT has {len(branch.select)} columns, "
-                           f"the first of the UNION has {len(first)}")
+                message = (
+                    f"this SELECT has {len(branch.select)} columns, "
+                    f"the first of the UNION has {len(first)}"
+                )
                 raise self.fault(TypeFault, message, select)
         items = selects[-1].expressions
-        places = [self.place(items[k] if len(items) == len(first) else selects[-1])
-                  for k in range(len(first))]
+        places = [
+            self.place(items[k] if len(items) == len(first) else selects[-1])
+            for k in range(len(first))
+        ]
         rows = zip(*(b.select for b in branches), strict=True)
         columns = [self._aligned_column(c, p) for c, p in zip(rows, places, strict=True)]
         widened = zip(*columns, strict=True)

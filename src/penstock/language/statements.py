@@ -88,8 +88,13 @@ class StatementBinder:
             self._declare(self.catalogue.queries, query, "query", cursor.source, place, written)
 
     def _declare(
-        self, known: dict[str, Declared], what: Declared, kind: str,
-        source: Source, place: Place, written: str,
+        self,
+        known: dict[str, Declared],
+        what: Declared,
+        kind: str,
+        source: Source,
+        place: Place,
+        written: str,
     ) -> None:
         """Add a declaration; the same one again changes nothing, another one is an error."""
         earlier = known.get(what.name.lower())
@@ -109,8 +114,10 @@ class StatementBinder:
 
     def _check_function_name(self, name: str, source: Source, place: Place) -> None:
         upper = name.upper()
-        if upper in functions.ADMITTED or upper in functions.SYNONYMS or (
-            upper in functions.AGGREGATES or upper in ("CAST", "TRY_CAST", "CASE", "EXTRACT")
+        if (
+            upper in functions.ADMITTED
+            or upper in functions.SYNONYMS
+            or (upper in functions.AGGREGATES or upper in ("CAST", "TRY_CAST", "CASE", "EXTRACT"))
         ):
             raise source.fault(TypeFault, f"the language has a function {upper} already", place)
 

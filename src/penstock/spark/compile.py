@@ -170,7 +170,7 @@ class Compiler:
             rows, observations[_operator(path, "filter")] = _observed(rows.where(cheap))
         stage = PythonStage(branch, self._function)
         frame = stage.run(rows).withColumn(MEMBER, sf.lit(0))
-        frame, observations[_operator(path, "python")] = _observed(frame, ours(ERROR).isNull())
+        frame, observations[_operator(path, "python")] = _observed(frame, ours(ERROR))
         columns = _columns(branch, stage.outputs)
         return Answers(frame, branches, columns, stage.row, observations)
 
@@ -202,9 +202,11 @@ def _operator(path: Path, kind: str, number: int = 1) -> str:
 
 
 def _observed(
-    rows: DataFrame, condition: SparkColumn | None = None
+    rows: DataFrame, error: SparkColumn | None = None
 ) -> tuple[DataFrame, Observation]:
-    """The rows, counted while a job computes them."""
+    """The rows, counted while a job computes them; those with an error apart."""
     observation = Observation()
-    counted = sf.count(sf.lit(1)) if condition is None else sf.count(sf.when(condition, 1))
-    return rows.observe(observation, counted.alias("rows")), observation
+    if error is None:
+        return rows.observe(observation, sf.count(sf.lit(1)).alias("rows")), observation
+    good, bad = sf.count(sf.when(error.isNull(), 1)), sf.count(error)
+    return rows.observe(observation, good.alias("rows"), bad.alias("rejected")), observation

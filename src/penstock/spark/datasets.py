@@ -7,11 +7,13 @@ written by one job even when they go to many folders: a *unit*.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.errors import PlanError
 from penstock.model import FILE_SINKS, Query
 from penstock.plan import Member, Plan
+from penstock.planning.outputs import dataset
 
 QUERY = "query"
 """The column that tells whose a row is, where several queries share a dataset."""
@@ -56,61 +58,55 @@ def units(
     another device than the staging folder and so needs a job of its own.
     """
     groups: dict[tuple[object, ...], list[Member]] = {}
-    columns: dict[tuple[object, ...], dict[str, str]] = {}
+    kept: list[dict[str, str]] = []
     for member in members:
         query = plan.query(member.query)
-        for key in _candidates(query, shared, alone):
-            types = columns.setdefault(key, {})
-            mine = _columns(query)
-            if all(types.get(name, kind) == kind for name, kind in mine.items()):
-                types.update(mine)
-                groups.setdefault(key, []).append(member)
-                break
-    return tuple(_unit(plan, key, tuple(group), columns[key], results)
-                 for key, group in groups.items())
+        key = (("memory", _place_in(kept, query)) if query.sink.kind == "memory"
+               else _key(query, shared, alone))
+        groups.setdefault(key, []).append(member)
+    return tuple(_unit(plan, key, tuple(group), kept, results) for key, group in groups.items())
 
 
-def _candidates(
-    query: Query, shared: set[str], alone: Mapping[str, bool]
-) -> Iterator[tuple[object, ...]]:
-    """The units that a query could be part of, in order of preference."""
+def _key(query: Query, shared: set[str], alone: Mapping[str, bool]) -> tuple[object, ...]:
+    """What the members of a unit have in common."""
     kind, target = query.sink.kind, query.sink.target or ""
     if kind == "noop":
-        yield ("noop",)
-    elif kind in ("console", "callback"):
-        yield (kind, query.name)
-    elif kind == "memory":
-        for number in range(10**6):  # the first whose columns do not contradict the query's
-            yield ("memory", number)
-    elif target in shared:
-        yield (kind, "shared", target)
-    else:
-        schema = tuple(_columns(query, exact=True).items())
-        yield (kind, "own", schema, target if alone.get(target) else "")
+        return (kind,)
+    if kind in ("console", "callback"):
+        return (kind, query.name)
+    if target in shared:
+        return (kind, "shared", target)
+    return (kind, "own", query.branches[0].outputs, target if alone.get(target) else "")
+
+
+def _place_in(kept: list[dict[str, str]], query: Query) -> int:
+    """The first dataset of the memory sink whose columns do not contradict the query's."""
+    mine = {o.name.casefold(): str(o.expression.type) for o in query.branches[0].select}
+    for number, columns in enumerate(kept):
+        if all(columns.get(name, kind) == kind for name, kind in mine.items()):
+            columns.update(mine)
+            return number
+    kept.append(mine)
+    return len(kept) - 1
 
 
 def _unit(
-    plan: Plan, key: tuple[object, ...], members: tuple[Member, ...], columns: dict[str, str],
+    plan: Plan, key: tuple[object, ...], members: tuple[Member, ...], kept: list[dict[str, str]],
     results: str,
 ) -> Unit:
-    kind = str(key[0])
     together = (0,) * len(members)
-    if kind == "memory":
-        folder = f"{results}/{_digest(columns)}"
-        return Unit("parquet", members, (folder,), together, shared=True)
     targets = [plan.query(member.query).sink.target or "" for member in members]
-    if kind not in FILE_SINKS:
-        return Unit(kind, members, target=targets[0])
-    if key[1] == "shared":
-        return Unit(kind, members, (str(key[2]),), together, shared=True)
-    folders = {target: number for number, target in enumerate(dict.fromkeys(targets))}
-    return Unit(kind, members, tuple(folders), tuple(folders[target] for target in targets))
-
-
-def _columns(query: Query, exact: bool = False) -> dict[str, str]:
-    """A query's output columns and their types; names differ only by more than case."""
-    outputs = query.branches[0].select
-    return {o.name if exact else o.name.casefold(): str(o.expression.type) for o in outputs}
+    match key:
+        case ("memory", int(number)):
+            folder = f"{results}/{_digest(kept[number])}"
+            return Unit("parquet", members, (folder,), together, shared=True)
+        case (str(kind), "shared", str(target)):
+            return Unit(kind, members, (target,), together, shared=True)
+        case (str(kind), "own", *_):
+            folders = {target: number for number, target in enumerate(dict.fromkeys(targets))}
+            homes = tuple(folders[target] for target in targets)
+            return Unit(kind, members, tuple(folders), homes)
+    return Unit(str(key[0]), members, target=targets[0])
 
 
 def _digest(columns: dict[str, str]) -> str:
@@ -122,23 +118,31 @@ def check_shared(queries: Sequence[Query]) -> dict[str, str]:
     """Queries that cannot share the folder they name, and why."""
     shared = shared_folders(queries)
     faults: dict[str, str] = {}
-    first: dict[str, tuple[str, Query]] = {}
+    others: dict[str, dict[object, Query]] = {}
     for query in queries:
-        target = query.sink.target
-        if target not in shared or target is None:
-            continue
-        kind, other = first.setdefault(target, (query.sink.kind, query))
-        if kind != query.sink.kind:
-            faults[query.name] = (f"{target} is written as {kind} by query {other.name} and cannot "
-                                  f"be {query.sink.kind} too")
-            continue
-        theirs, mine = _columns(other), _columns(query)
-        clash = [n for n, t in mine.items() if theirs.get(n, t) != t]
-        if clash:
-            faults[query.name] = (f"its column '{clash[0]}' is {mine[clash[0]]} and that of query "
-                                  f"{other.name} in the same folder {theirs[clash[0]]}")
-        elif QUERY in mine:
-            faults[query.name] = (f"a folder that queries share has a column '{QUERY}' of its own; "
-                                  "give yours another name with AS")
+        if query.sink.target in shared:
+            # Of the queries that look alike one stands for all: there may be a thousand.
+            there = others.setdefault(query.sink.target or "", {})
+            looks = query.sink.kind, tuple(b.outputs for b in query.branches)
+            fault = "" if looks in there else _clash(query, list(there.values()))
+            if fault:
+                faults[query.name] = fault
+            else:
+                there.setdefault(looks, query)
     return faults
 
+
+def _clash(query: Query, others: Sequence[Query]) -> str:
+    """Why a query does not fit in with those that write to its folder already."""
+    if any(output.name.casefold() == QUERY for output in query.branches[0].select):
+        return (f"a folder that queries share has a column '{QUERY}' of its own; give yours "
+                "another name with AS")
+    for other in others[:1]:
+        if other.sink.kind != query.sink.kind:
+            return (f"{query.sink.target} is written as {other.sink.kind} by query {other.name} "
+                    f"and cannot be {query.sink.kind} too")
+    try:
+        dataset(branch for one in (*others, query) for branch in one.branches)
+    except PlanError as error:
+        return f"it cannot share {query.sink.target}: {error}"
+    return ""

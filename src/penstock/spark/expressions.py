@@ -139,6 +139,8 @@ def _cast(call: Call, args: Args) -> SparkColumn:
         return F.try_validate_utf8(args[0].cast(to))
     if call.type.name == "STRING" or _widens(source, call.type):
         return args[0].cast(to)
+    if source.name in ("TIMESTAMP", "DATE"):
+        return args[0].try_cast(to)
     return _in_calendar(args[0].try_cast(to), call.type)
 
 

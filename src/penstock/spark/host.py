@@ -256,10 +256,10 @@ class SparkHost:
                 continue
             stream = self.application.streams[name]
             try:
+                sources.check(self._spark, self._files, stream)
                 if self._until_drained and sources.is_endless(stream):
                     raise SourceError("it is endless and cannot be drained; bound it (OPTIONS "
                                       "(rows = ...) for onoff) or run without --until-drained")
-                sources.check(self._spark, self._files, stream)
             except SourceError as error:
                 self._faults[name] = str(error)
                 continue

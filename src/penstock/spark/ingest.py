@@ -321,7 +321,7 @@ def _too_long(name: str) -> Column:
 def _reason(error: PySparkException) -> str:
     """Why a streaming query ended, without Spark's wrapping of the cause."""
     text = str(error)
-    for mark in ("] Reason: ", "Caused by: "):
+    for mark in ("] Reason: ", "Caused by: ", "] terminated with exception: "):
         if mark in text:
             text = text.rsplit(mark, 1)[-1]
     return plain(ValueError(text.replace("[STREAM_FAILED] ", "")))

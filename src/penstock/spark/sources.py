@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from penstock.errors import SourceError
 from penstock.model import Field, Relation, Stream, quoted
 from penstock.spark import onoff
-from penstock.spark.files import Files
+from penstock.spark.files import Files, local_path
 
 FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
 """Sources that read files and take the schema from us; the others bring their own."""
@@ -75,6 +75,8 @@ def _load(reader: DataStreamReader | DataFrameReader, source: Stream | Relation)
     options = dict(source.options)
     if source.format in TEXTUAL:
         options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    if source.format == "csv":  # or Spark would go by the position and not look at the header
+        options.setdefault("enforceSchema", "false")
     if source.format in FILES:
         reader = reader.schema(ddl(source.columns, corrupt=source.format in TEXTUAL))
     reader = reader.options(**options)
@@ -95,6 +97,9 @@ def check(spark: SparkSession, files: Files, source: Stream | Relation) -> None:
         return
     if not any(c in source.path for c in "*?[{") and not files.exists(source.path):
         raise SourceError(f"there is no file or folder {source.path}")
+    local = local_path(source.path)
+    if isinstance(source, Stream) and local is not None and local.is_file():
+        raise SourceError(f"{source.path} is a file, and a stream is read from a folder of files")
     header = dict(source.options).get("header", "").lower() == "true"
     if source.format == "parquet" or (source.format == "csv" and header):
         _check_files(spark, files, source)
@@ -119,6 +124,8 @@ def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -
     except PySparkException as error:
         raise SourceError(f"{source.path} cannot be read: {plain(error)}") from error
     _compare(found, source, types=source.format == "parquet")
+    if source.format == "csv":
+        _compare_order(found, source)
 
 
 def _compare(found: StructType, source: Stream | Relation, *, types: bool = True) -> None:
@@ -132,6 +139,14 @@ def _compare(found: StructType, source: Stream | Relation, *, types: bool = True
         if types and kind != declared and (kind, declared) not in _WIDER:
             raise SourceError(f"column '{column.name}' is declared {column.type} but the data "
                               f"holds {kind.upper()}")
+
+
+def _compare_order(found: StructType, source: Stream | Relation) -> None:
+    """A line of CSV has its values in the order of the header, all of them."""
+    names, declared = found.names, [column.name for column in source.columns]
+    if [name.lower() for name in names] != [name.lower() for name in declared]:
+        raise SourceError(f"the header of {source.path} is {', '.join(names)}; declare these "
+                          f"columns in this order instead of {', '.join(declared)}")
 
 
 def _simple(column: Field) -> str:

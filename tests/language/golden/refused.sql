@@ -257,3 +257,9 @@ SELECT src FROM other.packets
 --   SELECT src FROM other.packets
 --                   ^^^^^^^^^^^^^
 
+-- case: pipes
+SELECT src FROM packets |> WHERE src > 1
+-- gives:
+-- SyntaxFault: query q1, line 1, column 25: unexpected '|>'; expected an operator, a comma, or a clause such as FROM, JOIN or WHERE
+--   SELECT src FROM packets |> WHERE src > 1
+--                           ^^
