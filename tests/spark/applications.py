@@ -87,9 +87,8 @@ class Feed:
     def blocks(self) -> list[tuple[tuple[Any, ...], ...]]:
         """The rows of each block."""
         bounds = [0, *self.cuts, len(self.table.rows)]
-        ends = [*bounds[self.block :: self.block], bounds[-1]]
-        starts = [0, *ends]
-        return [self.table.rows[a:b] for a, b in zip(starts, ends, strict=False)]
+        starts = bounds[: -1 : self.block]
+        return [self.table.rows[a:b] for a, b in zip(starts, (*starts[1:], bounds[-1]), strict=True)]
 
     def punctual(self) -> Table:
         """The table without its late rows, which no query sees."""
@@ -100,7 +99,7 @@ class Feed:
         for rows in self.blocks():
             bound = seen - timedelta(seconds=self.lateness) if seen is not None else None
             kept += [r for r in rows if r[0] is None or bound is None or r[0] >= bound]
-            seen = max((r[0] for r in (*kept,) if r[0] is not None), default=None)
+            seen = max((r[0] for r in kept if r[0] is not None), default=None)
         return replace(self.table, rows=tuple(kept))
 
     def statement(self, kind: str) -> str:
