@@ -88,7 +88,8 @@ class Feed:
         """The rows of each block."""
         bounds = [0, *self.cuts, len(self.table.rows)]
         starts = bounds[: -1 : self.block]
-        return [self.table.rows[a:b] for a, b in zip(starts, (*starts[1:], bounds[-1]), strict=True)]
+        ends = [*starts[1:], bounds[-1]]
+        return [self.table.rows[a:b] for a, b in zip(starts, ends, strict=True)]
 
     def punctual(self) -> Table:
         """The table without its late rows, which no query sees."""

@@ -51,7 +51,8 @@ def options(format_: str, *more: str) -> str:
 
 
 def _parquet(table: Table, rows: Sequence[tuple[Any, ...]], path: Path) -> None:
-    pq.write_table(table.arrow(rows), path, row_group_size=max(len(rows) // 2, 1))
+    # Small row groups, which Spark skips when their statistics promise that no row can match.
+    pq.write_table(table.arrow(rows), path, row_group_size=max(len(rows) // 8, 1))
 
 
 def _csv(table: Table, rows: Sequence[tuple[Any, ...]], path: Path) -> None:

@@ -4,9 +4,10 @@ Generated applications come from a fixed seed. To look further::
 
     PENSTOCK_SEED=7 PENSTOCK_EXAMPLES=9 python -m pytest tests/spark/test_answers.py -k generated
 
-Several seeds find more than many examples of one: Hypothesis begins with the simplest application and
-later varies what it has. A failure prints the application, what is missing and what is too many for each query;
-`PENSTOCK_SHRINK=1` makes Hypothesis look for a smaller one, which takes minutes.
+Several seeds find more than many examples of one: Hypothesis begins with the simplest application
+and later varies what it has. A failure prints the application, and for each query what is missing
+and what is too many; `PENSTOCK_SHRINK=1` makes Hypothesis look for a smaller one, which takes
+minutes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
 
@@ -189,26 +191,58 @@ def test_formats_and_block_sizes_do_not_change_the_answers(spark, tmp_path):
         ]
 
 
+def alone(spark, folder: Path, app: Drawn) -> dict[str, Counter]:
+    """The answers of each query by itself, without an engine, from a Parquet stream at rest."""
+    found: dict[str, Counter] = defaultdict(Counter)
+    with Engine(spark=spark) as engine:
+        session = engine.session
+        blocks = {s.table.name: session.read.parquet(str(folder / s.table.name))
+                  for s in app.streams}  # fmt: skip
+        relations = {r.table.name: session.createDataFrame(r.table.arrow()) for r in app.relations}
+        bound = bind(app.sql, folder=folder)
+        made = plan(bound)
+        compiler = Compiler(session, bound, made, relations.__getitem__, lambda name: None)
+        for path in made.paths:
+            for member in path.members:
+                answer = compiler.answers(path, (member,), blocks[path.stream]).project([member])
+                found[member.query] += answers(answer.drop("@member").toArrow())
+    return found
+
+
+def check_alike(app: Drawn, one: dict[str, Counter], other: dict[str, Counter]) -> None:
+    differences = [
+        f"{query.select}\n{text}" for query in app.queries
+        if (text := difference(one[query.name], other[query.name]))
+    ]  # fmt: skip
+    assert not differences, "\n\n".join(differences)
+
+
 def test_a_query_in_a_shared_plan_answers_as_alone(spark, tmp_path):
     app = Drawn((feed("s", "parquet", rows(150, 7), files=2, block=1),), (Feed(LOOKUP, "json"),),
                 questions("s"))  # fmt: skip
     shared = check_answers(spark, tmp_path, app)
-    with Engine(spark=spark) as engine:
-        session = engine.session
-        block = session.read.parquet(str(tmp_path / "s"))
-        lookup = session.createDataFrame(LOOKUP.arrow())
-        bound = bind(app.sql, folder=tmp_path)
-        made = plan(bound)
-        compiler = Compiler(session, bound, made, lambda name: lookup, lambda name: None)
-        assert max(len(path.members) for path in made.paths) > 25
-        alone: dict[str, Counter] = defaultdict(Counter)
-        for path in made.paths:
-            for member in path.members:
-                answer = compiler.answers(path, (member,), block).project([member])
-                alone[member.query] += answers(answer.drop("@member").toArrow())
-    for query in app.queries:
-        found = difference(alone[query.name], answers(shared[query.name]))
-        assert not found, f"{query.select}\n{found}"
+    check_alike(app, alone(spark, tmp_path, app), {n: answers(t) for n, t in shared.items()})
+
+
+def test_filters_of_a_query_alone_find_nan_and_both_zeros_in_parquet(spark, tmp_path):
+    """A row group's statistics leave NaN out, and its dictionary takes -0.0 and 0.0 for two."""
+    data = [(1.0, -0.0), (2.0, -0.0), (math.nan, -0.0), (0.0, 0.0), (-0.0, 0.0), (None, None)]
+    conditions = (
+        "x > 5", "x >= 5", "x <= 5", "NOT x <= 5", "x = CAST('NaN' AS DOUBLE)", "x <> 1",
+        "x IN (CAST('NaN' AS DOUBLE), 7)", "x BETWEEN 5 AND CAST('NaN' AS DOUBLE)",
+        "y = 0", "y >= 0", "y <= 0", "y < 0", "y <> 0", "y IN (0, 5)", "y BETWEEN 0 AND 1",
+        "y IS NOT DISTINCT FROM 0", "y <= -0.0e0", "NOT y <> 0",
+    )  # fmt: skip
+    queries = tuple(Question(f"q{n}", f"SELECT x, y FROM s WHERE {condition}")
+                    for n, condition in enumerate(conditions))  # fmt: skip
+    stream = Feed(Table("s", (("x", "DOUBLE"), ("y", "DOUBLE")), tuple(data)), "parquet")
+    app = Drawn((stream,), (), queries)
+    (tmp_path / "s").mkdir()
+    for number, rows_ in enumerate((data[:3], data[3:])):
+        pq.write_table(stream.table.arrow(rows_), tmp_path / "s" / f"{number}.parquet")
+    oracle = Oracle(app.tables)
+    check_alike(app, {q.name: oracle.answer(q.select) for q in queries},
+                alone(spark, tmp_path, app))  # fmt: skip
 
 
 def test_a_thousand_queries_give_the_rows_of_duckdb(spark, tmp_path):

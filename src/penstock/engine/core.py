@@ -182,7 +182,8 @@ class Core:
                 if held and held.block.rows:
                     self._enqueue(held.block, (member,))
         if query.lifetime is not None:
-            heapq.heappush(self._ends, (event.at + query.lifetime, query.name))
+            joined = event.at if event.joined is None else event.joined
+            heapq.heappush(self._ends, (joined + query.lifetime, query.name))
 
     def _remove_query(self, name: str, waiting_too: bool = True) -> None:
         for members in self._active.values():

@@ -102,6 +102,8 @@ class QueryAdded:
     """Blocks in the spool that a branch has not delivered yet: (branch, block)."""
     delivered: int = 0
     """Rows it had delivered in earlier runs on this checkpoint."""
+    joined: float | None = None
+    """When it first joined, if that was in an earlier run; its lifetime counts from then."""
 
 
 @dataclass(frozen=True, slots=True)

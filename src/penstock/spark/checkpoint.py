@@ -8,6 +8,7 @@
       spool/STREAM/       the decoded blocks and a manifest for each
       late/STREAM/        rows that came too late
       rejects/NAME/       rows that could not be read, or that a Python function raised for
+      folders.json        which sink folders are shared by several queries
       deliveries.jsonl    what each query has delivered
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
@@ -78,6 +79,11 @@ class Checkpoint:
     def application(self) -> Path:
         """The file that holds the statements in force."""
         return self.root / "application.json"
+
+    @property
+    def folders(self) -> Path:
+        """The file that tells which folders are shared."""
+        return self.root / "folders.json"
 
     @property
     def deliveries(self) -> Path:

@@ -72,12 +72,23 @@ class Standing:
     had: dict[int, Intervals] = field(default_factory=dict)
     """Per branch the blocks it has delivered."""
     rows: int = 0
+    since: int = 0
+    """Runs up to this one were not its own, but perhaps an earlier namesake's."""
+    at: float = 0.0
+    """When it began."""
+    text: str = ""
+    """A digest of its declaration: a query declared otherwise is another query."""
 
 
 class Deliveries:
     """The log, and where every query stands according to it."""
 
-    def __init__(self, path: Path) -> None:
+    @classmethod
+    def look(cls, path: Path) -> Deliveries:
+        """The log as it stands, not to be written to: a run may be doing that."""
+        return cls(path, writing=False)
+
+    def __init__(self, path: Path, *, writing: bool = True) -> None:
         """Open the log of a checkpoint, and write it anew in short form."""
         self._path = path
         self._lock = threading.Lock()  # runs commit from their own threads
@@ -90,14 +101,19 @@ class Deliveries:
         self._lines = 0
         if path.exists():
             self._load()
-        self._compact()
+        if writing:
+            self._compact()
 
     # --- writing -----------------------------------------------------------------------------
 
-    def join(self, starts: Mapping[str, Mapping[str, int]]) -> None:
+    def join(
+        self, starts: Mapping[str, Mapping[str, int]], at: float = 0.0,
+        texts: Mapping[str, str] | None = None,
+    ) -> None:
         """Queries begin, each at these blocks of its streams."""
         with self._lock:
-            self._write({"join": {query: dict(start) for query, start in starts.items()}})
+            self._write({"join": {query: dict(start) for query, start in starts.items()},
+                         "since": self.last_run, "at": at, "texts": dict(texts or {})})
 
     def leave(self, query: str) -> None:
         """A query is gone, and with it what is known of its deliveries."""
@@ -154,7 +170,7 @@ class Deliveries:
     def _compact(self) -> None:
         """Write the log anew; where that fails the old one goes on."""
         snapshot = {
-            name: {"start": s.start, "rows": s.rows,
+            name: {"start": s.start, "rows": s.rows, "since": s.since, "at": s.at, "text": s.text,
                    "had": {str(branch): had.ranges for branch, had in s.had.items()}}
             for name, s in self.standing.items()
         }
@@ -194,7 +210,9 @@ class Deliveries:
             self._groups[line["group"]] = [(query, branch) for query, branch in line["members"]]
         elif "join" in line:
             for query, start in line["join"].items():
-                self.standing[query] = Standing(dict(start))
+                self.standing[query] = Standing(
+                    dict(start), since=line["since"], at=line["at"],
+                    text=line["texts"].get(query, ""))
         elif "leave" in line:
             self.standing.pop(line["leave"], None)
         elif "snapshot" in line:
@@ -217,4 +235,5 @@ class Deliveries:
         self.committed = set(line["committed"])
         for name, s in line["snapshot"].items():
             had = {int(branch): Intervals(ranges) for branch, ranges in s["had"].items()}
-            self.standing[name] = Standing(s["start"], had, s["rows"])
+            self.standing[name] = Standing(s["start"], had, s["rows"], s["since"], s["at"],
+                                           s["text"])

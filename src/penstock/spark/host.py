@@ -7,6 +7,7 @@ streaming threads, runs in a small pool of workers; both only put events into th
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import queue
 import threading
 import time
@@ -32,7 +33,7 @@ from penstock.policies.operators import policy
 from penstock.spark import sources
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Compiler
-from penstock.spark.datasets import check_shared, shared_folders
+from penstock.spark.datasets import check_shared
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files
 from penstock.spark.ingest import Ingest
@@ -277,8 +278,8 @@ class SparkHost:
             self._ingests[name] = ingest
             try:
                 ingest.start(self._until_drained, durations.seconds(self._setting("trigger")))
-            except PenstockError as error:
-                self._inbox.put(ev.StreamFailed(self._clock.now(), name, str(error)))
+            except Exception as error:  # whatever Spark finds wrong with the source
+                self._inbox.put(ev.StreamFailed(self._clock.now(), name, sources.plain(error)))
 
     # --- queries -----------------------------------------------------------------------------
 
@@ -288,22 +289,26 @@ class SparkHost:
         first = self._deliveries.last_run if not self._loop.is_alive() else None
         self._core.adopt(made, first)
         self._compiler = Compiler(self._spark, application, made, self._relation, self._function)
-        self._sinks.adopt(made, self._sinks.shared | shared_folders(made.queries))
+        self._sinks.adopt(made)
 
     def _join(self, queries: list[Query]) -> None:
         """Add queries where they stand: after what they have delivered, or at their beginning."""
         faults = check_shared(list(self.application.queries.values()))
-        fresh = [query for query in queries if query.name not in self._deliveries.standing]
+        standing = self._deliveries.standing
+        texts = {s.name: _digest(s.text) for s in self.application.statements if s.kind == "query"}
+        fresh = [q for q in queries
+                 if q.name not in standing or standing[q.name].text != texts.get(q.name, "")]
         if fresh:
-            self._deliveries.join({query.name: self._start_of(query) for query in fresh})
+            starts = {query.name: self._start_of(query) for query in fresh}
+            self._deliveries.join(starts, self._clock.now(), texts)
         for query in queries:
-            fault = faults.get(query.name) or self._fault_of(query)
+            fault = faults.get(query.name) or self._sinks.taken(query) or self._fault_of(query)
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._backlog(query)
             streams = tuple(branch.stream for branch in query.branches)
             now = self._clock.now()
             self._handle(ev.QueryAdded(now, query.name, streams, _sink(query), query.latency,
-                                       backlog, known.rows))
+                                       backlog, known.rows, known.at))
             if fault:
                 self._handle(ev.QueryFailed(now, query.name, fault))
         self._handle(ev.Tick(self._clock.now()))
@@ -360,12 +365,9 @@ class SparkHost:
         gone = [name for name in old if name not in fresh or fresh[name] != old[name]]
         added = [query for name, query in fresh.items()
                  if name not in old or fresh[name] != old[name]]
-        taken = {query.sink.target for name, query in old.items() if name not in gone}
         for query in added:
-            if query.sink.target in taken - self._sinks.shared and query.sink.kind in FILE_SINKS:
-                raise RunError(
-                    f"query {query.name}: {query.sink.target} is already written by another query "
-                    "alone, without a column 'query'; name another folder")
+            if self._sinks.taken(query):
+                raise RunError(f"query {query.name}: {self._sinks.taken(query)}")
         for name in gone:
             self._handle(ev.QueryDropped(self._clock.now(), name))
             self._deliveries.leave(name)
@@ -414,6 +416,10 @@ def _added(
     more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
             for query, count in branches.items()}
     return {query: count for query, count in more.items() if count > 0}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _sink(query: Query) -> str:

@@ -32,7 +32,9 @@ class Results:
         if query.sink.kind not in ("memory", "parquet"):
             raise RunError(f"query '{name}' delivers to {query.sink.kind}; results are kept for "
                            "memory and parquet sinks only")
-        found = [table for folder in self._folders(query) for table in self._read(folder, query)]
+        since = self._since(name)
+        found = [table for folder in self._folders(query)
+                 for table in self._read(folder, query, since)]
         return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
 
     def _folders(self, query: Query) -> list[str]:
@@ -41,9 +43,20 @@ class Results:
         folder = local_path(query.sink.target or "")
         return [str(folder)] if folder is not None and folder.exists() else []
 
-    def _read(self, folder: str, query: Query) -> Iterator[pa.Table]:
+    def _since(self, name: str) -> int:
+        """The run after which answers under this name are those of the query of today."""
+        if not self._checkpoint.deliveries.exists():
+            return 0
+        standing = Deliveries.look(self._checkpoint.deliveries).standing.get(name)
+        return standing.since if standing else 0
+
+    def _read(self, folder: str, query: Query, since: int) -> Iterator[pa.Table]:
         """The query's rows in a folder; files of queries that share it may have other columns."""
-        data = ds.dataset(folder, format="parquet")
+        files = [str(path) for path in sorted(Path(folder).glob("run-*.parquet"))
+                 if int(path.name.split("-")[1]) > since]
+        if not files:
+            return
+        data = ds.dataset(files, format="parquet")
         for schema, files in groupby(data.get_fragments(), lambda file: file.physical_schema):
             columns = _columns(query, schema.names)
             if columns is not None:

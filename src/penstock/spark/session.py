@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
@@ -22,8 +23,6 @@ _CONTEXT = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     # The history that Spark keeps for its pages would grow for as long as a run lasts.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
@@ -56,7 +55,10 @@ def local_session(master: str | None = None, log: Path | None = None) -> SparkSe
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     builder = SparkSession.builder.appName("penstock").master(master or "local[*]")
-    for key, value in {**_CONTEXT, "spark.driver.memory": driver_memory()}.items():
+    given = {**_CONTEXT, "spark.driver.memory": driver_memory()}
+    if master is None or master.startswith("local"):  # nobody else needs to reach the driver
+        given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    for key, value in given.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings(), _output_to(log):
         warnings.simplefilter("ignore")
@@ -93,9 +95,18 @@ def tuned(session: SparkSession) -> SparkSession:
     cores = session.sparkContext.defaultParallelism
     for key, value in {**_SESSION, "spark.sql.shuffle.partitions": str(cores)}.items():
         clone.conf.set(key, value)
-    activate(session)  # with an earlier clone in this place Spark would refuse `onoff` as known
-    onoff.register(clone)
     return clone
+
+
+def know_onoff(session: SparkSession) -> None:
+    """Register our own source, once and only where it is used: that starts a Python worker."""
+    if session not in _KNOW_ONOFF:
+        activate(session)  # with an earlier clone in this place Spark would refuse it as known
+        onoff.register(session)
+        _KNOW_ONOFF.add(session)
+
+
+_KNOW_ONOFF: WeakSet[SparkSession] = WeakSet()
 
 
 def activate(session: SparkSession) -> None:

@@ -71,13 +71,36 @@ class Sinks:
         self._callback, self._say = callback, say
         self._staging = checkpoint.folder("staging")
         self._results = str(checkpoint.folder("results"))
-        self.shared: set[str] = set()
+        self._owners: dict[str, str] = (
+            read_json(checkpoint.folders) if checkpoint.folders.exists() else {})
+        """The folders written so far: the query that has one for itself, empty where shared."""
         self._units: tuple[Plan, dict[tuple[Member, ...], tuple[Unit, ...]]] = Plan((), ()), {}
 
-    def adopt(self, plan: Plan, shared: set[str]) -> None:
-        """Deliver by this plan from now on; a run under way goes on by its own."""
-        self.shared = shared
+    def adopt(self, plan: Plan) -> None:
+        """Deliver by this plan from now on; a run under way goes on by its own.
+
+        How a folder was first written is kept: a dataset has the column `query` or has it not.
+        """
+        shared = shared_folders(plan.queries)
+        for query in plan.queries:
+            if query.sink.kind in FILE_SINKS and query.sink.target not in self._owners:
+                alone = query.sink.target not in shared
+                self._owners[query.sink.target or ""] = query.name if alone else ""
+        write_json(self._checkpoint.folders, self._owners)
         self._units = plan, {}
+
+    @property
+    def shared(self) -> set[str]:
+        """The folders whose rows carry the name of their query."""
+        return {folder for folder, owner in self._owners.items() if not owner}
+
+    def taken(self, query: Query) -> str:
+        """Why a query cannot write to its folder: another has begun it for itself alone."""
+        owner = self._owners.get(query.sink.target or "")
+        if query.sink.kind not in FILE_SINKS or not owner or owner == query.name:
+            return ""
+        return (f"{query.sink.target} is already written by query {owner} alone, without a column "
+                "'query'; name another folder")
 
     # --- a run -------------------------------------------------------------------------------
 

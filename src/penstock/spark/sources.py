@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
@@ -15,11 +16,14 @@ from penstock.errors import SourceError
 from penstock.model import Field, Relation, Stream, quoted
 from penstock.spark import onoff
 from penstock.spark.files import Files, local_path
+from penstock.spark.session import know_onoff
 
 FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
 """Sources that read files and take the schema from us; the others bring their own."""
 TEXTUAL = ("csv", "json", "xml")
 """Formats in which a row can be malformed by itself; Spark then hands us the row as text."""
+_FAULTS = (PySparkException, Py4JJavaError, ValueError)
+"""What Spark raises when it cannot read something; not every cause has a Python name."""
 CORRUPT = "@corrupt"
 FILE = "@file"
 
@@ -48,10 +52,12 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
     Its columns, with `@corrupt` and `@file` where the source has them; of a Parquet folder, which
     is not copied, only the time and `@file`.
     """
+    if stream.format == "onoff":
+        know_onoff(spark)
     reader = spark.readStream.format(stream.format)
     try:
         frame = _load(reader, stream)
-    except (PySparkException, ValueError) as error:
+    except _FAULTS as error:
         raise SourceError(f"stream {stream.name}: {plain(error)}") from error
     if stream.format not in FILES:
         return _declared(frame, stream)
@@ -64,10 +70,12 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
 
 def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
     """The rows of a stored relation, with `@corrupt` where the format can have bad rows."""
+    if relation.format == "onoff":
+        know_onoff(spark)
     try:
         frame = _load(spark.read.format(relation.format), relation)
         return frame if relation.format in FILES else _declared(frame, relation)
-    except (PySparkException, ValueError) as error:
+    except _FAULTS as error:
         raise SourceError(f"relation {relation.name}: {plain(error)}") from error
 
 
@@ -121,7 +129,7 @@ def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -
         options = {k: v for k, v in source.options if k.lower() in ("header", "sep", "delimiter",
                                                                     "encoding", "quote", "escape")}
         found = spark.read.format(source.format).options(**options).load(source.path).schema
-    except PySparkException as error:
+    except _FAULTS as error:
         raise SourceError(f"{source.path} cannot be read: {plain(error)}") from error
     _compare(found, source, types=source.format == "parquet")
     if source.format == "csv":
@@ -193,7 +201,9 @@ def plain(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     text = lines[0] if lines else type(error).__name__
-    if causes and ("Job aborted" in text or "An error occurred while calling" in text):
+    if "An error occurred while calling" in text and len(lines) > 1:  # the cause has its own line
+        text = lines[1].removeprefix(": ").split(": ", 1)[-1]
+    if causes and "Job aborted" in text:
         text = causes[-1].removeprefix("Caused by:").split(": ", 1)[-1].strip()
     text = text.split(" SQLSTATE:")[0]
     if text.startswith("[") and "] " in text:
