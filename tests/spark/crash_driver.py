@@ -1,9 +1,9 @@
-"""An application whose driver kills itself at a chosen moment; `test_crash` starts it again and again.
+"""An application whose driver dies at a chosen moment; `test_crash` starts it again and again.
 
-    python crash_driver.py FOLDER [MOMENT]
+    python crash_driver.py FOLDER [CHAIN MOMENT]
 
-Without a moment it runs until it is drained and prints what its books say. A moment wraps a function
-of the product: whatever runs there dies with SIGKILL, as by `kill -9` or a machine that loses power.
+Without a moment it runs until it is drained and prints what its books say. A moment wraps a
+function of the product, which is then cut short by SIGKILL, as by `kill -9`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Moment:
     """Only Python dies; the JVM finds out by itself, while the next driver starts."""
 
 
-# Every chain runs on one checkpoint: a moment, a restart that dies at the next moment, and so on. Each
-# start finds one more file in every stream, so that there is always something left to do.
+# Every chain runs on one checkpoint: a moment, a restart that dies at the next moment, and so on.
+# Each start finds one more file in every stream, so that there is always something left to do.
 CHAINS: dict[str, dict[str, Moment]] = {
     "ingest": {
         "spark starts": Moment("session:local_session", "1500"),

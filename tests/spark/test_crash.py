@@ -188,7 +188,8 @@ def sites(tmp_path: Path) -> Iterator[dict[str, Site]]:
     made = {name: Site(name, tmp_path / name, far / name) for name in QUERIES}
     yield made
     shutil.rmtree(far, ignore_errors=True)
-    for process in [p for site in made.values() for session in site.sessions for p in alive(session)]:
+    sessions = [session for site in made.values() for session in site.sessions]
+    for process in [process for session in sessions for process in alive(session)]:
         os.kill(process, signal.SIGKILL)
 
 

@@ -100,19 +100,27 @@ def test_every_sink_gets_its_answers(engine, module, tmp_path, capsys):
         e.execute(f"""
             {stream(tmp_path / "in", options="maxFilesPerTrigger = 1")}
             {stream(tmp_path / "more", "more")}
-            CREATE RELATION hosts (id INT, site STRING) FROM csv 'hosts.csv' OPTIONS (header = true);
+            CREATE RELATION hosts (id INT, site STRING) FROM csv 'hosts.csv'
+                OPTIONS (header = true);
             CREATE FUNCTION odd FROM 'sinks_called:odd';
             CREATE QUERY m AS SELECT ts, src, name FROM packets WHERE port = 80 AND src < 50;
-            CREATE QUERY own INTO parquet 'own' AS SELECT src, port + 1 AS p FROM packets WHERE src >= 90;
-            CREATE QUERY text INTO csv 'text' AS SELECT src, name FROM packets WHERE src IN (5, 77);
-            CREATE QUERY lines INTO json 'lines' AS SELECT src FROM packets WHERE src BETWEEN 58 AND 61;
+            CREATE QUERY own INTO parquet 'own'
+                AS SELECT src, port + 1 AS p FROM packets WHERE src >= 90;
+            CREATE QUERY text INTO csv 'text'
+                AS SELECT src, name FROM packets WHERE src IN (5, 77);
+            CREATE QUERY lines INTO json 'lines'
+                AS SELECT src FROM packets WHERE src BETWEEN 58 AND 61;
             CREATE QUERY one INTO parquet 'both' AS SELECT src FROM packets WHERE src < 3;
-            CREATE QUERY two INTO parquet 'both' AS SELECT src, name FROM packets WHERE odd(src) AND src < 4;
+            CREATE QUERY two INTO parquet 'both'
+                AS SELECT src, name FROM packets WHERE odd(src) AND src < 4;
             CREATE QUERY shown INTO console AS SELECT src FROM packets WHERE src = 42;
-            CREATE QUERY called INTO callback 'sinks_called:got' AS SELECT src FROM packets WHERE src < 70;
+            CREATE QUERY called INTO callback 'sinks_called:got'
+                AS SELECT src FROM packets WHERE src < 70;
             CREATE QUERY counted INTO noop AS SELECT src FROM packets WHERE src < 10;
-            CREATE QUERY joined AS SELECT p.src, h.site FROM packets p JOIN hosts h ON p.src = h.id;
-            CREATE QUERY union_ AS SELECT src FROM packets WHERE src > 97 UNION ALL SELECT src FROM more;
+            CREATE QUERY joined
+                AS SELECT p.src, h.site FROM packets p JOIN hosts h ON p.src = h.id;
+            CREATE QUERY union_
+                AS SELECT src FROM packets WHERE src > 97 UNION ALL SELECT src FROM more;
             CREATE QUERY none AS SELECT src FROM packets WHERE src < 0;
         """, folder=tmp_path)
         summary = e.run()
@@ -155,7 +163,8 @@ def test_a_join_that_multiplies_rows_is_accounted_for(engine, tmp_path):
             {stream(tmp_path / "in")}
             CREATE RELATION sites (id INT, site STRING) FROM json 'sites.json';
             CREATE QUERY many AS SELECT p.src, s.site FROM packets p JOIN sites s ON p.src = s.id;
-            CREATE QUERY outer_ AS SELECT p.src, s.site FROM packets p LEFT JOIN sites s ON p.src = s.id;
+            CREATE QUERY outer_
+                AS SELECT p.src, s.site FROM packets p LEFT JOIN sites s ON p.src = s.id;
         """, folder=tmp_path)
         summary = e.run()
         assert e.results("many").num_rows == 7
@@ -173,8 +182,10 @@ def test_what_nobody_can_answer_is_no_obstacle(engine, tmp_path):
     with engine() as e:
         e.execute(f"""
             {stream(tmp_path / "in", options="maxFilesPerTrigger = 1")}
-            CREATE RELATION nobody (id INT, site STRING) FROM csv 'empty.csv' OPTIONS (header = true);
-            CREATE QUERY joined AS SELECT p.src, n.site FROM packets p JOIN nobody n ON p.src = n.id;
+            CREATE RELATION nobody (id INT, site STRING) FROM csv 'empty.csv'
+                OPTIONS (header = true);
+            CREATE QUERY joined
+                AS SELECT p.src, n.site FROM packets p JOIN nobody n ON p.src = n.id;
             CREATE QUERY never INTO parquet 'never' AS SELECT src FROM packets WHERE 1 = 0;
             CREATE QUERY unknown INTO csv 'unknown' AS SELECT src FROM packets WHERE src = NULL;
             CREATE QUERY all_ AS SELECT src FROM packets;
@@ -184,6 +195,21 @@ def test_what_nobody_can_answer_is_no_obstacle(engine, tmp_path):
         assert e.results("never").num_rows == e.results("joined").num_rows == 0
     assert summary.run.state == "drained"
     assert [summary.queries[q].filtered for q in ("joined", "never", "unknown")] == [5, 5, 5]
+
+
+def test_names_may_hold_any_character(engine, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.csv").write_text("1,a\n2,b\nx,c\n")
+    with engine("deep/checkpoint") as e:
+        e.execute("""
+            CREATE STREAM `../../odd [s]*` (`src` INT, `@é "x"` STRING) FROM csv 'in';
+            CREATE QUERY `../q` AS SELECT src, `@é "x"` FROM `../../odd [s]*`;
+        """, folder=tmp_path)
+        summary = e.run()
+        assert sources(e.results("../q")) == [1, 2]
+        assert summary.streams["../../odd [s]*"].rejected == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "in"]
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["checkpoint"]
 
 
 # --- life ------------------------------------------------------------------------------------
@@ -419,4 +445,5 @@ def test_a_block_that_several_paths_read_is_hot_while_they_need_it(spark, engine
     assert hot and sorted(hot) == sorted(cold)
     assert all(size > before for size in persistent)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
-    assert (summary.streams["packets"].hot_bytes, summary.streams["packets"].hot_peak > 0) == (0, True)
+    measured = summary.streams["packets"]
+    assert measured.hot_bytes == 0 < measured.hot_peak

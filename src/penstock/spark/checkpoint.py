@@ -24,6 +24,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 from penstock.errors import CheckpointError
 
@@ -70,8 +71,8 @@ class Checkpoint:
             self._lock = None
 
     def folder(self, *parts: str) -> Path:
-        """A folder below the root, made when missing."""
-        path = self.root.joinpath(*parts)
+        """A folder below the root, made when missing; a part may be any name a user thinks of."""
+        path = self.root.joinpath(*map(folder_name, parts))
         path.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -89,6 +90,16 @@ class Checkpoint:
     def deliveries(self) -> Path:
         """The log of what was delivered."""
         return self.root / "deliveries.jsonl"
+
+
+def folder_name(name: str) -> str:
+    """A name as that of a folder, which must not lead elsewhere.
+
+    >>> folder_name("packets"), folder_name("../a b"), folder_name("..")
+    ('packets', '..%2Fa%20b', '%2E.')
+    """
+    quoted = quote(name, safe="")
+    return "%2E" + quoted[1:] if quoted in (".", "..") else quoted
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -43,7 +43,7 @@ class Relations:
         bad = frame.where(F.col(quoted(CORRUPT)).isNotNull())
         count = bad.count()
         if count:
-            target = self._checkpoint.folder("rejects", relation.name)
+            target = self._checkpoint.folder("rejects", relation.name) / "relation"
             bad.select(F.lit("malformed row").alias("reason"), F.col(quoted(CORRUPT)).alias("row")
                        ).write.mode("overwrite").json(str(target))
             self._warn(relation.name, f"{count} malformed rows of relation {relation.name} are "

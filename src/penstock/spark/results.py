@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,7 @@ from penstock.errors import RunError
 from penstock.model import Application, Query
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.datasets import QUERY
+from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import local_path
 
 
@@ -52,11 +54,11 @@ class Results:
 
     def _read(self, folder: str, query: Query, since: int) -> Iterator[pa.Table]:
         """The query's rows in a folder; files of queries that share it may have other columns."""
-        files = [str(path) for path in sorted(Path(folder).glob("run-*.parquet"))
-                 if int(path.name.split("-")[1]) > since]
-        if not files:
+        own = [str(path) for path in sorted(Path(folder).glob("run-*.parquet"))
+               if int(path.name.split("-")[1]) > since]
+        if not own:
             return
-        data = ds.dataset(files, format="parquet")
+        data = ds.dataset(own, format="parquet")
         for schema, files in groupby(data.get_fragments(), lambda file: file.physical_schema):
             columns = _columns(query, schema.names)
             if columns is not None:

@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import Run
-from penstock.model import FILE_SINKS
+from penstock.model import FILE_SINKS, Query
 from penstock.plan import Member, Plan
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.compile import Answers
-from penstock.spark.datasets import QUERY, Unit, units
+from penstock.spark.datasets import QUERY, Unit, shared_folders, units
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files, same_device
 from penstock.spark.sources import plain
