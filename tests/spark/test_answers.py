@@ -29,7 +29,8 @@ from penstock.api import Engine
 from penstock.language import bind
 from penstock.planning.passes import plan
 from penstock.spark.compile import Compiler
-from tests.spark.applications import NOON, POOLS, TYPES, Drawn, Feed, Question, applications
+from tests.spark.applications import Drawn, Feed, Question, applications
+from tests.spark.expressions import NOON, POOLS, TYPES
 from tests.spark.feeds import FORMATS
 from tests.spark.oracle import Oracle, Table, answers, bag, difference
 
@@ -243,6 +244,22 @@ def test_filters_of_a_query_alone_find_nan_and_both_zeros_in_parquet(spark, tmp_
     oracle = Oracle(app.tables)
     check_alike(app, {q.name: oracle.answer(q.select) for q in queries},
                 alone(spark, tmp_path, app))  # fmt: skip
+
+
+def test_filters_find_nan_and_both_zeros_in_blocks_held_in_memory(spark, tmp_path):
+    """Several paths keep a block hot; Spark's statistics of what it holds leave NaN out, too."""
+    data = ((1.0, -0.0), (2.0, -0.0), (math.nan, -0.0))
+    columns = (("x", "DOUBLE"), ("y", "DOUBLE"))
+    stream = Feed(Table("s", columns, data), "csv")
+    keys = Feed(Table("keys", (("k", "DOUBLE"), ("v", "DOUBLE")), data), "json")
+    froms = ("FROM s JOIN keys ON x = k", "FROM s LEFT JOIN keys ON y = v")
+    conditions = ("x > 5", "y = 0")
+    queries = tuple(
+        Question(f"q{n}_{k}", f"SELECT x, y {source} WHERE {condition}")
+        for n, source in enumerate(froms) for k, condition in enumerate(conditions)
+    )  # fmt: skip
+    lone = Question("lone", "SELECT x, y FROM s WHERE x > 5")  # the one member of its path
+    check_answers(spark, tmp_path, Drawn((stream,), (keys,), (lone, *queries)))
 
 
 def test_a_thousand_queries_give_the_rows_of_duckdb(spark, tmp_path):

@@ -177,3 +177,15 @@ def test_a_damaged_line_is_named(path):
 def test_every_line_is_one_json_object(path):
     written(path)
     assert all(isinstance(json.loads(line), dict) for line in path.read_text().splitlines())
+
+
+def test_a_run_under_way_is_not_the_namesakes(path):
+    log = Deliveries(path)
+    log.join({"a": {"s": 0}})
+    log.commit(1, 1, [("a", 0)], [0], {"a": 1})
+    log.leave("a")
+    log.join({"a": {"s": 0}}, since=2)
+    log.commit(2, 1, [("a", 0)], [1], {"a": 1})  # ordered while the other one was there
+    log.commit(3, 1, [("a", 0)], [0], {"a": 5})
+    log.close()
+    assert standing(reopened(path)) == standing(log) == {"a": ({"s": 0}, {0: [[0, 0]]}, 5)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -291,6 +292,50 @@ def test_a_stop_in_the_middle_of_a_backlog_is_clean(engine, module, tmp_path):
         e.run()
         assert sources(e.results("a")) == list(range(60))
         assert sources(e.results("b")) == list(range(6, 60))
+
+
+def test_a_query_replaced_in_the_middle_of_its_run_leaves_nothing_to_its_namesake(
+    engine, module, tmp_path
+):
+    put(tmp_path / "in", 0, 0, 10)
+    module("replaced", (
+        "import time, penstock, pyarrow as pa\n"
+        "@penstock.predicate\n"
+        "def slow(src):\n"
+        "    time.sleep(1)\n"
+        "    return pa.array([True] * len(src))\n"
+    ))  # fmt: skip
+    under_way, failed = threading.Event(), []
+
+    def watch(event: ev.Event) -> None:
+        if isinstance(event, ev.Decided) and event.segment.startswith("name"):
+            under_way.set()
+        if isinstance(event, ev.RunFailed | ev.QueryFailed):
+            failed.append(event)
+
+    with engine(on_event=watch) as e:
+        e.execute(f"""
+            SET trigger = '50 ms';
+            {stream(tmp_path / "in")}
+            CREATE FUNCTION slow FROM 'replaced:slow';
+            CREATE QUERY name AS SELECT src FROM packets WHERE slow(src);
+            CREATE QUERY gone INTO parquet 'gone' AS SELECT src FROM packets WHERE slow(src);
+            CREATE QUERY other AS SELECT src FROM packets;
+        """, folder=tmp_path)
+        e.start()
+        assert under_way.wait(60)
+        e.execute("DROP QUERY gone; DROP QUERY name; CREATE QUERY name WITH (start = 'earliest') "
+                  "AS SELECT src FROM packets WHERE slow(src) AND src < 4;", folder=tmp_path)
+        eventually(lambda: e.status().queries["name"].rows_in == 10, "the namesake has answered")
+        eventually(lambda: e.status().queries["other"].rows_in == 10, "the other one too")
+        e.stop()
+        assert sources(e.results("name")) == [0, 1, 2, 3]
+        assert e.status().queries["name"].rows_out == 4
+        assert sources(e.results("other")) == list(range(10))
+        put(tmp_path / "in", 1, 20, 1)
+        assert e.run().queries["name"].delivered_before == 4
+        assert sources(e.results("name")) == [0, 1, 2, 3]
+    assert failed == []
 
 
 def test_a_query_ends_with_its_lifetime(engine, tmp_path):

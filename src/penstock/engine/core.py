@@ -53,6 +53,8 @@ class _Running:
     segment: str
     entries: list[Entry]
     retried: bool
+    left: set[str] = field(default_factory=set)
+    """Queries that left meanwhile: what becomes of the run no longer concerns them."""
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class Core:
     _alone: dict[str, None] = field(default_factory=dict)
     _running: dict[int, _Running] = field(default_factory=dict)
     _groups: dict[tuple[str, tuple[Member, ...]], int] = field(default_factory=dict)
+    _formed: int = 0
     _lanes: dict[Member, int] = field(default_factory=dict)
     _retry: set[tuple[str, int, int]] = field(default_factory=set)
     _ends: list[tuple[float, str]] = field(default_factory=list)
@@ -174,6 +177,8 @@ class Core:
     def _add_query(self, event: ev.QueryAdded) -> None:
         query = self.plan.query(event.query)
         self._failures.pop(event.query, None)
+        self._groups = {riders: group for riders, group in self._groups.items()
+                        if all(member.query != query.name for member in riders[1])}  # namesakes'
         for number, branch in enumerate(query.branches):
             member = Member(query.name, number)
             self._active.setdefault(branch.stream, {})[member] = None
@@ -190,6 +195,8 @@ class Core:
             for member in [m for m in members if m.query == name]:
                 del members[member]
         if waiting_too:
+            for running in self._running.values():
+                running.left.add(name)
             for queue in self._queues.values():
                 self._withdraw(queue, name)
 
@@ -243,14 +250,15 @@ class Core:
     def _fail_run(self, at: float, run: int, reason: str, out: list[Instruction]) -> None:
         """Try once more; then halve the members until the one that fails stands alone."""
         running = self._running.pop(run)
-        members = running.entries[0].members
+        members = tuple(m for m in running.entries[0].members if m.query not in running.left)
         lone = len({member.query for member in members}) == 1
         if running.retried and lone:
             self._fail_query(at, members[0].query, reason, out)
         elif running.retried:
             self._set_apart(members)
         for entry in running.entries:
-            still = tuple(m for m in entry.members if m.query not in self._failures)
+            still = tuple(m for m in entry.members
+                          if m.query not in running.left and m.query not in self._failures)
             self._enqueue(entry.block, still, retry=True)
             self._let_go(entry.block)
 
@@ -329,7 +337,8 @@ class Core:
     ) -> int:
         group = self._groups.get((path, members))
         if group is None:
-            group = self._groups[path, members] = len(self._groups) + 1
+            self._formed += 1
+            group = self._groups[path, members] = self._formed
             names = tuple(str(member) for member in members)
             out.append(Note(ev.GroupFormed(at, group, path, names)))
         return group
@@ -391,6 +400,11 @@ class Core:
             if held and held.readers == 0:
                 del self._blocks[stream, number]
                 out.append(Release(stream, number))
+
+    @property
+    def last_run(self) -> int:
+        """The highest number given to a run so far."""
+        return self._runs
 
     def newest(self, stream: str) -> int:
         """The highest number among the stream's blocks so far; -1 when there was none."""

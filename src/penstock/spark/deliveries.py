@@ -108,12 +108,12 @@ class Deliveries:
 
     def join(
         self, starts: Mapping[str, Mapping[str, int]], at: float = 0.0,
-        texts: Mapping[str, str] | None = None,
+        texts: Mapping[str, str] | None = None, since: int = 0,
     ) -> None:
-        """Queries begin, each at these blocks of its streams."""
+        """Queries begin, each at these blocks of its streams and after the run ``since``."""
         with self._lock:
             self._write({"join": {query: dict(start) for query, start in starts.items()},
-                         "since": self.last_run, "at": at, "texts": dict(texts or {})})
+                         "since": max(since, self.last_run), "at": at, "texts": dict(texts or {})})
 
     def leave(self, query: str) -> None:
         """A query is gone, and with it what is known of its deliveries."""
@@ -222,13 +222,15 @@ class Deliveries:
         self.last_run = max(self.last_run, line["run"])
         self.committed.add(line["run"])
         for query, branch in self._groups[line["group"]]:
-            if query in self.standing:
-                had = self.standing[query].had.setdefault(branch, Intervals())
+            standing = self.standing.get(query)
+            if standing and standing.since < line["run"]:
+                had = standing.had.setdefault(branch, Intervals())
                 for block in line["blocks"]:
                     had.add(block)
         for query, rows in line["rows"].items():
-            if query in self.standing:
-                self.standing[query].rows += rows
+            standing = self.standing.get(query)
+            if standing and standing.since < line["run"]:
+                standing.rows += rows
 
     def _apply_snapshot(self, line: dict[str, Any]) -> None:
         self.last_run = line["last_run"]

@@ -300,7 +300,7 @@ class SparkHost:
                  if q.name not in standing or standing[q.name].text != texts.get(q.name, "")]
         if fresh:
             starts = {query.name: self._start_of(query) for query in fresh}
-            self._deliveries.join(starts, self._clock.now(), texts)
+            self._deliveries.join(starts, self._clock.now(), texts, self._core.last_run)
         for query in queries:
             fault = faults.get(query.name) or self._sinks.taken(query) or self._fault_of(query)
             known = self._deliveries.standing[query.name]

@@ -37,6 +37,7 @@ class Results:
         since = self._since(name)
         found = [table for folder in self._folders(query)
                  for table in self._read(folder, query, since)]
+        found = [table for table in found if table.num_rows]  # an empty one may have other types
         return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
 
     def _folders(self, query: Query) -> list[str]:
