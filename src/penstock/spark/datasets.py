@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.errors import PlanError
-from penstock.model import FILE_SINKS, Query
+from penstock.model import FILE_SINKS, Field, Query
 from penstock.plan import Member, Plan
 from penstock.planning.outputs import dataset
 
@@ -32,6 +32,8 @@ class Unit:
     """Per member the number of the folder that its rows go to."""
     shared: bool = False
     """Whether the rows carry the name of their query."""
+    columns: tuple[Field, ...] = ()
+    """What every file of a shared folder has, whichever of its queries a run is for."""
     target: str = ""
     """The function to call."""
 
@@ -101,12 +103,20 @@ def _unit(
             folder = f"{results}/{_digest(kept[number])}"
             return Unit("parquet", members, (folder,), together, shared=True)
         case (str(kind), "shared", str(target)):
-            return Unit(kind, members, (target,), together, shared=True)
+            columns = _dataset_of(plan, target)
+            return Unit(kind, members, (target,), together, shared=True, columns=columns)
         case (str(kind), "own", *_):
             folders = {target: number for number, target in enumerate(dict.fromkeys(targets))}
             homes = tuple(folders[target] for target in targets)
             return Unit(kind, members, tuple(folders), homes)
     return Unit(str(key[0]), members, target=targets[0])
+
+
+def _dataset_of(plan: Plan, folder: str) -> tuple[Field, ...]:
+    """The columns of all queries that may share a folder."""
+    unfit = check_shared(plan.queries)
+    there = (q for q in plan.queries if q.sink.target == folder and q.name not in unfit)
+    return dataset(branch for query in there for branch in query.branches)
 
 
 def _digest(columns: dict[str, str]) -> str:

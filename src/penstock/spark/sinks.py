@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import Run
-from penstock.model import FILE_SINKS, Query
+from penstock.model import FILE_SINKS, Query, quoted
 from penstock.plan import Member, Plan
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.compile import Answers
 from penstock.spark.datasets import QUERY, Unit, shared_folders, units
 from penstock.spark.deliveries import Deliveries
+from penstock.spark.expressions import data_type
 from penstock.spark.files import Files, same_device
 from penstock.spark.sources import plain
 
@@ -173,7 +174,7 @@ class Sinks:
         return outside
 
     def _write(self, run: Run, unit: Unit, frame: DataFrame, place: str) -> None:
-        columns = [F.col(f"`{c}`") for c in frame.columns if c != MEMBER]
+        columns = _in_dataset(frame, unit)
         if unit.shared:
             names = [member.query for member in run.members]
             columns = [_of_member(names).alias(QUERY), *columns]
@@ -297,6 +298,18 @@ class Sinks:
             raise refused[0]
 
 
+def _in_dataset(frame: DataFrame, unit: Unit) -> list[Column]:
+    """The answers' columns; in a shared folder all of its dataset, NULL where not known here."""
+    present = {name.casefold(): name for name in frame.columns if name != MEMBER}
+    if not unit.columns:
+        return [F.col(quoted(name)) for name in present.values()]
+    return [
+        (F.col(quoted(present[field.name.casefold()])) if field.name.casefold() in present
+         else F.lit(None)).cast(data_type(field.type)).alias(field.name)
+        for field in unit.columns
+    ]
+
+
 def _counting(frame: DataFrame, observation: Observation, members: int) -> DataFrame:
     """Count the rows of every member as they pass.
 
@@ -319,6 +332,6 @@ def _counts(observation: Observation, members: Sequence[Member]) -> Mapping[str,
     return counts
 
 
-def _of_member(values: Sequence[str] | Sequence[int]):  # type: ignore[no-untyped-def]
+def _of_member(values: Sequence[str] | Sequence[int]) -> Column:
     """The value that belongs to a row's member."""
     return F.get(F.array(*[F.lit(value) for value in values]), F.col(f"`{MEMBER}`"))

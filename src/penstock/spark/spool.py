@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
@@ -172,7 +172,7 @@ class Spool:
         return frame is not None
 
 
-def is_late(time: str, cutoff: int):  # type: ignore[no-untyped-def]
+def is_late(time: str, cutoff: int) -> Column:
     """Whether a row's time lies before the cut-off; a row without a time is not late."""
     at = F.unix_micros(F.col(quoted(time)).cast("timestamp"))
     return F.coalesce(at < F.lit(cutoff), F.lit(False))
