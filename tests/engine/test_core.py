@@ -218,6 +218,15 @@ def test_own_folders_gather_blocks_within_the_latency() -> None:
     assert_decisions(host, [(3.0, "s/fanout", (0, 1, 2))])
 
 
+def test_a_drain_gathers_blocks_into_few_runs() -> None:
+    host = FakeHost.of(ONE, settings=Settings(until_drained=True, gather=1.0))
+    for at in (1.0, 1.4, 1.8, 2.2):
+        host.arrive("s", at=at)
+    host.end("s", at=2.3)
+    host.run()
+    assert_decisions(host, [(2.0, "s/fanout", (0, 1, 2)), (3.0, "s/fanout", (3,))])
+
+
 def test_a_block_that_many_still_have_to_read_is_kept_hot_within_the_budget() -> None:
     sql = "CREATE STREAM s (a INT) FROM rate; CREATE RELATION r (a INT) FROM csv 'r';" \
           "CREATE RELATION r2 (a INT) FROM csv 'r2';" \

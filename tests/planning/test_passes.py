@@ -25,9 +25,9 @@ from penstock.model import (
     Relation,
     Stream,
 )
+from penstock.plan import Member, Operator, Plan
 from penstock.planning.check import check
 from penstock.planning.passes import plan
-from penstock.plan import Member, Operator, Plan
 
 PORT, LENGTH = Column("port", INT), Column("length", INT)
 ID, SITE = Column("id", INT, 1), Column("site", STRING, 1)

@@ -27,9 +27,9 @@ from penstock.model import (
     Type,
     walk,
 )
+from penstock.plan import Key
 from penstock.planning.fanout import CODE, MEMBER, SHAPE, fan_out
 from penstock.planning.keys import MOST_KEYS, candidates, choose, code, tagged
-from penstock.plan import Key
 from penstock.planning.shapes import PARAMETER, conjunction, fill, take
 
 DECIMAL = Type("DECIMAL", precision=10, scale=2)

@@ -34,8 +34,8 @@ from penstock.model import (
     Stream,
     Type,
 )
-from penstock.planning.passes import plan
 from penstock.plan import Member
+from penstock.planning.passes import plan
 from penstock.spark.compile import Compiler
 
 pytestmark = pytest.mark.spark

@@ -34,6 +34,9 @@ class Settings:
     until_drained: bool = False
     hold: float = 0.5
     """The part of a query's latency for which its blocks may gather before they are run."""
+    gather: float = 0.0
+    """Seconds for which any block may wait for others to ride with: few large jobs cost less. For
+    runs in which nobody waits for the first answer."""
 
 
 @dataclass(slots=True)
@@ -296,8 +299,9 @@ class Core:
         """Seconds a path's blocks may gather: folders of their own are costly to write often."""
         queries = [self.plan.query(member.query) for member in path.members]
         if not all(query.name in self._alone for query in queries):
-            return 0.0
-        return self.settings.hold * min(query.latency or 0.0 for query in queries)
+            return self.settings.gather
+        hold = self.settings.hold * min(query.latency or 0.0 for query in queries)
+        return max(hold, self.settings.gather)
 
     def _view(self, path: Path) -> Queue:
         entries = self._queues[path.id].entries

@@ -44,6 +44,8 @@ from penstock.spark.spool import Spool
 
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
+DRAIN_GATHER = 1.0
+"""Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
 DEFAULTS = {"operators": "fifo", "memory": "512 MB", "retention": "1 hour", "trigger": "200 ms"}
 
 
@@ -405,6 +407,7 @@ class SparkHost:
             memory=sizes.bytes(self._setting("memory")),
             retention=durations.seconds(self._setting("retention")),
             until_drained=self._until_drained,
+            gather=DRAIN_GATHER if self._until_drained else 0.0,
         )
 
 

@@ -60,14 +60,15 @@ class Spool:
         """The newest block's manifest, released or not: where the next one goes on."""
 
     def _load(self) -> dict[int, Manifest]:
-        """The manifests; folders without one are what a crash left of blocks that do not count."""
+        """The manifests; other folders are what a crash left of blocks not yet, or no more, there."""
         found = {}
         for path in sorted(self._folder.glob("*.json")):
             fields = read_json(path)
             manifest = Manifest(**{**fields, "files": tuple(fields["files"])})
             found[manifest.number] = manifest
+        held = {number for number, manifest in found.items() if not manifest.released}
         for path in self._folder.iterdir():
-            if path.is_dir() and int(path.name) not in found:
+            if path.is_dir() and int(path.name) not in held:
                 self._files.remove(str(path))
         return found
 
