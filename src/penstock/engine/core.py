@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from penstock.engine.instructions import Cool, Finish, Instruction, Note, Release, Run, Wake
-from penstock.engine.queues import TRAIN_BLOCKS, Entry, PathQueue
+from penstock.engine.queues import Entry, PathQueue
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.model import FILE_SINKS, Block
@@ -290,7 +290,7 @@ class Core:
             return False
         due = queue.entries[0].block.arrived + self._gathering(path)
         closing = path.stream not in self._open
-        if due <= at or closing or len(queue) >= TRAIN_BLOCKS:
+        if due <= at or closing or queue.is_worth_a_job():
             return True
         out.append(Wake(due))
         return False

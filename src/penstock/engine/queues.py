@@ -12,6 +12,8 @@ from penstock.plan import Member
 TRAIN_BLOCKS = 64
 TRAIN_ROWS = 4_000_000
 """A train ends here, so that a decision comes round again and a failed run repeats little."""
+JOB_ROWS = 1_000_000
+"""With so many rows the fixed cost of a job is a small part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,11 @@ class PathQueue:
             if len(riders) == TRAIN_BLOCKS:
                 break
         return riders
+
+    def is_worth_a_job(self) -> bool:
+        """Whether so much waits that waiting for more would gain nothing."""
+        rows = sum(entry.block.rows for entry in self.entries)
+        return rows >= JOB_ROWS or len(self.entries) >= TRAIN_BLOCKS
 
     def remove(self, entries: Iterable[Entry]) -> None:
         """Take entries out."""

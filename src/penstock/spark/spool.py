@@ -60,7 +60,7 @@ class Spool:
         """The newest block's manifest, released or not: where the next one goes on."""
 
     def _load(self) -> dict[int, Manifest]:
-        """The manifests; other folders are what a crash left of blocks not yet, or no more, there."""
+        """The manifests; other folders are what a crash left of blocks not there, or no more."""
         found = {}
         for path in sorted(self._folder.glob("*.json")):
             fields = read_json(path)
