@@ -59,7 +59,10 @@ class Report:
 
     def show(self, console: Console) -> None:
         """Print the rows and the checks as tables."""
-        if self.rows:
+        if len(self.rows) == 1:  # a single row reads better as a list
+            listed = [{"figure": name, "value": _shown(v)} for name, v in self.rows[0].items()]
+            console.print(_table(self.name, ["figure", "value"], listed))
+        elif self.rows:
             console.print(_table(self.name, list(self.rows[0]), self.rows))
         table = Table(title="checks", title_justify="left")
         for column in ("check", "target", "measured", "holds"):
