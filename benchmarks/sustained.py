@@ -109,8 +109,14 @@ def _watch_until(engine: Engine, end: float, progress: Progress) -> int:
 
 
 def _live_heap(engine: Engine) -> float:
-    """MiB of the JVM's heap that a collection leaves."""
+    """MiB of the JVM's heap that a collection leaves.
+
+    The first one tells Spark which broadcasts nobody holds any more; once it has dropped their
+    blocks the second one frees them.
+    """
     jvm = engine.session.sparkContext._jvm
+    jvm.System.gc()
+    time.sleep(2)
     jvm.System.gc()
     runtime = jvm.java.lang.Runtime.getRuntime()
     return (runtime.totalMemory() - runtime.freeMemory()) / 2**20
