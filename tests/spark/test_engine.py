@@ -288,7 +288,8 @@ def test_a_stop_in_the_middle_of_a_backlog_is_clean(engine, module, tmp_path):
         eventually(lambda: e.status().queries["a"].rows_in > 0, "the first answer is there")
         e.stop()
         assert e.status().run.state == "stopped", e.status().run.reason
-        assert e.status().queries["b"].rows_in < 60
+        had = [query.rows_in for query in e.status().queries.values()]
+        assert sum(had) < 120, "something was left to do"
         e.run()
         assert sources(e.results("a")) == list(range(60))
         assert sources(e.results("b")) == list(range(6, 60))
