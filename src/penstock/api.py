@@ -14,7 +14,7 @@ from penstock.errors import CheckpointError, RunError
 from penstock.events import Event, Recorder, Summary, new_record
 from penstock.language import bind, bind_statements
 from penstock.model import Application, Statement
-from penstock.policies.operators import policy
+from penstock.policies.operators import DEFAULT, policy
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.host import SparkHost
 from penstock.spark.results import Results
@@ -95,7 +95,7 @@ class Engine:
         self._put_into_force(fresh)
 
     def _put_into_force(self, application: Application) -> None:
-        policy(application.settings.get("operators", "fifo"))  # a wrong one is refused at once
+        policy(application.settings.get("operators", DEFAULT))  # a wrong one is refused at once
         if self._host is not None and not self._host.wait(0):
             self._host.change(application)
         self._application = application

@@ -40,11 +40,11 @@ def explain(arguments: Namespace) -> int:
     from penstock.language import bind
     from penstock.planning import plan
     from penstock.planning.explain import explain, explain_json
-    from penstock.policies.operators import policy
+    from penstock.policies.operators import DEFAULT, policy
 
     application = bind(read(arguments.application), folder=arguments.application.parent)
     made = plan(application)
-    chosen = policy(application.settings.get("operators", "fifo"))
+    chosen = policy(application.settings.get("operators", DEFAULT))
     segments: dict[str, list[tuple[str, ...]]] = {}
     for segment in chosen.prepare(made):
         segments.setdefault(segment.path, []).append(segment.operators)

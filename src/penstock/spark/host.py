@@ -29,7 +29,7 @@ from penstock.language import durations, load_attribute, load_function, sizes
 from penstock.model import FILE_SINKS, Application, Query
 from penstock.plan import Plan
 from penstock.planning import plan as planned
-from penstock.policies.operators import policy
+from penstock.policies.operators import DEFAULT, policy
 from penstock.spark import sources
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Compiler
@@ -46,7 +46,7 @@ TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 DRAIN_GATHER = 1.0
 """Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
-DEFAULTS = {"operators": "fifo", "memory": "512 MB", "retention": "1 hour", "trigger": "200 ms"}
+DEFAULTS = {"operators": DEFAULT, "memory": "512 MB", "retention": "1 hour", "trigger": "200 ms"}
 
 
 class SparkHost:
@@ -78,7 +78,6 @@ class SparkHost:
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: list[float] = []
         self._ended = threading.Event()
-        self._outcome: ev.RunEnded | None = None
         self._measured = 0.0
 
     # --- life --------------------------------------------------------------------------------
@@ -110,11 +109,6 @@ class SparkHost:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; True when it has come."""
         return self._ended.wait(timeout)
-
-    @property
-    def outcome(self) -> ev.RunEnded | None:
-        """How the run ended, once it has."""
-        return self._outcome
 
     def stop(self) -> None:
         """Let the work under way finish, and end."""
@@ -208,8 +202,7 @@ class SparkHost:
 
     def _end(self, outcome: str, reason: str) -> None:
         if not self._ended.is_set():
-            self._outcome = ev.RunEnded(self._clock.now(), outcome, reason)
-            self._on_event(self._outcome)
+            self._on_event(ev.RunEnded(self._clock.now(), outcome, reason))
             self._ended.set()
 
     def _measure(self, at: float) -> None:
@@ -324,12 +317,8 @@ class SparkHost:
             if query.start == "earliest":
                 starts[stream] = held[0].number if held else 0
             else:
-                starts[stream] = self._announced(stream) + 1
+                starts[stream] = self._core.newest(stream) + 1
         return starts
-
-    def _announced(self, stream: str) -> int:
-        """The newest block that the core knows of."""
-        return self._core.newest(stream)
 
     def _backlog(self, query: Query) -> tuple[tuple[int, int], ...]:
         """Per branch the blocks that it has not delivered, among those that the core knows."""

@@ -15,15 +15,17 @@ from pyspark.storagelevel import StorageLevel
 from penstock.engine.instructions import Run
 from penstock.model import FILE_SINKS, Query, quoted
 from penstock.plan import Member, Plan
+from penstock.planning.check import MEMBER
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.compile import Answers
 from penstock.spark.datasets import QUERY, Unit, shared_folders, units
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.expressions import data_type
 from penstock.spark.files import Files, same_device
+from penstock.spark.names import ours
 from penstock.spark.sources import plain
 
-MEMBER, FOLDER = "@member", "@folder"
+FOLDER = "@folder"
 CONSOLE_ROWS = 20
 """Rows of a query that the console shows of one run."""
 _FOLDER = re.compile(re.escape(FOLDER) + r"=(\d+)/")
@@ -334,4 +336,4 @@ def _counts(observation: Observation, members: Sequence[Member]) -> Mapping[str,
 
 def _of_member(values: Sequence[str] | Sequence[int]) -> Column:
     """The value that belongs to a row's member."""
-    return F.get(F.array(*[F.lit(value) for value in values]), F.col(f"`{MEMBER}`"))
+    return F.get(F.array(*[F.lit(value) for value in values]), ours(MEMBER))

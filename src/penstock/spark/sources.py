@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
@@ -13,8 +12,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
-from penstock.model import Field, Relation, Stream, quoted
+from penstock.model import STRING, Field, Relation, Stream, quoted
 from penstock.spark import onoff
+from penstock.spark.expressions import data_type, schema
 from penstock.spark.files import Files, local_path
 from penstock.spark.session import know_onoff
 
@@ -38,12 +38,6 @@ class Extent:
 
     total: int | None
     unit: str = "rows"
-
-
-def ddl(columns: Iterable[Field], *, corrupt: bool = False) -> str:
-    """A schema as Spark's DDL."""
-    fields = [f"{quoted(column.name)} {column.type}" for column in columns]
-    return ", ".join(fields + ([f"`{CORRUPT}` STRING"] if corrupt else []))
 
 
 def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
@@ -86,7 +80,8 @@ def _load(reader: DataStreamReader | DataFrameReader, source: Stream | Relation)
     if source.format == "csv":  # or Spark would go by the position and not look at the header
         options.setdefault("enforceSchema", "false")
     if source.format in FILES:
-        reader = reader.schema(ddl(source.columns, corrupt=source.format in TEXTUAL))
+        malformed = [Field(CORRUPT, STRING)] if source.format in TEXTUAL else []
+        reader = reader.schema(schema([*source.columns, *malformed]))
     reader = reader.options(**options)
     return reader.load(source.path) if source.path is not None else reader.load()
 
@@ -143,7 +138,7 @@ def _compare(found: StructType, source: Stream | Relation, *, types: bool = True
         if kind is None:
             raise SourceError(f"column '{column.name}' is declared but not in the data, which has "
                               + ", ".join(field.name for field in found.fields))
-        declared = _simple(column)
+        declared = data_type(column.type).simpleString()
         if types and kind != declared and (kind, declared) not in _WIDER:
             raise SourceError(f"column '{column.name}' is declared {column.type} but the data "
                               f"holds {kind.upper()}")
@@ -155,12 +150,6 @@ def _compare_order(found: StructType, source: Stream | Relation) -> None:
     if [name.lower() for name in names] != [name.lower() for name in declared]:
         raise SourceError(f"the header of {source.path} is {', '.join(names)}; declare these "
                           f"columns in this order instead of {', '.join(declared)}")
-
-
-def _simple(column: Field) -> str:
-    schema = StructType.fromDDL(ddl([column]))
-    assert isinstance(schema, StructType)
-    return schema.fields[0].dataType.simpleString()
 
 
 def extent(files: Files, stream: Stream) -> Extent:

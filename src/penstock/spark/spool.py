@@ -17,8 +17,8 @@ from pyspark.storagelevel import StorageLevel
 
 from penstock.model import Block, Stream, quoted
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.expressions import schema
 from penstock.spark.files import Files
-from penstock.spark.sources import ddl
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Spool:
         """Read the manifests that are there."""
         self._spark, self._files, self.stream = spark, files, stream
         self._folder = checkpoint.folder("spool", stream.name)
-        self._schema = ddl(stream.columns)
+        self._schema = schema(stream.columns)
         self._manifests = self._load()
         self._hot: dict[int, DataFrame] = {}
         self.last = self._manifests[max(self._manifests)] if self._manifests else None

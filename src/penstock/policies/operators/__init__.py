@@ -15,6 +15,9 @@ POLICIES: dict[str, type[Policy]] = {
 }
 """Every operator policy by name; to add one, add a file and a line here."""
 
+DEFAULT = "fifo"
+"""The policy of an application that sets none."""
+
 _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 
 
@@ -50,4 +53,4 @@ def _parameter(name: str, part: str) -> tuple[str, float]:
             f"policy '{name}': '{part.strip()}' is not of the form parameter = number") from None
 
 
-__all__ = ["POLICIES", "Policy", "Queue", "Run", "Segment", "View", "policy"]
+__all__ = ["DEFAULT", "POLICIES", "Policy", "Queue", "Run", "Segment", "View", "policy"]
