@@ -40,18 +40,13 @@ def explain(arguments: Namespace) -> int:
     from penstock.language import bind
     from penstock.planning import plan
     from penstock.planning.explain import explain, explain_json
-    from penstock.policies.operators import DEFAULT, policy
 
     application = bind(read(arguments.application), folder=arguments.application.parent)
     made = plan(application)
-    chosen = policy(application.settings.get("operators", DEFAULT))
-    segments: dict[str, list[tuple[str, ...]]] = {}
-    for segment in chosen.prepare(made):
-        segments.setdefault(segment.path, []).append(segment.operators)
     if arguments.json:
-        print(json.dumps(explain_json(application, made, segments), indent=2))
+        print(json.dumps(explain_json(application, made), indent=2))
     else:
-        print(explain(application, made, segments))
+        print(explain(application, made))
     return 0
 
 

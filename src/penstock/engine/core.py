@@ -6,14 +6,16 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 from penstock.engine.instructions import Cool, Finish, Instruction, Note, Release, Run, Wake
 from penstock.engine.queues import Entry, PathQueue
+from penstock.engine.scheduler import Scheduler
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.model import FILE_SINKS, Block
 from penstock.plan import Member, Path, Plan
-from penstock.policies.operators import Policy, Queue, Segment, View
+from penstock.policies.operators import Policy, Queue, Route, Stage
 from penstock.policies.operators import Run as Choice
 
 HOT_READERS = 2
@@ -71,8 +73,8 @@ class Core:
     policy: Policy
     settings: Settings = Settings()
     plan: Plan = field(default_factory=lambda: Plan((), ()))
-    segments: tuple[Segment, ...] = ()
     statistics: Statistics = field(default_factory=Statistics)
+    _scheduler: Scheduler | None = None
     _paths: dict[str, Path] = field(default_factory=dict)
     _home: dict[Member, str] = field(default_factory=dict)
     _rank: dict[Member, int] = field(default_factory=dict)
@@ -103,7 +105,6 @@ class Core:
         """Work by this plan from now on; what waits moves to the paths that now carry it."""
         waiting = [entry for queue in self._queues.values() for entry in queue.entries]
         self.plan = plan
-        self.segments = self.policy.prepare(plan)
         self._paths = {path.id: path for path in plan.paths}
         members = [(member, path.id) for path in plan.paths for member in path.members]
         self._home = dict(members)
@@ -113,8 +114,27 @@ class Core:
         for entry in waiting:
             self._held(entry.block).readers -= 1
             self._enqueue(entry.block, entry.members)
+        self._prepare()
         if first_run is not None:
             self._runs = first_run
+
+    def _prepare(self) -> None:
+        """Tell the policy what the paths cost and keep; each is one job, and so one stage."""
+        segments = self.policy.prepare([self._route(path) for path in self.plan.paths])
+        if self._scheduler is None:
+            self._scheduler = Scheduler(self.policy, segments, self._look)
+        else:
+            self._scheduler.adopt(segments)
+
+    def _route(self, path: Path) -> Route:
+        queries = [self.plan.query(member.query) for member in path.members]
+        known = self.statistics
+        return Route(
+            path.id,
+            (Stage(path.id, known.cost(path.id), known.selectivity(path.id)),),
+            latency=min((q.latency for q in queries if q.latency is not None), default=inf),
+            priority=max((q.priority for q in queries), default=1),
+        )
 
     def handle(self, event: ev.Event) -> list[Instruction]:
         """Take an event in; say what is to be done."""
@@ -242,7 +262,9 @@ class Core:
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
         running = self._running.pop(event.run)
         rows_out = sum(event.rows_out.values())
-        self.statistics.record(running.segment, event.at, event.rows_in, rows_out, event.seconds)
+        if self.statistics.record(
+                running.segment, event.at, event.rows_in, rows_out, event.seconds):
+            self._prepare()
         for entry in running.entries:
             self._let_go(entry.block)
             for member in entry.members:
@@ -275,13 +297,16 @@ class Core:
 
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
         """Fill the free slots with what the policy chooses."""
+        assert self._scheduler is not None
         while len(self._running) < self.settings.slots:
-            ready = [path for path in self._paths.values() if self._ready(path, at, out)]
-            view = View(at, tuple(self._view(path) for path in ready))
-            choice = self.policy.choose(view) if view.queues else None
-            if choice is None:
+            for place, path in enumerate(self.plan.paths):
+                if self._ready(path, at, out):
+                    self._scheduler.wake(place, self._queues[path.id].entries[0].block.arrived)
+                else:
+                    self._scheduler.sleep(place)
+            if self._scheduler.decide(at) < 0:
                 return
-            self._start(at, choice, out)
+            self._start(at, self._scheduler.run, out)
 
     def _ready(self, path: Path, at: float, out: list[Instruction]) -> bool:
         """Whether a path's head may run now, or shall wait for more blocks to ride with it."""
@@ -303,16 +328,17 @@ class Core:
         hold = self.settings.hold * min(query.latency or 0.0 for query in queries)
         return max(hold, self.settings.gather)
 
-    def _view(self, path: Path) -> Queue:
-        entries = self._queues[path.id].entries
+    def _look(self, place: int) -> Queue:
+        path = self.plan.paths[place]
+        assert self._scheduler is not None
+        segment = self._scheduler.segments[place]
+        blocks = [entry.block for entry in self._queues[path.id].entries]
         return Queue(
-            segment=path.id,
-            length=len(entries),
-            oldest=entries[0].block.arrived,
-            rows=sum(entry.block.rows for entry in entries),
-            bytes=sum(entry.block.bytes for entry in entries),
-            cost=self.statistics.cost(path.id),
-            selectivity=self.statistics.selectivity(path.id),
+            segment=segment,
+            length=len(blocks),
+            oldest=blocks[0].arrived,
+            head=blocks[0].rows,
+            blocks=tuple((block.arrived, segment.rest * block.rows) for block in blocks),
         )
 
     def _start(self, at: float, choice: Choice, out: list[Instruction]) -> None:

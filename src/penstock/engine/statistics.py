@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class _Sums:
-    rows_in: int = 0
-    rows_out: int = 0
+    rows_in: float = 0
+    rows_out: float = 0
     seconds: float = 0.0
 
 
@@ -18,6 +18,7 @@ class Statistics:
 
     >>> statistics = Statistics(window=10.0)
     >>> statistics.record("a", at=1.0, rows_in=100, rows_out=20, seconds=0.5)
+    False
     >>> statistics.cost("a"), statistics.selectivity("a")
     (0.005, 0.2)
 
@@ -29,17 +30,25 @@ class Statistics:
     _now: dict[str, _Sums] = field(default_factory=dict)
     _last: dict[str, _Sums] = field(default_factory=dict)
 
-    def record(self, segment: str, at: float, rows_in: int, rows_out: int, seconds: float) -> None:
-        """Add a finished run; a run after the window's end begins a new window."""
+    def record(
+        self, segment: str, at: float, rows_in: float, rows_out: float, seconds: float
+    ) -> bool:
+        """Add a finished run; True when it begins a new window, so that figures have changed."""
         if self._began is None:
             self._began = at
-        if at - self._began >= self.window:
+        renewed = at - self._began >= self.window
+        if renewed:
             self._last.update(self._now)  # a segment that did not run keeps its older figures
             self._now, self._began = {}, at
         sums = self._now.setdefault(segment, _Sums())
         sums.rows_in += rows_in
         sums.rows_out += rows_out
         sums.seconds += seconds
+        return renewed
+
+    def knows(self, segment: str) -> bool:
+        """Whether anything was measured of a segment."""
+        return self._known(segment) is not None
 
     def cost(self, segment: str) -> float:
         """Seconds per row; 0 while nothing is known."""

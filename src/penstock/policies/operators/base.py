@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
 
-from penstock.plan import Path, Plan
+from penstock.policies.operators.routes import Route, Segment, whole
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
     """The work waiting before one segment."""
 
-    segment: str
+    segment: Segment
     length: int
     """Blocks waiting."""
     oldest: float
     """When the block at the head arrived."""
-    rows: int = 0
-    bytes: int = 0
-    cost: float = 0.0
-    """Seconds per row, as measured in the last window; 0 while unknown."""
-    selectivity: float = 1.0
-    """Rows out per row in, as measured in the last window."""
+    done: float = 0.0
+    """Seconds per row already spent on the head, which was preempted or is under way."""
+    head: float = 1.0
+    """Rows of the block at the head."""
+    blocks: tuple[tuple[float, float], ...] = ()
+    """For policies that look at blocks: arrival and remaining seconds of every one."""
+
+    @property
+    def due(self) -> float:
+        """When the head is to be through, or simply when it came if nothing is promised."""
+        return self.oldest + self.segment.grace
+
+    @property
+    def left(self) -> float:
+        """Expected seconds until the head is through, if nothing else ran."""
+        return (self.segment.rest - self.done) * self.head
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,8 @@ class View:
 
     now: float
     queues: tuple[Queue, ...]
+    last: float = -1.0
+    """The rank of the queue that was run last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +53,48 @@ class Run:
 
     segment: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Consecutive operators of a path that always run together, as one job."""
-
-    id: str
-    path: str
-    operators: tuple[str, ...]
+    quantum: float = inf
+    """Ask again after so many seconds, although the work may not be finished."""
+    limit: float = 1
+    """Ask again after so many blocks of the queue."""
 
 
 class Policy:
-    """Decides what runs next. Ties go to plan order."""
+    """Decides what runs next.
 
-    def prepare(self, plan: Plan) -> tuple[Segment, ...]:
-        """Cut the plan's paths into segments: here one per path."""
-        return tuple(whole(path) for path in plan.paths)
+    A policy cuts paths into segments and gives each a *rank* (`prepare`). The queue of the lowest
+    rank runs next; among equals the one that is due first, then plan order. That order is all of
+    most policies, and lets the engine keep its queues sorted instead of asking about all of them.
+    A policy that needs to see more says so by a `choose` of its own.
+    """
+
+    preemptive: ClassVar[bool] = False
+    """Whether an arriving block is a reason to decide again while another is under way."""
+    looks_at_blocks: ClassVar[bool] = False
+    """Whether `choose` needs to know every waiting block."""
+
+    def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
+        """Cut the routes into segments and rank them; again whenever their figures change."""
+        return tuple(whole(route) for route in routes)
+
+    def rank(self, segment: Segment, done: float, last: float) -> float:
+        """The lower the sooner, for a queue on whose head ``done`` seconds were spent already."""
+        return segment.rank
+
+    def turn(self, segment: Segment) -> Run:
+        """The decision for a segment when it is the first in rank."""
+        return Run(segment.id, segment.reason)
 
     def choose(self, view: View) -> Run | None:
         """The queue to run next, or None to wait."""
-        raise NotImplementedError
+        if not view.queues:
+            return None
+        first = min(view.queues, key=lambda q: (self._rank(q, view), q.due, q.oldest))
+        return self.turn(first.segment)
 
+    def _rank(self, queue: Queue, view: View) -> float:
+        return self.rank(queue.segment, queue.done, view.last)
 
-def whole(path: Path) -> Segment:
-    """A path as a single segment."""
-    return Segment(path.id, path.id, tuple(operator.id for operator in path.operators))
+    def observe(self, at: float, latency: float) -> bool:
+        """Answers came out with this latency; True asks for `prepare` with new cuts or ranks."""
+        return False

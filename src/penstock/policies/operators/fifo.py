@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.policies.operators.base import Policy, Run, View
+from penstock.policies.operators.base import Policy
+from penstock.policies.operators.routes import Route, Segment, whole
 
 
 @dataclass(frozen=True, slots=True)
 class Fifo(Policy):
     """Serves blocks in the order of their arrival, whatever they cost and however much they keep.
 
-    The latency is the best that one processor can give; a burst fills the queues, because a slow
-    path holds up the cheap and selective ones behind it.
+    The largest latency is the least that one processor can give; a burst fills the queues, because
+    a slow path holds up the cheap and selective ones behind it.
 
-    >>> from penstock.policies.operators.base import Queue
-    >>> early, late = Queue("a", length=9, oldest=3.0), Queue("b", length=1, oldest=1.0)
-    >>> Fifo().choose(View(now=5.0, queues=(early, late)))
-    Run(segment='b', reason='its oldest block came first, 4.00 s ago')
+    >>> from penstock.policies.operators.base import Queue, View
+    >>> a, b = Fifo().prepare([Route("a", ()), Route("b", ())])
+    >>> queues = Queue(a, length=9, oldest=3.0), Queue(b, length=1, oldest=1.0)
+    >>> Fifo().choose(View(now=5.0, queues=queues))
+    Run(segment='b', reason='its oldest block came first', quantum=inf, limit=1)
+
+    Reference: section 4.2 of the chain paper.
     """
 
-    def choose(self, view: View) -> Run | None:
-        """The queue whose head is the oldest block of all."""
-        if not view.queues:
-            return None
-        head = min(view.queues, key=lambda queue: queue.oldest)  # min keeps the first of equals
-        waited = view.now - head.oldest
-        return Run(head.segment, f"its oldest block came first, {waited:.2f} s ago")
+    def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
+        """One segment per path, all of one rank: age alone decides."""
+        return tuple(whole(route, reason="its oldest block came first") for route in routes)

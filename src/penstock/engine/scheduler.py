@@ -1,0 +1,100 @@
+"""The heart of scheduling: which queues are ready, in what order, and which of them runs next.
+
+Both hosts decide here: the core for Spark, and the simulator. A queue has a *place*, its number in
+plan order. While the policy's rank of a queue depends on nothing but the queue, the ready ones are
+kept in a heap and a decision costs no look at the others; a policy with a `choose` of its own is
+shown all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from penstock.policies.operators import Policy, Queue, Run, Segment, View
+
+_Entry = tuple[float, float, float, int]
+
+
+class Scheduler:
+    """The ready queues of a policy.
+
+    >>> from penstock.policies.operators import Route, Stage, policy
+    >>> chain = policy("chain")
+    >>> routes = [Route("a", (Stage("a", 4.0),)), Route("b", (Stage("b", 1.0),))]
+    >>> scheduler = Scheduler(chain, chain.prepare(routes))
+    >>> scheduler.wake(0, oldest=0.0)
+    >>> scheduler.wake(1, oldest=2.0)
+    >>> scheduler.decide(now=3.0), scheduler.run.reason
+    (1, 'frees 1 per second')
+    """
+
+    __slots__ = ("_current", "_dynamic", "_heap", "_look", "_places", "_sees_all", "_turns",
+                 "last", "policy", "run", "segments")
+
+    def __init__(
+        self,
+        policy: Policy,
+        segments: Sequence[Segment],
+        look: Callable[[int], Queue] | None = None,
+    ) -> None:
+        """``look`` shows a queue to a policy that chooses for itself."""
+        self.policy = policy
+        self.last = -1.0
+        """The rank of what ran last."""
+        self.run = Run("", "")
+        """The latest decision."""
+        self._look = look
+        self._sees_all = type(policy).choose is not Policy.choose
+        self._dynamic = type(policy).rank is not Policy.rank
+        self.adopt(segments)
+
+    def adopt(self, segments: Sequence[Segment]) -> None:
+        """Work with these segments from now on; every queue is asleep until it is woken again."""
+        self.segments = [replace(segment, place=i) for i, segment in enumerate(segments)]
+        self._turns = [self.policy.turn(segment) for segment in self.segments]
+        self._places = {segment.id: segment.place for segment in self.segments}
+        self._current: list[_Entry | None] = [None] * len(self.segments)
+        self._heap: list[_Entry] = []
+
+    def wake(self, place: int, oldest: float, done: float = 0.0) -> None:
+        """A queue may be run; called again whenever its head changes or progresses."""
+        segment = self.segments[place]
+        rank = self.policy.rank(segment, done, self.last) if self._dynamic else segment.rank
+        entry = (rank, oldest + segment.grace, oldest, place)
+        self._current[place] = entry
+        heappush(self._heap, entry)
+
+    def sleep(self, place: int) -> None:
+        """A queue may not be run: it is empty, or blocked."""
+        self._current[place] = None
+
+    def decide(self, now: float) -> int:
+        """The place of the queue that runs next, -1 for none; `run` is the decision."""
+        if self._sees_all:
+            return self._choose(now)
+        heap, current = self._heap, self._current
+        while heap:
+            entry = heap[0]
+            place = entry[3]
+            if current[place] is entry:
+                self.last = entry[0]
+                self.run = self._turns[place]
+                return place
+            heappop(heap)  # its queue has changed since
+        return -1
+
+    def _choose(self, now: float) -> int:
+        assert self._look is not None, "this policy needs to see the queues"
+        queues = tuple(self._look(i) for i, entry in enumerate(self._current) if entry)
+        self._heap.clear()  # nobody reads it
+        run = self.policy.choose(View(now, queues, self.last))
+        if run is None:
+            return -1
+        self.run = run
+        place = self._places[run.segment]
+        entry = self._current[place]
+        assert entry is not None, f"{run.segment} is not ready"
+        self.last = entry[0]
+        return place

@@ -1,0 +1,42 @@
+"""Chain: run the operators on the steepest segment of the lower envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from penstock.policies.operators.base import Policy
+from penstock.policies.operators.charts import chart
+from penstock.policies.operators.routes import Route, Segment, segment
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(Policy):
+    """Follows the lower envelope of every progress chart, the steepest segment of all first.
+
+    An operator that frees little is run early if it hides one that frees much. With selectivities
+    of at most 1 the waiting memory is at every instant within one unit per path of what a
+    scheduler could reach that knows the future (Theorem 4.3); the price is latency.
+
+    >>> from penstock.policies.operators.charts import Chart
+    >>> points = [(0, 1), (400, 0.9), (2000, 0.88), (2200, 0.1), (4000, 0)]
+    >>> route = Route("p", Chart.of_points(points).stages("abcd"))
+    >>> [(segment.operators, segment.reason) for segment in Chain().prepare([route])]
+    [(('a', 'b', 'c'), 'frees 0.000409 per second'), (('d',), 'frees 5.56e-05 per second')]
+
+    Reference: section 4.1 of the chain paper.
+    """
+
+    preemptive = True
+
+    def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
+        """The segments of the envelopes, ranked by their slopes."""
+        return tuple(steep(route, first, last)
+                     for route in routes for first, last in pairwise(chart(route).envelope))
+
+
+def steep(route: Route, first: int, last: int) -> Segment:
+    """A segment ranked by what its stages free per second, together."""
+    freed = chart(route).derivative(first, last) * route.priority
+    return segment(route, first, last, rank=-freed, reason=f"frees {freed:.3g} per second")

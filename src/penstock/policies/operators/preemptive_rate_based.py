@@ -1,0 +1,29 @@
+"""Preemptive Rate-Based: an arriving block may overtake the one that is under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.policies.operators.rate_based import RateBased, output_rate
+from penstock.policies.operators.routes import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptiveRateBased(RateBased):
+    """Rate-Based that decides again at every arrival.
+
+    The block under way competes with the cost it has left, C - delta, so it is interrupted only by
+    one that gives answers faster than its own remainder; it goes on where it was.
+
+    >>> expensive = Segment("a", "p", ("a",), rest=40.0, gain=1.0)
+    >>> [PreemptiveRateBased().rank(expensive, done, last=0.0) for done in (0.0, 30.0)]
+    [-0.025, -0.1]
+
+    Reference: section 3.3 of the prb paper.
+    """
+
+    preemptive = True
+
+    def rank(self, segment: Segment, done: float, last: float) -> float:
+        """The output rate, given what was already spent on the head."""
+        return -output_rate(segment, done)

@@ -1,0 +1,111 @@
+"""A path as policies see it: stages with a cost and a selectivity, cut into segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, prod
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """An operator on a path, with what was measured of it."""
+
+    operator: str
+    cost: float = 0.0
+    """Seconds per row (or unit of memory) in; 0 while unknown."""
+    selectivity: float = 1.0
+    """Rows out per row in. It may exceed 1: a join may multiply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The stages from one stream to one output, and what was promised to its query."""
+
+    id: str
+    stages: tuple[Stage, ...]
+    latency: float = inf
+    """Seconds from arrival within which answers were promised."""
+    priority: float = 1.0
+    """A row of priority 3 counts as three."""
+
+    @property
+    def cost(self) -> float:
+        """Expected seconds for a row from arrival to output: T of the chain paper."""
+        return rest(self.stages)
+
+
+def rest(stages: Sequence[Stage]) -> float:
+    """Expected seconds of a row through these stages: C1 + S1 C2 + S1 S2 C3 + ...
+
+    >>> rest([Stage("filter", 1.0, 0.2), Stage("join", 5.0, 1.0)])
+    2.0
+    """
+    seconds, rows = 0.0, 1.0
+    for stage in stages:
+        seconds += rows * stage.cost
+        rows *= stage.selectivity
+    return seconds
+
+
+def gain(stages: Sequence[Stage]) -> float:
+    """Expected rows out per row into these stages.
+
+    >>> gain([Stage("filter", 1.0, 0.2), Stage("join", 5.0, 2.0)])
+    0.4
+    """
+    return prod(stage.selectivity for stage in stages)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Consecutive operators of a path that always run together, as one job."""
+
+    id: str
+    path: str
+    operators: tuple[str, ...]
+    rank: float = 0.0
+    """The lower the sooner."""
+    reason: str = ""
+    """Why it runs when it does."""
+    grace: float = 0.0
+    """Among equals the one that is due first runs: a block is due this long after its arrival."""
+    rest: float = 0.0
+    """Expected seconds of a row from here to the output."""
+    gain: float = 1.0
+    """Expected rows out per row from here to the output."""
+    latency: float = inf
+    """What was promised to the query."""
+    priority: float = 1.0
+    place: int = 0
+    """Its number in plan order."""
+
+
+def whole(route: Route, rank: float = 0.0, reason: str = "", grace: float = 0.0) -> Segment:
+    """A route as a single segment."""
+    return segment(route, 0, len(route.stages), rank, reason, grace)
+
+
+def segment(
+    route: Route, first: int, last: int, rank: float = 0.0, reason: str = "", grace: float = 0.0
+) -> Segment:
+    """The stages first to last - 1 of a route as one segment."""
+    onward = route.stages[first:]
+    return Segment(
+        id=route.id if first == 0 else f"{route.id}@{first}",
+        path=route.id,
+        operators=tuple(stage.operator for stage in route.stages[first:last]),
+        rank=rank,
+        reason=reason,
+        grace=grace,
+        rest=rest(onward),
+        gain=gain(onward),
+        latency=route.latency,
+        priority=route.priority,
+    )
+
+
+def each(route: Route) -> Iterable[tuple[int, int]]:
+    """The spans that make every operator a segment of its own."""
+    return pairwise(range(len(route.stages) + 1))

@@ -1,0 +1,1 @@
+"""The host in virtual time: workloads, the simulation, and what it found."""

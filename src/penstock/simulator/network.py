@@ -1,0 +1,78 @@
+"""What is simulated: routes of operators, where they meet, and what their figures are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from penstock.policies.operators import Route, Segment, Stage
+from penstock.policies.operators.routes import segment
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Routes that may share operators.
+
+    Stages of one name are one operator with one queue (a merge). The two names of a join are one
+    operator with two queues, served in the order of arrival across both and blocked while either
+    is empty.
+    """
+
+    routes: tuple[Route, ...]
+    joins: tuple[tuple[str, str], ...] = ()
+    believed: tuple[Route, ...] = ()
+    """The routes with the figures a policy is given; empty: the true ones."""
+
+    def told(self, measured: Mapping[str, Stage] | None = None) -> tuple[Route, ...]:
+        """The routes as a policy is told of them, with what was measured in place of beliefs."""
+        routes = self.believed or self.routes
+        if not measured:
+            return routes
+        return tuple(
+            replace(route, stages=tuple(measured.get(s.operator, s) for s in route.stages))
+            for route in routes)
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The names of all queues, in plan order."""
+        names = (stage.operator for route in self.routes for stage in route.stages)
+        return tuple(dict.fromkeys(names))
+
+    def places(self, routes: Sequence[Route], cuts: Sequence[Segment]) -> list[Segment]:
+        """For every queue what waits there: the rest of a segment from that operator on.
+
+        Where routes meet, the one with the lowest rank speaks for the operator, and the stricter
+        promise holds. Both sides of a join have the better rank of the two, since whichever side
+        is the older is served.
+        """
+        by_stage = {(cut.path, operator): cut for cut in cuts for operator in cut.operators}
+        found: dict[str, Segment] = {}
+        for route in routes:
+            for k, stage in enumerate(route.stages):
+                cut = by_stage[route.id, stage.operator]
+                here = replace(
+                    segment(route, k, k + 1), id=stage.operator, rank=cut.rank,
+                    reason=cut.reason, grace=cut.grace, latency=cut.latency)
+                found[stage.operator] = _better(found.get(stage.operator), here)
+        for left, right in self.joins:
+            rank = min(found[left].rank, found[right].rank)
+            found[left], found[right] = (replace(found[side], rank=rank) for side in (left, right))
+        return [found[name] for name in self.operators]
+
+
+def _better(known: Segment | None, here: Segment) -> Segment:
+    if known is None:
+        return here
+    best = min(known, here, key=lambda segment: segment.rank)
+    return replace(best, grace=min(known.grace, here.grace),
+                   latency=min(known.latency, here.latency))
+
+
+def path(name: str, stages: Sequence[tuple[float, float]], **promises: float) -> Route:
+    """A route from (cost, selectivity) pairs, its operators named after it.
+
+    >>> path("q", [(1.0, 0.2), (5.0, 1.0)]).stages[1]
+    Stage(operator='q.2', cost=5.0, selectivity=1.0)
+    """
+    made = tuple(Stage(f"{name}.{i}", cost, kept) for i, (cost, kept) in enumerate(stages, 1))
+    return Route(name, made, **promises)

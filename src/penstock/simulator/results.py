@@ -1,0 +1,88 @@
+"""What a simulation found: memory at every instant, the latency of every answer, what it cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.simulator.fates import Floats
+
+if TYPE_CHECKING:
+    from penstock.simulator.workload import Workload
+
+
+class Result:
+    """One workload under one policy."""
+
+    def __init__(self, workload: Workload) -> None:
+        """Filled by the simulator as it goes."""
+        self.workload = workload
+        self.freed_at: list[float] = []
+        self.freed: list[float] = []
+        self.outputs: list[tuple[float, float, int, float]] = []
+        """When, arrived when, on which route, how many rows."""
+        self.finished = 0.0
+        """When the last operator ended."""
+        self.invocations = 0
+        """Operators begun or resumed."""
+        self.preemptions = 0
+        self.decisions = 0
+        self.switches = 0
+        """Invocations of another operator than the one before."""
+
+    def end(
+        self, at: float, invocations: int, preemptions: int, decisions: int, switches: int
+    ) -> None:
+        """Close the books."""
+        self.finished, self.invocations, self.preemptions = at, invocations, preemptions
+        self.decisions, self.switches = decisions, switches
+
+    def memory(self) -> tuple[Floats, Floats]:
+        """The waiting rows over time: from each time on, until the next."""
+        routes = self.workload.network.routes
+        times = [np.asarray(self.workload.arrivals[route.id], float) for route in routes]
+        entering = [self.workload.entering(route.id) for route in routes]
+        at = np.concatenate([*times, self.freed_at])
+        change = np.concatenate([*entering, -np.asarray(self.freed)])
+        order = np.argsort(at, kind="stable")
+        at, level = at[order], np.cumsum(change[order])
+        last = np.append(at[1:] != at[:-1], True)[: len(at)]  # of one instant the outcome counts
+        return at[last], np.maximum(level[last], 0.0).round(12)
+
+    @property
+    def peak(self) -> float:
+        """The most rows that ever waited."""
+        return float(self.memory()[1].max(initial=0.0))
+
+    def memory_at(self, times: Floats) -> Floats:
+        """The waiting rows at given times."""
+        at, level = self.memory()
+        places = np.searchsorted(at, times, side="right") - 1
+        found: Floats = np.where(places >= 0, level[places], 0.0)
+        return found
+
+    @property
+    def mean_memory(self) -> float:
+        """The waiting rows, averaged over the time of the run."""
+        at, level = self.memory()
+        spans = np.diff(at)
+        return float((level[:-1] * spans).sum() / spans.sum()) if spans.sum() else 0.0
+
+    def latencies(self, route: str | None = None) -> Floats:
+        """Seconds from arrival to output of every block that gave answers, in output order."""
+        names = [known.id for known in self.workload.network.routes]
+        wanted = None if route is None else names.index(route)
+        return np.array([at - arrived for at, arrived, on, _ in self.outputs
+                         if wanted is None or on == wanted])
+
+    @property
+    def mean_latency(self) -> float:
+        """Averaged over the blocks that gave answers."""
+        found = self.latencies()
+        return float(found.mean()) if len(found) else 0.0
+
+    @property
+    def max_latency(self) -> float:
+        """The worst latency of all."""
+        return float(self.latencies().max(initial=0.0))

@@ -1,0 +1,45 @@
+"""A workload: a network, and when which blocks arrive at its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.simulator.fates import Fate, Floats, fates
+from penstock.simulator.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Everything a simulation is a function of, but the policy."""
+
+    network: Network
+    arrivals: Mapping[str, Floats]
+    """Per route the times at which its blocks arrive, ascending."""
+    rows: float | Mapping[str, Floats] = 1.0
+    """Rows (or units of memory) of every block, or per route of each."""
+    model: str = "divisible"
+    """``divisible``: rows shrink as expected. ``tuples``: each row has its chance."""
+    bytes: float = 1.0
+    """Bytes per row, for those who want to see bytes."""
+    seed: int = 0
+    name: str = "workload"
+
+    def entering(self, route: str) -> Floats:
+        """Rows of the blocks of a route as they arrive."""
+        if isinstance(self.rows, Mapping):
+            return self.rows[route]
+        return np.full(len(self.arrivals[route]), float(self.rows))
+
+    def script(self) -> list[tuple[float, int, Fate]]:
+        """Every arrival in order: when, on which route, with what fate."""
+        seeds = np.random.SeedSequence(self.seed).spawn(len(self.network.routes))
+        script: list[tuple[float, int, Fate]] = []
+        for number, (route, seed) in enumerate(zip(self.network.routes, seeds, strict=True)):
+            times = self.arrivals.get(route.id, np.empty(0))
+            drawn = fates(route, self.entering(route.id), self.model, np.random.default_rng(seed))
+            script.extend(zip(times.tolist(), [number] * len(times), drawn, strict=True))
+        script.sort(key=lambda arrival: arrival[:2])  # at one time: in plan order
+        return script
