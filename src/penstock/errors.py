@@ -11,6 +11,7 @@
     │   └── NotYet         part of the language that this version does not run
     ├── PlanError          a plan that breaks an invariant: a defect of ours
     ├── PolicyError        an unknown policy, or parameters it does not take
+    ├── WorkloadError      a workload that cannot be simulated
     ├── SourceError        a stream or relation that cannot be read
     ├── SinkError          a sink that cannot be written
     ├── FunctionError      a Python function that cannot be loaded or used
@@ -102,6 +103,10 @@ class PlanError(PenstockError):
 
 class PolicyError(PenstockError):
     """An unknown policy, or parameters it does not take."""
+
+
+class WorkloadError(PenstockError):
+    """A workload that cannot be simulated."""
 
 
 class SourceError(PenstockError):

@@ -21,6 +21,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from penstock.report.numbers import shown
+from penstock.report.page import page
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -33,6 +36,17 @@ class Check:
     holds: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture, and the checks that speak of it."""
+
+    id: str
+    title: str
+    file: Path
+    caption: str = ""
+    checks: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Report:
     """What a benchmark or an experiment found."""
@@ -40,10 +54,20 @@ class Report:
     name: str
     rows: list[dict[str, Any]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    title: str = ""
+    about: list[str] = field(default_factory=list)
+    """Paragraphs on what was done, and with what."""
+    figures: list[Figure] = field(default_factory=list)
 
     def check(self, id: str, text: str, target: str, measured: str, holds: bool) -> None:
         """Add a check."""
         self.checks.append(Check(id, text, target, measured, bool(holds)))
+
+    def figure(
+        self, id: str, title: str, file: Path, caption: str = "", checks: Sequence[str] = ()
+    ) -> None:
+        """Add a figure."""
+        self.figures.append(Figure(id, title, file, caption, tuple(checks)))
 
     def as_json(self) -> dict[str, Any]:
         """The content of the JSON file."""
@@ -51,8 +75,10 @@ class Report:
                 "checks": [asdict(check) for check in self.checks]}
 
     def write(self, folder: Path) -> Path:
-        """Write ``NAME.json`` into a folder."""
+        """Write ``NAME.json`` into a folder, and a page beside it if there are figures."""
         folder.mkdir(parents=True, exist_ok=True)
+        if self.figures:
+            (folder / f"{self.name}.html").write_text(page(self))
         path = folder / f"{self.name}.json"
         path.write_text(json.dumps(self.as_json(), indent=2) + "\n")
         return path
@@ -60,7 +86,7 @@ class Report:
     def show(self, console: Console) -> None:
         """Print the rows and the checks as tables."""
         if len(self.rows) == 1:  # a single row reads better as a list
-            listed = [{"figure": name, "value": _shown(v)} for name, v in self.rows[0].items()]
+            listed = [{"figure": name, "value": shown(v)} for name, v in self.rows[0].items()]
             console.print(_table(self.name, ["figure", "value"], listed))
         elif self.rows:
             console.print(_table(self.name, list(self.rows[0]), self.rows))
@@ -79,23 +105,8 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]
         numeric = all(isinstance(row.get(column), int | float | None) for row in rows)
         table.add_column(column, justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*[_shown(row.get(column)) for column in columns])
+        table.add_row(*[shown(row.get(column)) for column in columns])
     return table
-
-
-def _shown(value: Any) -> str:
-    """A figure as people read it.
-
-    >>> _shown(1234567), _shown(0.12345), _shown(None)
-    ('1,234,567', '0.123', '')
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
 
 
 def machine() -> dict[str, Any]:
@@ -134,7 +145,10 @@ def main(kind: str, programs: Mapping[str, Program], argv: Sequence[str] | None 
         traceback.print_exc()
         return 1
     report.show(console)
-    console.print(f"written: {report.write(arguments.out)}")
+    written = report.write(arguments.out)
+    console.print(f"written: {written}")
+    if report.figures:
+        console.print(f"and the page: {written.with_suffix('.html')}")
     return 0
 
 

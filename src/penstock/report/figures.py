@@ -1,0 +1,114 @@
+"""Figures from plain numbers: lines over time, curves over a parameter, progress charts.
+
+matplotlib is optional (``pip install 'penstock[figures]'``); whoever draws without it is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import SetupError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Points = tuple[Sequence[float], Sequence[float]]
+
+COLOURS = {
+    "chain": "#1b7837", "fifo": "#b2182b", "greedy": "#e08214", "round_robin": "#762a83",
+    "mixed": "#2166ac", "chain_flush": "#01665e", "edf": "#8c510a", "rate_based": "#4d4d4d",
+    "preemptive_rate_based": "#2b8cbe", "bound": "#999999",
+}
+"""A policy has the same colour in every figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a figure is drawn: what is on the axes, and on which scale."""
+
+    title: str
+    x: str
+    y: str
+    steps: bool = False
+    """Whether a value holds until the next point."""
+    marks: bool = False
+    """Whether each point is marked."""
+    log_x: bool = False
+    log_y: bool = False
+    lines: tuple[tuple[float, str], ...] = ()
+    """Horizontal lines, with their labels."""
+
+
+def available() -> bool:
+    """Whether figures can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def draw(file: Path, drawing: Drawing, series: Mapping[str, Points]) -> Path:
+    """Draw named series into a PNG file."""
+    figure, axes = _axes()
+    for name, (x, y) in series.items():
+        style: dict[str, Any] = {"linewidth": 1.2, "label": name}
+        if colour := COLOURS.get(name.split("(")[0].split(" ")[0]):
+            style["color"] = colour
+        if drawing.marks:
+            style["marker"] = "o"
+            style["markersize"] = 3.5
+        if name.startswith("bound"):
+            style["linestyle"] = "--"
+        axes.plot(x, y, drawstyle="steps-post" if drawing.steps else "default", **style)
+    _furnish(axes, drawing, legend=len(series) > 1 or bool(drawing.lines))
+    return _save(figure, file)
+
+
+def draw_chart(
+    file: Path, title: str, points: Sequence[tuple[float, float]], envelope: Sequence[int]
+) -> Path:
+    """Draw a progress chart as steps, with its lower envelope dashed."""
+    figure, axes = _axes()
+    times, sizes = [t for t, _ in points], [s for _, s in points]
+    axes.plot(times, sizes, drawstyle="steps-post", color="#b2182b", label="progress chart")
+    axes.plot([times[i] for i in envelope], [sizes[i] for i in envelope], "o--",
+              color="#1b7837", label="lower envelope")
+    _furnish(axes, Drawing(title, "time", "size of a block"), legend=True)
+    return _save(figure, file)
+
+
+def _axes() -> tuple[Any, Axes]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise SetupError("figures need matplotlib: pip install 'penstock[figures]'") from error
+    figure = Figure(figsize=(6.4, 3.8), dpi=110, layout="constrained")
+    return figure, figure.subplots()
+
+
+def _furnish(axes: Axes, drawing: Drawing, legend: bool) -> None:
+    for level, label in drawing.lines:
+        axes.axhline(level, color="#555555", linewidth=0.9, linestyle=":", label=label)
+    axes.set_title(drawing.title, loc="left", fontsize=10)
+    axes.set_xlabel(drawing.x)
+    axes.set_ylabel(drawing.y)
+    if drawing.log_x:
+        axes.set_xscale("log")
+    if drawing.log_y:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    if legend:
+        axes.legend(fontsize=8, frameon=False)
+
+
+def _save(figure: Any, file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file)
+    return file
