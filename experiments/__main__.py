@@ -1,0 +1,13 @@
+"""`python -m experiments [NAME] [--quick] [--out DIR]`; without a name all of them."""
+
+from __future__ import annotations
+
+from experiments import chain
+from penstock.report.form import run
+
+PROGRAMS = {
+    "chain": chain.run,
+}
+
+if __name__ == "__main__":
+    run("experiments", PROGRAMS)
