@@ -30,8 +30,8 @@ class Scheduler:
     (1, 'frees 1 per second')
     """
 
-    __slots__ = ("_current", "_dynamic", "_heap", "_look", "_places", "_sees_all", "_turns",
-                 "last", "policy", "run", "segments")
+    __slots__ = ("_current", "_heap", "_look", "_places", "_sees_all", "_turns",
+                 "dynamic", "last", "policy", "run", "segments")
 
     def __init__(
         self,
@@ -47,7 +47,8 @@ class Scheduler:
         """The latest decision."""
         self._look = look
         self._sees_all = type(policy).choose is not Policy.choose
-        self._dynamic = type(policy).rank is not Policy.rank
+        self.dynamic = type(policy).rank is not Policy.rank
+        """Whether ranks change while the head of a queue is under way."""
         self.adopt(segments)
 
     def adopt(self, segments: Sequence[Segment]) -> None:
@@ -61,7 +62,7 @@ class Scheduler:
     def wake(self, place: int, oldest: float, done: float = 0.0) -> None:
         """A queue may be run; called again whenever its head changes or progresses."""
         segment = self.segments[place]
-        rank = self.policy.rank(segment, done, self.last) if self._dynamic else segment.rank
+        rank = self.policy.rank(segment, done, self.last) if self.dynamic else segment.rank
         entry = (rank, oldest + segment.grace, oldest, place)
         self._current[place] = entry
         heappush(self._heap, entry)

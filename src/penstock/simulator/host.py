@@ -11,11 +11,13 @@ from collections import deque
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.statistics import Statistics
-from penstock.policies.operators import Policy, Queue, Stage
+from penstock.policies.operators import Policy, Queue, Segment, Stage
 from penstock.simulator.fates import Fate
-from penstock.simulator.results import Result
+from penstock.simulator.results import Output, Result
 from penstock.simulator.workload import Workload
 
 
@@ -69,31 +71,63 @@ class _Block:
         self.fate = fate
         self.stage = 0
         self.left = fate.work[0]
+        """Seconds of work that its operator still has with it."""
+
+    @property
+    def rows(self) -> float:
+        """Rows it has now."""
+        return self.fate.rows[self.stage]
+
+    @property
+    def done(self) -> float:
+        """Seconds per row that its operator has spent on it."""
+        return (self.fate.work[self.stage] - self.left) / self.rows
+
+    @property
+    def to_go(self) -> float:
+        """Seconds of work until it is through."""
+        return self.left + sum(self.fate.work[self.stage + 1 :])
 
 
 class _Simulation:
+    """One processor in virtual time."""
+
+    __slots__ = ("agenda", "block", "closing", "decisions", "freed", "freed_at", "invocations",
+                 "network", "next_arrival", "now", "observes", "outputs", "overhead", "partner",
+                 "place", "policy", "preemptions", "queues", "scheduler", "statistics", "switches",
+                 "ways", "workload")
+
     def __init__(
         self, workload: Workload, policy: Policy, overhead: Overhead, window: float | None
     ) -> None:
-        self.workload = workload
-        self.network = workload.network
-        self.policy = policy
-        self.overhead = overhead
+        self.workload, self.network = workload, workload.network
+        self.policy, self.overhead = policy, overhead
+        self.observes = type(policy).observe is not Policy.observe
         self.statistics = Statistics(window) if window else None
         operators = self.network.operators
         place = {name: i for i, name in enumerate(operators)}
         self.ways = [[place[s.operator] for s in route.stages] for route in self.network.routes]
+        """For each route the places of its queues."""
         self.queues: list[deque[_Block]] = [deque() for _ in operators]
         self.partner: list[int] = [-1] * len(operators)
+        """For one side of a join the other side."""
         for left, right in self.network.joins:
             self.partner[place[left]], self.partner[place[right]] = place[right], place[left]
         self.closing = False
-        self.result = Result(workload)
         self.scheduler = Scheduler(policy, self._places(), self._look)
+        self.now = 0.0
+        self.place = -1
+        """Where the processor was last."""
+        self.block: _Block | None = None
+        """What is under way, unfinished."""
+        self.invocations = self.preemptions = self.decisions = self.switches = 0
+        self.freed_at: list[float] = []
+        self.freed: list[float] = []
+        self.outputs: list[Output] = []
 
     # --- what the policy is told -------------------------------------------------------------
 
-    def _places(self) -> list:  # type: ignore[type-arg]
+    def _places(self) -> list[Segment]:
         routes = self.network.told(self._measured())
         return self.network.places(routes, self.policy.prepare(routes))
 
@@ -105,20 +139,20 @@ class _Simulation:
                 for name in self.network.operators if known.knows(name)}
 
     def _renew(self) -> None:
+        """Figures have changed, or the policy has learnt: rank everything anew."""
         self.scheduler.adopt(self._places())
         for place in range(len(self.queues)):
             self._settle(place)
 
     def _look(self, place: int) -> Queue:
-        segment = self.scheduler.segments[place]
+        """A queue as a policy sees it."""
         queue = self.queues[place]
         head = queue[0]
-        rows = head.fate.rows[head.stage]
-        done = (head.fate.work[head.stage] - head.left) / rows
         blocks: tuple[tuple[float, float], ...] = ()
         if self.policy.looks_at_blocks:
-            blocks = tuple((b.arrived, b.left + sum(b.fate.work[b.stage + 1:])) for b in queue)
-        return Queue(segment, len(queue), head.arrived, done, rows, blocks)
+            blocks = tuple((block.arrived, block.to_go) for block in queue)
+        return Queue(self.scheduler.segments[place], len(queue), head.arrived, head.done,
+                     head.rows, blocks)
 
     # --- queues ------------------------------------------------------------------------------
 
@@ -129,10 +163,7 @@ class _Simulation:
         if partner >= 0:
             self._settle_join(place, partner)
         elif queue:
-            head = queue[0]
-            done = head.fate.work[head.stage] - head.left
-            self.scheduler.wake(place, head.arrived,
-                                done / head.fate.rows[head.stage] if done else 0.0)
+            self.scheduler.wake(place, queue[0].arrived, queue[0].done)
         else:
             self.scheduler.sleep(place)
 
@@ -143,7 +174,7 @@ class _Simulation:
             self.scheduler.sleep(side)
         if len(sides) == 2 or (sides and self.closing):
             older = min(sides, key=lambda side: self.queues[side][0].arrived)
-            self.scheduler.wake(older, self.queues[older][0].arrived)
+            self.scheduler.wake(older, self.queues[older][0].arrived, self.queues[older][0].done)
 
     def _close(self) -> bool:
         """No block will arrive any more: joins need not wait for their empty sides."""
@@ -155,121 +186,109 @@ class _Simulation:
                 self._settle(place)
         return True
 
+    def _put(self, place: int, block: _Block) -> None:
+        queue = self.queues[place]
+        queue.append(block)
+        if self.partner[place] >= 0:
+            self._settle(place)
+        elif len(queue) == 1:
+            self.scheduler.wake(place, block.arrived)
+
     # --- time --------------------------------------------------------------------------------
 
     def play(self) -> Result:
         """Everything from the first arrival to the last answer."""
-        script = self.workload.script()
-        script.append((inf, 0, script[0][2])) if script else None
-        times = [at for at, _, _ in script]
-        ways, queues, partner = self.ways, self.queues, self.partner
-        scheduler, settle = self.scheduler, self._settle
-        wake, sleep, decide = scheduler.wake, scheduler.sleep, scheduler.decide
-        preemptive = self.policy.preemptive
-        observing = type(self.policy).observe is not Policy.observe
-        result = self.result
-        freed_at, freed = result.freed_at, result.freed
-        outputs = result.outputs
-        invoke, preempt, schedule = (
-            self.overhead.invoke, self.overhead.preempt, self.overhead.schedule)
-        invocations = preemptions = decisions = switches = 0
-        now, number, came, at = 0.0, 0, len(script) - 1, times[0] if times else inf
-        before = -1
-        under_way: _Block | None = None
+        self.agenda = iter(self.workload.script())
+        coming = next(self.agenda, None)
+        scheduler, overhead = self.scheduler, self.overhead
         while True:
-            while at <= now:
-                _, route, fate = script[number]
-                place = ways[route][0]
-                queue = queues[place]
-                queue.append(_Block(at, route, fate))
-                if len(queue) == 1 or partner[place] >= 0:
-                    settle(place)
-                number += 1
-                at = times[number]
-            place = decide(now)
-            if place < 0:
-                if number < came:
-                    now = at
-                    continue
-                if self._close():
-                    continue
-                break
-            decisions += 1
-            now += schedule
-            run = scheduler.run
-            queue = queues[place]
-            block = queue[0]
-            if under_way is not block:
-                if under_way is not None:
-                    preemptions += 1
-                    now += preempt
-                invocations += 1
-                now += invoke
-                if place != before:
-                    switches += 1
-                    before = place
-            until = now + run.quantum
-            limit = run.limit
-            while True:
-                fate = block.fate
-                stage = block.stage
-                end = now + block.left
-                stop = until if not preemptive or until < at else at
-                if end > stop:
-                    if stop > now:
-                        block.left = end - stop
-                        now = stop
-                    under_way = block if now < until else None
-                    if under_way is None:
-                        preemptions += 1
-                        now += preempt
-                    settle(place)
-                    break
-                now = end
-                under_way = None
-                queue.popleft()
-                rows = fate.rows
-                stage += 1
-                way = ways[block.route]
-                kept = rows[stage]
-                ended = stage == len(way)
-                freed_at.append(now)
-                freed.append(rows[stage - 1] - (0.0 if ended else kept))
-                if self.statistics is not None:
-                    self._record(place, now, rows[stage - 1], kept, fate.work[stage - 1])
-                if ended:
-                    if kept:
-                        outputs.append((now, block.arrived, block.route, kept))
-                        if observing and self.policy.observe(now, now - block.arrived):
-                            self._renew()
-                elif kept:
-                    block.stage = stage
-                    block.left = fate.work[stage]
-                    onward = way[stage]
-                    waiting = queues[onward]
-                    waiting.append(block)
-                    if partner[onward] >= 0:
-                        settle(onward)
-                    elif len(waiting) == 1:
-                        wake(onward, block.arrived)
-                if partner[place] >= 0:
-                    settle(place)
-                    break
-                if not queue:
-                    sleep(place)
-                    break
-                block = queue[0]
-                wake(place, block.arrived)
-                limit -= 1
-                if limit <= 0 or now >= until or (preemptive and now >= at):
-                    break
-                invocations += 1
-                now += invoke
-        result.end(now, invocations, preemptions, decisions, switches)
-        return result
+            while coming is not None and coming[0] <= self.now:
+                self._put(self.ways[coming[1]][0], _Block(*coming))
+                coming = next(self.agenda, None)
+            self.next_arrival = coming[0] if coming is not None else inf
+            place = scheduler.decide(self.now)
+            if place >= 0:
+                self.decisions += 1
+                self.now += overhead.schedule
+                self._turn(place)
+            elif coming is not None:
+                self.now = coming[0]
+            elif not self._close():
+                return self._result()
 
-    def _record(self, place: int, at: float, rows: float, kept: float, seconds: float) -> None:
-        assert self.statistics is not None
-        name = self.network.operators[place]
-        if self.statistics.record(name, at, rows, kept, seconds):
-            self._renew()
+    def _turn(self, place: int) -> None:
+        """Run a queue until the policy wants to be asked again."""
+        queue = self.queues[place]
+        run = self.scheduler.run
+        self._switch(place, queue[0])
+        until, left = self.now + run.quantum, run.limit
+        stop = min(until, self.next_arrival) if self.policy.preemptive else until
+        while True:
+            block = queue[0]
+            end = self.now + block.left
+            if end > stop:
+                self._interrupt(place, block, stop)
+                return
+            self.now = end
+            self._pass_on(place, block)
+            left -= 1
+            if left <= 0 or self.now >= stop or not queue or self.partner[place] >= 0:
+                return
+            self.invocations += 1
+            self.now += self.overhead.invoke
+
+    def _switch(self, place: int, block: _Block) -> None:
+        """Come to a block, from another or from none."""
+        if self.block is block:
+            return
+        if self.block is not None:
+            self.preemptions += 1
+            self.now += self.overhead.preempt
+        self.invocations += 1
+        self.now += self.overhead.invoke
+        if place != self.place:
+            self.switches += 1
+            self.place = place
+
+    def _interrupt(self, place: int, block: _Block, at: float) -> None:
+        """Leave a block unfinished."""
+        if at > self.now:
+            block.left -= at - self.now
+            self.now = at
+        self.block = block
+        if self.scheduler.dynamic:
+            self._settle(place)
+
+    def _pass_on(self, place: int, block: _Block) -> None:
+        """An operator has finished a block."""
+        queue = self.queues[place]
+        queue.popleft()
+        self.block = None
+        fate, stage = block.fate, block.stage + 1
+        rows, kept = fate.rows[stage - 1], fate.rows[stage]
+        way = self.ways[block.route]
+        ended = stage == len(way)
+        self.freed_at.append(self.now)
+        self.freed.append(rows if ended else rows - kept)
+        if self.partner[place] >= 0:
+            self._settle(place)
+        elif queue:
+            self.scheduler.wake(place, queue[0].arrived)
+        else:
+            self.scheduler.sleep(place)
+        if kept and not ended:
+            block.stage, block.left = stage, fate.work[stage]
+            self._put(way[stage], block)
+        elif kept:
+            self.outputs.append((self.now, block.arrived, block.route, kept))
+            if self.observes and self.policy.observe(self.now, self.now - block.arrived):
+                self._renew()
+        if self.statistics is not None:
+            name = self.network.operators[place]
+            if self.statistics.record(name, self.now, rows, kept, fate.work[stage - 1]):
+                self._renew()
+
+    def _result(self) -> Result:
+        return Result(
+            self.workload, np.array(self.freed_at), np.array(self.freed), self.outputs, self.now,
+            self.invocations, self.preemptions, self.decisions, self.switches)

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.simulator.fates import Floats
+from penstock.simulator.workload import Workload
 
-if TYPE_CHECKING:
-    from penstock.simulator.workload import Workload
+Output = tuple[float, float, int, float]
+"""Answers of one block: when they came out, when it arrived, on which route, how many rows."""
 
 
+@dataclass(frozen=True, slots=True)
 class Result:
     """One workload under one policy."""
 
-    def __init__(self, workload: Workload) -> None:
-        """Filled by the simulator as it goes."""
-        self.workload = workload
-        self.freed_at: list[float] = []
-        self.freed: list[float] = []
-        self.outputs: list[tuple[float, float, int, float]] = []
-        """When, arrived when, on which route, how many rows."""
-        self.finished = 0.0
-        """When the last operator ended."""
-        self.invocations = 0
-        """Operators begun or resumed."""
-        self.preemptions = 0
-        self.decisions = 0
-        self.switches = 0
-        """Invocations of another operator than the one before."""
-
-    def end(
-        self, at: float, invocations: int, preemptions: int, decisions: int, switches: int
-    ) -> None:
-        """Close the books."""
-        self.finished, self.invocations, self.preemptions = at, invocations, preemptions
-        self.decisions, self.switches = decisions, switches
+    workload: Workload
+    freed_at: Floats
+    freed: Floats
+    """When an operator ended, and the rows that no longer waited then."""
+    outputs: list[Output]
+    finished: float
+    """When the last operator ended."""
+    invocations: int
+    """Operators begun or resumed."""
+    preemptions: int
+    """Blocks left unfinished for others."""
+    decisions: int
+    """Times the scheduler was asked."""
+    switches: int
+    """Invocations of another operator than the one before."""
 
     def memory(self) -> tuple[Floats, Floats]:
         """The waiting rows over time: from each time on, until the next."""
@@ -44,7 +39,7 @@ class Result:
         times = [np.asarray(self.workload.arrivals[route.id], float) for route in routes]
         entering = [self.workload.entering(route.id) for route in routes]
         at = np.concatenate([*times, self.freed_at])
-        change = np.concatenate([*entering, -np.asarray(self.freed)])
+        change = np.concatenate([*entering, -self.freed])
         order = np.argsort(at, kind="stable")
         at, level = at[order], np.cumsum(change[order])
         last = np.append(at[1:] != at[:-1], True)[: len(at)]  # of one instant the outcome counts
