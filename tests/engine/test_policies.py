@@ -46,10 +46,17 @@ def test_the_same_arrivals_give_the_same_decisions(policy: str) -> None:
     assert burst(policy).decisions == burst(policy).decisions
 
 
-def test_chain_runs_the_path_that_frees_most_once_it_knows_what_paths_cost() -> None:
-    host = burst("chain")
-    later = [segment for at, segment, _ in host.decisions if 12.0 <= at <= 20.0]
-    assert later.count("a/fanout") > later.count("b/fanout")
+@pytest.mark.parametrize(("policy", "next_path"), [("fifo", "b/fanout"), ("chain", "a/fanout")])
+def test_chain_prefers_the_path_that_frees_most_and_fifo_the_oldest(
+    policy: str, next_path: str
+) -> None:
+    host = burst(policy)
+    host.finished = None
+    at = host.clock.now() + 10.0
+    for stream, later in (("b", 0.0), ("b", 0.5), ("a", 1.0)):  # the first b runs for 2 seconds
+        host.arrive(stream, at=at + later)
+    host.run()
+    assert [segment for when, segment, _ in host.decisions if when >= at][1] == next_path
 
 
 def test_edf_runs_what_is_promised_earlier_before_what_came_earlier() -> None:
