@@ -30,7 +30,7 @@ class Scheduler:
     (1, 'frees 1 per second')
     """
 
-    __slots__ = ("_current", "_heap", "_look", "_places", "_sees_all", "_turns",
+    __slots__ = ("_at", "_current", "_heap", "_look", "_order", "_places", "_sees_all", "_turns",
                  "dynamic", "last", "policy", "run", "segments")
 
     def __init__(
@@ -56,6 +56,9 @@ class Scheduler:
         self.segments = [replace(segment, place=i) for i, segment in enumerate(segments)]
         self._turns = [self.policy.turn(segment) for segment in self.segments]
         self._places = {segment.id: segment.place for segment in self.segments}
+        self._at = sorted(range(len(segments)), key=lambda i: -segments[i].first)
+        """The places in the order that decides among equals: further on the path, plan order."""
+        self._order = sorted(range(len(segments)), key=self._at.__getitem__)
         self._current: list[_Entry | None] = [None] * len(self.segments)
         self._heap: list[_Entry] = []
 
@@ -63,9 +66,10 @@ class Scheduler:
         """A queue may be run; called again whenever its head changes or progresses."""
         segment = self.segments[place]
         rank = self.policy.rank(segment, done, self.last) if self.dynamic else segment.rank
-        entry = (rank, oldest + segment.grace, oldest, place)
-        self._current[place] = entry
-        heappush(self._heap, entry)
+        entry = (rank, oldest + segment.grace, oldest, self._order[place])
+        if entry != self._current[place]:  # a host may say again what is known
+            self._current[place] = entry
+            heappush(self._heap, entry)
 
     def sleep(self, place: int) -> None:
         """A queue may not be run: it is empty, or blocked."""
@@ -78,7 +82,7 @@ class Scheduler:
         heap, current = self._heap, self._current
         while heap:
             entry = heap[0]
-            place = entry[3]
+            place = self._at[entry[3]]
             if current[place] is entry:
                 self.last = entry[0]
                 self.run = self._turns[place]

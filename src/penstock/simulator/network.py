@@ -65,7 +65,7 @@ def _better(known: Segment | None, here: Segment) -> Segment:
         return here
     best = min(known, here, key=lambda segment: segment.rank)
     return replace(best, grace=min(known.grace, here.grace),
-                   latency=min(known.latency, here.latency))
+                   latency=min(known.latency, here.latency), first=max(known.first, here.first))
 
 
 def path(name: str, stages: Sequence[tuple[float, float]], **promises: float) -> Route:

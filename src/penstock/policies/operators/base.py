@@ -63,9 +63,10 @@ class Policy:
     """Decides what runs next.
 
     A policy cuts paths into segments and gives each a *rank* (`prepare`). The queue of the lowest
-    rank runs next; among equals the one that is due first, then plan order. That order is all of
-    most policies, and lets the engine keep its queues sorted instead of asking about all of them.
-    A policy that needs to see more says so by a `choose` of its own.
+    rank runs next; among equals the one that is due first, then the older, then the one further on
+    its path (of blocks that came together one is finished before the next is begun), then plan
+    order. That order is all of most policies, and lets the engine keep its queues sorted instead of
+    asking about all of them. A policy that needs to see more says so by a `choose` of its own.
     """
 
     preemptive: ClassVar[bool] = False
@@ -89,11 +90,12 @@ class Policy:
         """The queue to run next, or None to wait."""
         if not view.queues:
             return None
-        first = min(view.queues, key=lambda q: (self._rank(q, view), q.due, q.oldest))
-        return self.turn(first.segment)
+        return self.turn(self.foremost(view.queues, view.last).segment)
 
-    def _rank(self, queue: Queue, view: View) -> float:
-        return self.rank(queue.segment, queue.done, view.last)
+    def foremost(self, queues: Sequence[Queue], last: float = -1.0) -> Queue:
+        """The queue of the lowest rank, and what decides among equals."""
+        return min(queues, key=lambda q: (self.rank(q.segment, q.done, last), q.due, q.oldest,
+                                          -q.segment.first))
 
     def observe(self, at: float, latency: float) -> bool:
         """Answers came out with this latency; True asks for `prepare` with new cuts or ranks."""

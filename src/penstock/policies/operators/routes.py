@@ -78,6 +78,8 @@ class Segment:
     latency: float = inf
     """What was promised to the query."""
     priority: float = 1.0
+    first: int = 0
+    """Stages of its path that lie before it."""
     place: int = 0
     """Its number in plan order."""
 
@@ -103,6 +105,7 @@ def segment(
         gain=gain(onward),
         latency=route.latency,
         priority=route.priority,
+        first=first,
     )
 
 
