@@ -85,6 +85,19 @@ class Path:
     expensive: bool = False
     """Whether rows travel to Python."""
 
+    @property
+    def stages(self) -> tuple[tuple[Operator, ...], ...]:
+        """The operators in the smallest parts that can be run apart, in order.
+
+        A path that calls Python may be left after every operator, with the rows kept until they go
+        on; what is written leaves together with what is projected. Any other path is one pass of
+        code that Spark generates, and is not worth a cut.
+        """
+        if not self.expensive:
+            return (self.operators,)
+        parts = tuple((operator,) for operator in self.operators[:-2])
+        return (*parts, self.operators[-2:])
+
 
 @dataclass(frozen=True)  # no slots: the look-ups below are made once and kept
 class Plan:

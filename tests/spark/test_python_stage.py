@@ -108,7 +108,7 @@ def test_cheap_conditions_first_then_python_with_counts(spark):
     kept, rejected, counts = answer(spark, [python("is_even", X), over(Y, 10)], [X, NAME])
     assert kept == [(2, "b"), (4, "d")]
     assert rejected == []
-    assert counts == {"q#0:filter": 4, "q#0:python": 2}
+    assert counts == {"q#0:filter": 4, "q#0:python1": 2}
 
 
 def test_rows_for_which_a_function_raises_are_rejected_and_the_others_go_on(spark):
@@ -117,7 +117,7 @@ def test_rows_for_which_a_function_raises_are_rejected_and_the_others_go_on(spar
     ((member, row, error),) = rejected
     assert (member, error) == (0, "ValueError: three is too much")
     assert json.loads(row) == {"x": 3, "y@": 30}
-    assert counts == {"q#0:python": 2}
+    assert counts == {"q#0:python1": 2}
 
 
 def test_columns_of_the_answer_are_computed_for_the_rows_that_are_left(spark):
@@ -159,7 +159,7 @@ def test_joined_rows_reach_python_and_their_counts_are_known(spark):
     )
     assert sorted(kept) == [("BOTH",), ("THERE",)]
     assert rejected == []
-    assert counts == {"q#0:join1": 3, "q#0:python": 2}
+    assert counts == {"q#0:join1": 3, "q#0:python1": 2, "q#0:python2": 2}
 
 
 def test_a_module_that_workers_cannot_import_is_shipped_whole(spark, tmp_path, monkeypatch):
@@ -181,4 +181,4 @@ def test_a_module_that_workers_cannot_import_is_shipped_whole(spark, tmp_path, m
 def test_an_empty_block_never_calls_the_function(spark):
     kept, rejected, counts = answer(spark, [over(Y, 1000), python("is_even", X)])
     assert (kept, rejected) == ([], [])
-    assert counts == {"q#0:filter": 0, "q#0:python": 0}
+    assert counts == {"q#0:filter": 0, "q#0:python1": 0}

@@ -90,7 +90,7 @@ def _order(path: Path) -> Iterator[str]:
         yield f"path {path.id!r} has an operator of kind {unknown[0]!r}"
         return
     for before, after in pairwise(kinds):
-        repeats = before == after != "join"
+        repeats = before == after and after not in ("join", "python")
         if repeats or _ORDER.index(before) > _ORDER.index(after):
             yield f"path {path.id!r} runs {after} after {before}"
     shared = len(path.members) > 1

@@ -12,7 +12,17 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from penstock.errors import PlanError
-from penstock.model import Application, Branch, Join, PythonCall, Query, Sink, is_expensive, walk
+from penstock.model import (
+    Application,
+    Branch,
+    Expression,
+    Join,
+    PythonCall,
+    Query,
+    Sink,
+    is_expensive,
+    walk,
+)
 from penstock.plan import Member, Operator, Path, Plan
 from penstock.planning.check import check
 from penstock.planning.shapes import conjunction
@@ -110,8 +120,7 @@ def _operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
     operators = _joins(id, branch.joins)
     if cheap:
         operators.append(Operator(f"{id}:filter", "filter", conjunction(cheap)))
-    if called := _functions(branch):
-        operators.append(Operator(f"{id}:python", "python", ", ".join(called)))
+    operators += _python(id, branch)
     shown = ", ".join(output.name for output in branch.select)
     operators.append(Operator(f"{id}:project", "project", shown))
     delivered = sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
@@ -127,11 +136,20 @@ def _joins(id: str, joins: Iterable[Join]) -> list[Operator]:
     ]
 
 
-def _functions(branch: Branch) -> list[str]:
+def _python(id: str, branch: Branch) -> list[Operator]:
+    """One operator for each condition that calls Python, as written, and one for the answers."""
+    texts = [render(conjunct) for conjunct in branch.where if is_expensive(conjunct)]
+    if called := _functions([output.expression for output in branch.select]):
+        texts.append(", ".join(called))
+    return [Operator(f"{id}:python{number}", "python", text)
+            for number, text in enumerate(texts, start=1)]
+
+
+def _functions(expressions: Iterable[Expression]) -> list[str]:
     """The calls of Python functions, as written, outermost first, each once."""
     calls = {
         render(part): None
-        for expression in (*branch.where, *(output.expression for output in branch.select))
+        for expression in expressions
         for part in walk(expression)
         if isinstance(part, PythonCall)
     }

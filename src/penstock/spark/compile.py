@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
-from penstock.model import Application, Branch, Expression, Field, Join, is_expensive
+from penstock.model import Application, Branch, Expression, Field, Join
 from penstock.plan import Member, Path, Plan
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.expressions import data_type
 from penstock.spark.fanout import CompiledFanout, output_name
 from penstock.spark.names import all_of, compiled, ours, renamed
-from penstock.spark.python_stage import ERROR, PythonStage
+from penstock.spark.pipeline import Pipeline, Progress
+from penstock.spark.python_stage import ERROR
 
+REJECTED = "@rejected"
 MOST_FANOUTS = 64
 """Tables of constants kept in the JVM; the least recently used go first."""
 
@@ -41,7 +43,7 @@ class Answers:
     """Where the frame holds an output of this name and type."""
     row: SparkColumn | None = None
     """A rejected row as JSON."""
-    observations: Mapping[str, Observation] = field(default_factory=dict)
+    progress: Progress | None = None
 
     @property
     def has_rejects(self) -> bool:
@@ -67,11 +69,15 @@ class Answers:
 
     def rejected(self) -> int:
         """How many rows Python rejected, once a job has computed the frame."""
-        return sum(o.get.get("rejected") or 0 for o in self.observations.values())
+        if self.progress is None:
+            return 0
+        return int(self.progress.observations[REJECTED].get.get("rejected") or 0)
 
     def counts(self) -> dict[str, int]:
         """Rows out of each observed operator, once a job has computed the frame."""
-        return {id: observed.get.get("rows", 0) for id, observed in self.observations.items()}
+        counted = self.progress.counts() if self.progress else {}
+        counted.pop(REJECTED, None)
+        return counted
 
     def _rows_of(self, members: Sequence[Member]) -> DataFrame:
         frame = self.frame.where(ours(ERROR).isNull()) if self.has_rejects else self.frame
@@ -111,30 +117,34 @@ class Compiler:
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
 
-    def answers(self, path: Path, members: tuple[Member, ...], block: DataFrame) -> Answers:
-        """What some members of a path answer to a block of its stream."""
+    def answers(
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+    ) -> Answers:
+        """What some members of a path answer to a block of its stream.
+
+        With ``first`` the block has been through the stages before it already.
+        """
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
         branches = {member: self._plan.branch(member) for member in members}
-        rows, observations = self._joined(path, block)
+        if path.expensive:
+            return self._through_python(path, branches, block, first)
+        rows = self._joined(path, block)
         if len(members) > 1:
             return self._fanned_out(path, branches, rows)
-        if path.expensive:
-            return self._through_python(path, branches, rows, observations)
         return _plain(branches, rows)
 
-    def _joined(self, path: Path, block: DataFrame) -> tuple[DataFrame, dict[str, Observation]]:
-        """The block with its relations.
+    def part(
+        self, path: Path, member: Member, block: DataFrame, first: int, last: int
+    ) -> Progress:
+        """A block after the stages first to last - 1 of a path that calls Python."""
+        return self._pipeline(path, self._plan.branch(member)).run(block, first, last)
 
-        A count interrupts the code that Spark generates, so only paths through Python are counted.
-        """
-        rows, observations = renamed(block, 0), {}
+    def _joined(self, path: Path, block: DataFrame) -> DataFrame:
+        rows = renamed(block, 0)
         for number, join in enumerate(path.joins, start=1):
             rows = self._with_relation(rows, join, number)
-            if path.expensive:
-                id = _operator(path, "join", number)
-                rows, observations[id] = _observed(rows)
-        return rows, observations
+        return rows
 
     def _with_relation(self, rows: DataFrame, join: Join, number: int) -> DataFrame:
         relation = sf.broadcast(renamed(self._relation(join.relation), number))
@@ -158,21 +168,21 @@ class Compiler:
         return self._fanouts[key]
 
     def _through_python(
-        self,
-        path: Path,
-        branches: dict[Member, Branch],
-        rows: DataFrame,
-        observations: dict[str, Observation],
+        self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int
     ) -> Answers:
         (branch,) = branches.values()
-        cheap = all_of(conjunct for conjunct in branch.where if not is_expensive(conjunct))
-        if cheap is not None:
-            rows, observations[_operator(path, "filter")] = _observed(rows.where(cheap))
-        stage = PythonStage(branch, self._function)
-        frame = stage.run(rows).withColumn(MEMBER, sf.lit(0))
-        frame, observations[_operator(path, "python")] = _observed(frame, ours(ERROR))
-        columns = _columns(branch, stage.outputs)
-        return Answers(frame, branches, columns, stage.row, observations)
+        pipeline = self._pipeline(path, branch)
+        progress = pipeline.run(block, first, len(path.stages))
+        progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
+        progress.observe(REJECTED, ours(ERROR).isNull())
+        columns = _columns(branch, pipeline.stage.outputs)
+        return Answers(progress.frame, branches, columns, pipeline.stage.row, progress)
+
+    def _pipeline(self, path: Path, branch: Branch) -> Pipeline:
+        def joined(rows: DataFrame, number: int) -> DataFrame:
+            return self._with_relation(rows, path.joins[number - 1], number)
+
+        return Pipeline(path, branch, joined, self._function)
 
 
 def _plain(branches: dict[Member, Branch], rows: DataFrame) -> Answers:
@@ -194,19 +204,3 @@ def _columns(
 
 def _identity(output: Field) -> tuple[str, str]:
     return output.name.casefold(), str(output.type)
-
-
-def _operator(path: Path, kind: str, number: int = 1) -> str:
-    found = [operator.id for operator in path.operators if operator.kind == kind]
-    return found[number - 1]
-
-
-def _observed(
-    rows: DataFrame, error: SparkColumn | None = None
-) -> tuple[DataFrame, Observation]:
-    """The rows, counted while a job computes them; those with an error apart."""
-    observation = Observation()
-    if error is None:
-        return rows.observe(observation, sf.count(sf.lit(1)).alias("rows")), observation
-    good, bad = sf.count(sf.when(error.isNull(), 1)), sf.count(error)
-    return rows.observe(observation, good.alias("rows"), bad.alias("rejected")), observation

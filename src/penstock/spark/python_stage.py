@@ -65,14 +65,25 @@ class PythonStage:
             return sf.lit("{}")
         return sf.to_json(sf.struct(*fields), {"ignoreNullFields": "false"})
 
-    def run(self, rows: DataFrame) -> DataFrame:
-        """The rows with results and errors; those for which a condition does not hold are gone."""
+    @property
+    def conditions(self) -> int:
+        """How many conditions call Python."""
+        return len(self._conditions)
+
+    def begin(self, rows: DataFrame) -> DataFrame:
+        """The rows with the columns that travel, and no error yet."""
         kept = [compiled(column).alias(at.name) for column, at in self._carried.items()]
-        frame = rows.select(*kept, sf.lit(None).cast("string").alias(ERROR))
-        frame = self._evaluated(frame, self._conditions)
-        settled = all_of(self._settled(condition) for condition in self._conditions)
-        if settled is not None:
-            frame = frame.where(ours(ERROR).isNotNull() | settled)
+        return rows.select(*kept, sf.lit(None).cast("string").alias(ERROR))
+
+    def held(self, frame: DataFrame, first: int, last: int) -> DataFrame:
+        """The rows for which some of the conditions hold, and those for which one raised."""
+        conditions = self._conditions[first:last]
+        frame = self._evaluated(frame, conditions)
+        settled = all_of(self._settled(condition) for condition in conditions)
+        return frame if settled is None else frame.where(ours(ERROR).isNotNull() | settled)
+
+    def answered(self, frame: DataFrame) -> DataFrame:
+        """The rows with the results of the calls in the answer."""
         return self._evaluated(frame, self._select)
 
     def _evaluated(self, frame: DataFrame, expressions: Sequence[Expression]) -> DataFrame:
