@@ -130,22 +130,27 @@ Program = Callable[[bool, Path, Progress], Report]
 def main(kind: str, programs: Mapping[str, Program], argv: Sequence[str] | None = None) -> int:
     """The command line of `python -m benchmarks` and `python -m experiments`."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {kind}", description=f"Run one of Penstock's {kind}.")
-    parser.add_argument("name", choices=sorted(programs), help="which one")
+        prog=f"python -m {kind}", description=f"Run Penstock's {kind}.")
+    parser.add_argument("name", choices=sorted(programs), nargs="?",
+                        help="which one (default: all of them)")
     parser.add_argument("--quick", action="store_true", help="a smaller size, within 3 minutes")
     parser.add_argument("--out", type=Path, default=Path("out") / kind, metavar="DIR",
                         help="where NAME.json and figures go (default: %(default)s)")
     arguments = parser.parse_args(argv)
-    console = Console()
-    progress = Console(stderr=True)
+    names = [arguments.name] if arguments.name else list(programs)
+    return max(_play(programs[name], arguments.quick, arguments.out) for name in names)
+
+
+def _play(program: Program, quick: bool, out: Path) -> int:
+    """One program, with what it found on the terminal and in its files; 1 if it broke."""
+    console, progress = Console(), Console(stderr=True)
     try:
-        report = programs[arguments.name](
-            arguments.quick, arguments.out, lambda text: progress.print(f"[dim]{text}[/]"))
+        report = program(quick, out, lambda text: progress.print(f"[dim]{text}[/]"))
     except Exception:
         traceback.print_exc()
         return 1
     report.show(console)
-    written = report.write(arguments.out)
+    written = report.write(out)
     console.print(f"written: {written}")
     if report.figures:
         console.print(f"and the page: {written.with_suffix('.html')}")
