@@ -1,6 +1,15 @@
 """The pure core: events in, instructions out. No Spark, no clock, no file, no thread."""
 
 from penstock.engine.core import Core
-from penstock.engine.instructions import Cool, Finish, Instruction, Note, Release, Run, Wake
+from penstock.engine.instructions import (
+    Cool,
+    Finish,
+    Forget,
+    Instruction,
+    Note,
+    Release,
+    Run,
+    Wake,
+)
 
-__all__ = ["Cool", "Core", "Finish", "Instruction", "Note", "Release", "Run", "Wake"]
+__all__ = ["Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Release", "Run", "Wake"]

@@ -5,22 +5,22 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
-from penstock.engine.instructions import Cool, Finish, Instruction, Note, Release, Run, Wake
-from penstock.engine.queues import Entry, PathQueue
+from penstock.engine.blocks import Blocks
+from penstock.engine.instructions import Finish, Forget, Instruction, Note, Run, Wake
+from penstock.engine.queues import Entry, StageQueue
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.model import FILE_SINKS, Block
 from penstock.plan import Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Route, Stage
-from penstock.policies.operators import Run as Choice
+from penstock.policies.operators.routes import remainders
 
-HOT_READERS = 2
-"""A block is worth keeping in memory when at least this many paths still have to read it after
-the one that reads it now: filling the cache costs about three times what one hot read saves."""
+Place = tuple[str, int]
+"""Before a stage of a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +39,28 @@ class Settings:
     gather: float = 0.0
     """Seconds for which any block may wait for others to ride with: few large jobs cost less. For
     runs in which nobody waits for the first answer."""
-
-
-@dataclass(slots=True)
-class _Held:
-    """A block in the spool."""
-
-    block: Block
-    readers: int = 0
-    """Queue entries and runs that still need it."""
-    hot: bool = False
+    measure_every: float = 60.0
+    """Seconds after which the stages of a path are timed apart again."""
+    quantum: float = inf
+    """A train takes no more blocks than would run for so many seconds, so that decisions come."""
 
 
 @dataclass(slots=True)
 class _Running:
     """A run under way."""
 
-    segment: str
+    path: Path
+    first: int
+    last: int
     entries: list[Entry]
     retried: bool
     left: set[str] = field(default_factory=set)
     """Queries that left meanwhile: what becomes of the run no longer concerns them."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that went in."""
+        return sum(entry.rows for entry in self.entries)
 
 
 @dataclass(slots=True)
@@ -74,67 +75,71 @@ class Core:
     settings: Settings = Settings()
     plan: Plan = field(default_factory=lambda: Plan((), ()))
     statistics: Statistics = field(default_factory=Statistics)
-    _scheduler: Scheduler | None = None
+    _scheduler: Scheduler = field(init=False)
+    _blocks: Blocks = field(init=False)
     _paths: dict[str, Path] = field(default_factory=dict)
+    _places: list[Place] = field(default_factory=list)
     _home: dict[Member, str] = field(default_factory=dict)
     _rank: dict[Member, int] = field(default_factory=dict)
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
-    _queues: dict[str, PathQueue] = field(default_factory=dict)
-    _blocks: dict[tuple[str, int], _Held] = field(default_factory=dict)
-    _aging: list[tuple[float, str, int]] = field(default_factory=list)
+    _queues: dict[Place, StageQueue] = field(default_factory=dict)
     _earlier: list[Block] = field(default_factory=list)
-    _cooling: list[tuple[str, int]] = field(default_factory=list)
     _alone: dict[str, None] = field(default_factory=dict)
     _running: dict[int, _Running] = field(default_factory=dict)
+    _kept: dict[int, int] = field(default_factory=dict)
+    """Bytes in memory of what runs have kept, until it is taken up."""
+    _pace: dict[Place, float] = field(default_factory=dict)
+    """Seconds per row of the latest run from a place."""
+    _measured: dict[str, float] = field(default_factory=dict)
+    """When the stages of a path are to be timed apart again."""
     _groups: dict[tuple[str, tuple[Member, ...]], int] = field(default_factory=dict)
     _formed: int = 0
     _lanes: dict[Member, int] = field(default_factory=dict)
-    _retry: set[tuple[str, int, int]] = field(default_factory=set)
+    _retry: set[tuple[Place, int, int]] = field(default_factory=set)
     _ends: list[tuple[float, str]] = field(default_factory=list)
     _open: dict[str, None] = field(default_factory=dict)
-    _newest: dict[str, int] = field(default_factory=dict)
-    _hot_bytes: int = 0
+    _pending: list[Instruction] = field(default_factory=list)
     _runs: int = 0
     _lane: int = 0
     _failures: dict[str, str] = field(default_factory=dict)
     _finished: bool = False
 
+    def __post_init__(self) -> None:
+        """Nothing is planned yet."""
+        self._blocks = Blocks(self.settings.retention)
+        self._scheduler = Scheduler(self.policy, (), self._look)
+
     # --- the verbs ---------------------------------------------------------------------------
 
     def adopt(self, plan: Plan, first_run: int | None = None) -> None:
         """Work by this plan from now on; what waits moves to the paths that now carry it."""
-        waiting = [entry for queue in self._queues.values() for entry in queue.entries]
+        waiting = [(place, entry) for place, queue in self._queues.items()
+                   for entry in queue.entries]
         self.plan = plan
         self._paths = {path.id: path for path in plan.paths}
         members = [(member, path.id) for path in plan.paths for member in path.members]
         self._home = dict(members)
         self._rank = {member: rank for rank, (member, _) in enumerate(members)}
-        self._queues = {path.id: PathQueue() for path in plan.paths}
+        self._places = [(path.id, k) for path in plan.paths for k in range(len(path.stages))]
+        self._queues = {place: StageQueue() for place in self._places}
         self._alone = dict.fromkeys(_with_own_folder(plan))
-        for entry in waiting:
-            self._held(entry.block).readers -= 1
-            self._enqueue(entry.block, entry.members)
+        for place, entry in waiting:
+            self._move(place, entry)
         self._prepare()
         if first_run is not None:
             self._runs = first_run
 
-    def _prepare(self) -> None:
-        """Tell the policy what the paths cost and keep; each is one job, and so one stage."""
-        segments = self.policy.prepare([self._route(path) for path in self.plan.paths])
-        if self._scheduler is None:
-            self._scheduler = Scheduler(self.policy, segments, self._look)
-        else:
-            self._scheduler.adopt(segments)
-
-    def _route(self, path: Path) -> Route:
-        queries = [self.plan.query(member.query) for member in path.members]
-        known = self.statistics
-        return Route(
-            path.id,
-            (Stage(path.id, known.cost(path.id), known.selectivity(path.id)),),
-            latency=min((q.latency for q in queries if q.latency is not None), default=inf),
-            priority=max((q.priority for q in queries), default=1),
-        )
+    def _move(self, place: Place, entry: Entry) -> None:
+        """Put what waited under an earlier plan where it waits now."""
+        if entry.run and place in self._queues:
+            self._queues[place].add(entry, self._rank.__getitem__)
+            return
+        for block in entry.blocks:
+            if not entry.run:
+                self._enqueue(block, entry.members)
+            self._blocks.let_go(block)
+        if entry.run:
+            self._forget(entry)
 
     def handle(self, event: ev.Event) -> list[Instruction]:
         """Take an event in; say what is to be done."""
@@ -143,9 +148,42 @@ class Core:
         self._end_lifetimes(event.at, out)
         if not isinstance(event, ev.QueryAdded):  # others may join with it and share its runs
             self._dispatch(event.at, out)
-        self._release(event.at, out)
+        out.extend(self._blocks.release(event.at))
+        out.extend(self._pending)
+        self._pending.clear()
         self._finish(out)
         return out
+
+    # --- what the policy is told -------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Have the paths cut and ranked by what is known of them."""
+        routes = [self._route(path) for path in self.plan.paths]
+        cuts = self.policy.prepare(routes)
+        self._scheduler.adopt([
+            remainder for route in routes
+            for remainder in remainders(route, [cut for cut in cuts if cut.path == route.id])])
+
+    def _route(self, path: Path) -> Route:
+        queries = [self.plan.query(member.query) for member in path.members]
+        known = self.statistics
+        return Route(
+            path.id,
+            tuple(Stage(name, known.cost(name), known.selectivity(name)) for name in _names(path)),
+            latency=min((q.latency for q in queries if q.latency is not None), default=inf),
+            priority=max((q.priority for q in queries), default=1),
+        )
+
+    def _look(self, number: int) -> Queue:
+        segment = self._scheduler.segments[number]
+        entries = self._queues[self._places[number]].entries
+        return Queue(
+            segment=segment,
+            length=len(entries),
+            oldest=entries[0].arrived,
+            head=entries[0].rows,
+            blocks=tuple((entry.arrived, segment.rest * entry.rows) for entry in entries),
+        )
 
     # --- events ------------------------------------------------------------------------------
 
@@ -154,10 +192,10 @@ class Core:
             case ev.RunStarted(streams=streams):
                 self._open = dict.fromkeys(streams)
             case ev.BlockHeld(block=block):
-                self._hold(block)
+                self._blocks.hold(block)
                 self._earlier.append(block)
             case ev.BlockArrived(block=block):
-                self._hold(block)
+                self._blocks.hold(block)
                 self._arrive(block)
             case ev.QueryAdded():
                 self._add_query(event)
@@ -173,29 +211,27 @@ class Core:
                 self._fail_readers(event.at, stream, reason, out)
             case ev.RunFinished():
                 self._finish_run(event, out)
+            case ev.RunKept():
+                self._keep(event, out)
             case ev.RunFailed(run=run, reason=reason):
                 self._fail_run(event.at, run, reason, out)
             case ev.BlockHot(stream=stream, number=number):
-                self._warm(stream, number)
+                self._blocks.warm(stream, number)
             case ev.Tick():
                 self._age_earlier()
-
-    def _hold(self, block: Block) -> None:
-        self._newest[block.stream] = max(block.number, self.newest(block.stream))
-        self._blocks[(block.stream, block.number)] = _Held(block)
 
     def _age_earlier(self) -> None:
         """Let blocks of an earlier run go that nobody wants: by now all queries have joined."""
         for block in self._earlier:
-            if (block.stream, block.number) in self._blocks:
-                self._settle(block)
+            if self._blocks.find(block.stream, block.number):
+                self._blocks.settle(block)
         self._earlier.clear()
 
     def _arrive(self, block: Block) -> None:
         members = self._active.get(block.stream)
         if block.rows and members:
             self._enqueue(block, members)
-        self._settle(block)
+        self._blocks.settle(block)
 
     def _add_query(self, event: ev.QueryAdded) -> None:
         query = self.plan.query(event.query)
@@ -205,10 +241,10 @@ class Core:
         for number, branch in enumerate(query.branches):
             member = Member(query.name, number)
             self._active.setdefault(branch.stream, {})[member] = None
-            for block in (block for owed, block in event.backlog if owed == number):
-                held = self._blocks.get((branch.stream, block))
-                if held and held.block.rows:
-                    self._enqueue(held.block, (member,))
+            for block_number in (block for owed, block in event.backlog if owed == number):
+                block = self._blocks.find(branch.stream, block_number)
+                if block and block.rows:
+                    self._enqueue(block, (member,))
         if query.lifetime is not None:
             joined = event.at if event.joined is None else event.joined
             heapq.heappush(self._ends, (joined + query.lifetime, query.name))
@@ -223,16 +259,17 @@ class Core:
             for queue in self._queues.values():
                 self._withdraw(queue, name)
 
-    def _withdraw(self, queue: PathQueue, name: str) -> None:
+    def _withdraw(self, queue: StageQueue, name: str) -> None:
         """Take a query's members out of what waits."""
         kept: list[Entry] = []
         for entry in queue.entries:
             members = tuple(m for m in entry.members if m.query != name)
             if members:
                 same = len(members) == len(entry.members)
-                kept.append(entry if same else Entry(entry.block, members, entry.lane))
+                kept.append(entry if same else replace(entry, members=members))
             else:
-                self._let_go(entry.block)
+                self._let_go(entry)
+                self._forget(entry)
         queue.entries = kept
 
     def _fail_readers(
@@ -261,16 +298,48 @@ class Core:
 
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
         running = self._running.pop(event.run)
-        rows_out = sum(event.rows_out.values())
-        if self.statistics.record(
-                running.segment, event.at, event.rows_in, rows_out, event.seconds):
-            self._prepare()
+        self._measure(event, running, sum(event.rows_out.values()))
         for entry in running.entries:
-            self._let_go(entry.block)
+            self._let_go(entry)
+            self._kept.pop(entry.run, None)
             for member in entry.members:
                 self._lanes.pop(member, None)  # what has run well may ride with the others again
         for query, reason in event.failed.items():
             self._fail_query(event.at, query, reason, out)
+
+    def _keep(self, event: ev.RunKept, out: list[Instruction]) -> None:
+        """The rows of a run wait before the next stage."""
+        running = self._running.pop(event.run)
+        self._measure(event, running, event.rows)
+        for entry in running.entries:
+            self._kept.pop(entry.run, None)
+        if not event.on_disk:
+            self._kept[event.run] = event.bytes
+        head = running.entries[0]
+        blocks = tuple(block for entry in running.entries for block in entry.blocks)
+        entry = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes))
+        if head.members[0].query in running.left:
+            self._let_go(entry)
+            self._forget(entry)
+        else:
+            place = (running.path.id, running.last)
+            self._queues[place].add(entry, self._rank.__getitem__)
+        out.extend(self._blocks.cool(self._hot_bytes - self.settings.memory))
+
+    def _measure(
+        self, event: ev.RunFinished | ev.RunKept, running: _Running, rows_out: float
+    ) -> None:
+        """Record what a run tells of its stages; figures of a new window are new cuts and ranks."""
+        names = _names(running.path)[running.first : running.last]
+        figures = dict(event.measured)
+        if len(names) == 1:
+            figures[names[0]] = (running.rows, rows_out, event.seconds)
+        if running.rows:
+            self._pace[running.path.id, running.first] = event.seconds / running.rows
+        renewed = [self.statistics.record(name, event.at, *figure)
+                   for name, figure in figures.items()]
+        if any(renewed) or event.measured:
+            self._prepare()
 
     def _fail_run(self, at: float, run: int, reason: str, out: list[Instruction]) -> None:
         """Try once more; then halve the members until the one that fails stands alone."""
@@ -284,8 +353,18 @@ class Core:
         for entry in running.entries:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
-            self._enqueue(entry.block, still, retry=True)
-            self._let_go(entry.block)
+            self._try_again((running.path.id, running.first), entry, still)
+
+    def _try_again(self, place: Place, entry: Entry, members: tuple[Member, ...]) -> None:
+        if entry.run and members and place in self._queues:
+            self._queues[place].add(entry, self._rank.__getitem__)
+            self._retry.add((place, *entry.order))
+            return
+        for block in entry.blocks:
+            if not entry.run:
+                self._enqueue(block, members, retry=True)
+        self._let_go(entry)
+        self._forget(entry)
 
     def _set_apart(self, members: tuple[Member, ...]) -> None:
         """Two new lanes, each with half of the queries."""
@@ -297,25 +376,26 @@ class Core:
 
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
         """Fill the free slots with what the policy chooses."""
-        assert self._scheduler is not None
         while len(self._running) < self.settings.slots:
-            for place, path in enumerate(self.plan.paths):
-                if self._ready(path, at, out):
-                    self._scheduler.wake(place, self._queues[path.id].entries[0].block.arrived)
+            for number, place in enumerate(self._places):
+                if self._ready(place, at, out):
+                    self._scheduler.wake(number, self._queues[place].entries[0].arrived)
                 else:
-                    self._scheduler.sleep(place)
-            if self._scheduler.decide(at) < 0:
+                    self._scheduler.sleep(number)
+            number = self._scheduler.decide(at)
+            if number < 0:
                 return
-            self._start(at, self._scheduler.run, out)
+            self._start(at, number, out)
 
-    def _ready(self, path: Path, at: float, out: list[Instruction]) -> bool:
-        """Whether a path's head may run now, or shall wait for more blocks to ride with it."""
-        queue = self._queues[path.id]
+    def _ready(self, place: Place, at: float, out: list[Instruction]) -> bool:
+        """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
+        queue = self._queues[place]
         if not queue:
             return False
-        due = queue.entries[0].block.arrived + self._gathering(path)
+        path = self._paths[place[0]]
+        due = queue.entries[0].arrived + self._gathering(path)
         closing = path.stream not in self._open
-        if due <= at or closing or queue.is_worth_a_job():
+        if place[1] > 0 or due <= at or closing or queue.is_worth_a_job():
             return True
         out.append(Wake(due))
         return False
@@ -328,39 +408,53 @@ class Core:
         hold = self.settings.hold * min(query.latency or 0.0 for query in queries)
         return max(hold, self.settings.gather)
 
-    def _look(self, place: int) -> Queue:
-        path = self.plan.paths[place]
-        assert self._scheduler is not None
-        segment = self._scheduler.segments[place]
-        blocks = [entry.block for entry in self._queues[path.id].entries]
-        return Queue(
-            segment=segment,
-            length=len(blocks),
-            oldest=blocks[0].arrived,
-            head=blocks[0].rows,
-            blocks=tuple((block.arrived, segment.rest * block.rows) for block in blocks),
-        )
-
-    def _start(self, at: float, choice: Choice, out: list[Instruction]) -> None:
-        path = self._paths[choice.segment]
-        queue = self._queues[path.id]
-        waiting = sum(len(q) for q in self._queues.values())
-        retried = (path.id, *queue.entries[0].order) in self._retry
-        train = queue.entries[:1] if retried else queue.train()
+    def _start(self, at: float, number: int, out: list[Instruction]) -> None:
+        place = self._places[number]
+        segment, path = self._scheduler.segments[number], self._paths[place[0]]
+        queue = self._queues[place]
+        waiting, waiting_bytes = self._waiting()
+        retried = (place, *queue.entries[0].order) in self._retry
+        train = queue.entries[:1] if retried else queue.train(self._most_rows(place))
         queue.remove(train)
         for entry in train:
-            self._retry.discard((path.id, *entry.order))
+            self._retry.discard((place, *entry.order))
         self._runs += 1
-        self._running[self._runs] = _Running(path.id, train, retried)
+        first, last = place[1], place[1] + len(segment.operators)
+        self._running[self._runs] = _Running(path, first, last, train, retried)
         members = train[0].members
         group = self._group(at, path.id, members, out)
-        blocks = tuple(entry.block for entry in train)
-        numbers = tuple(block.number for block in blocks)
-        rows = sum(block.rows for block in blocks)
-        out.append(Note(ev.Decided(at, self._runs, choice.segment, group, path.stream, numbers,
-                                   rows, choice.reason, waiting)))
-        keep = tuple(block.number for block in blocks if self._worth_keeping(block))
-        out.append(Run(self._runs, choice.segment, path.id, group, members, blocks, keep))
+        blocks = tuple(block for entry in train for block in entry.blocks)
+        reason = self._scheduler.run.reason
+        out.append(Note(ev.Decided(
+            at, self._runs, segment.id, group, path.stream,
+            tuple(block.number for block in blocks), sum(block.rows for block in blocks), reason,
+            waiting, bytes=waiting_bytes, stages=(first, last),
+            entering=sum(entry.rows for entry in train) if first else None)))
+        out.append(Run(
+            self._runs, segment.id, path.id, group, members, blocks,
+            self._worth_keeping(blocks) if first == 0 else (), first, last,
+            final=last == len(path.stages),
+            parts=tuple(entry.run for entry in train if entry.run),
+            on_disk=self._hot_bytes > self.settings.memory,
+            measure=self._is_to_measure(at, path, first)))
+
+    def _most_rows(self, place: Place) -> float:
+        """Rows that run for about a quantum, going by the latest run."""
+        seconds = self._pace.get(place, 0.0)
+        return self.settings.quantum / seconds if seconds else inf
+
+    def _is_to_measure(self, at: float, path: Path, first: int) -> bool:
+        """Whether the stages of a path are to be timed apart, now that it begins with a block."""
+        if first or len(path.stages) == 1 or at < self._measured.get(path.id, -inf):
+            return False
+        self._measured[path.id] = at + self.settings.measure_every
+        return True
+
+    def _waiting(self) -> tuple[int, int]:
+        """Blocks that wait, and bytes that wait or are under way."""
+        queues = self._queues.values()
+        under_way = sum(entry.bytes for run in self._running.values() for entry in run.entries)
+        return sum(len(q) for q in queues), sum(q.bytes for q in queues) + under_way
 
     def _group(
         self, at: float, path: str, members: tuple[Member, ...], out: list[Instruction]
@@ -383,53 +477,32 @@ class Core:
                 lane = self._lanes.get(member, 0)
                 shares.setdefault((self._home[member], lane), []).append(member)
         for (path, lane), riders in shares.items():
-            entry = Entry(block, tuple(sorted(riders, key=self._rank.__getitem__)), lane)
-            if self._queues[path].add(entry, self._rank.__getitem__):
-                self._held(block).readers += 1
+            entry = Entry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), lane)
+            if self._queues[path, 0].add(entry, self._rank.__getitem__):
+                self._blocks.take(block)
             if retry:
-                self._retry.add((path, *entry.order))
+                self._retry.add(((path, 0), *entry.order))
 
-    def _held(self, block: Block) -> _Held:
-        return self._blocks[(block.stream, block.number)]
+    def _let_go(self, entry: Entry) -> None:
+        for block in entry.blocks:
+            self._blocks.let_go(block)
 
-    def _let_go(self, block: Block) -> None:
-        """One reader of the block is done."""
-        self._held(block).readers -= 1
-        self._settle(block)
+    def _forget(self, entry: Entry) -> None:
+        if entry.run:
+            self._kept.pop(entry.run, None)
+            self._pending.append(Forget(entry.run))
 
-    def _settle(self, block: Block) -> None:
-        if self._held(block).readers == 0:
-            due = block.arrived + self.settings.retention
-            heapq.heappush(self._aging, (due, block.stream, block.number))
-            self._cooling.append((block.stream, block.number))
+    @property
+    def _hot_bytes(self) -> int:
+        return self._blocks.hot_bytes + sum(self._kept.values())
 
-    def _worth_keeping(self, block: Block) -> bool:
-        held = self._held(block)
-        others = held.readers - 1
-        fits = self._hot_bytes + block.bytes <= self.settings.memory
-        return not held.hot and others >= HOT_READERS and fits
-
-    def _warm(self, stream: str, number: int) -> None:
-        held = self._blocks.get((stream, number))
-        if held and not held.hot:
-            held.hot = True
-            self._hot_bytes += held.block.bytes
-
-    def _release(self, at: float, out: list[Instruction]) -> None:
-        """Cool what nobody waits for; delete what is past its retention."""
-        for stream, number in self._cooling:
-            held = self._blocks.get((stream, number))
-            if held and held.hot and held.readers == 0:
-                held.hot = False
-                self._hot_bytes -= held.block.bytes
-                out.append(Cool(stream, number))
-        self._cooling.clear()
-        while self._aging and self._aging[0][0] <= at:
-            _, stream, number = heapq.heappop(self._aging)
-            held = self._blocks.get((stream, number))
-            if held and held.readers == 0:
-                del self._blocks[stream, number]
-                out.append(Release(stream, number))
+    def _worth_keeping(self, blocks: tuple[Block, ...]) -> tuple[int, ...]:
+        room, keep = self.settings.memory - self._hot_bytes, []
+        for block in blocks:
+            if self._blocks.worth_keeping(block, room):
+                keep.append(block.number)
+                room -= block.bytes
+        return tuple(keep)
 
     @property
     def last_run(self) -> int:
@@ -438,7 +511,7 @@ class Core:
 
     def newest(self, stream: str) -> int:
         """The highest number among the stream's blocks so far; -1 when there was none."""
-        return self._newest.get(stream, -1)
+        return self._blocks.newest(stream)
 
     # --- the end -----------------------------------------------------------------------------
 
@@ -458,6 +531,13 @@ class Core:
         elif self.settings.until_drained and not self._open:
             self._finished = True
             out.append(Finish("drained"))
+
+
+def _names(path: Path) -> list[str]:
+    """The names under which the stages of a path are measured."""
+    if len(path.stages) == 1:
+        return [path.id]
+    return [stage[0].id for stage in path.stages]
 
 
 def _with_own_folder(plan: Plan) -> list[str]:

@@ -12,7 +12,11 @@ from penstock.plan import Member
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run a segment on these blocks for these members, as one job, and deliver the answers."""
+    """Run some stages of a path on these blocks for these members, as one job.
+
+    After the last stage the answers are delivered; after any other the rows are kept for a later
+    run, in memory or (``on_disk``) out of it.
+    """
 
     run: int
     segment: str
@@ -23,6 +27,16 @@ class Run:
     """Consecutive work of one queue: a train."""
     keep: tuple[int, ...] = ()
     """Numbers of the blocks to hold in memory as they are read: others will read them soon."""
+    first: int = 0
+    last: int = 1
+    """The stages first to last - 1."""
+    final: bool = True
+    """Whether the last stage is the path's last."""
+    parts: tuple[int, ...] = ()
+    """The runs whose kept rows this one takes up, instead of the blocks."""
+    on_disk: bool = False
+    measure: bool = False
+    """Whether to time the stages apart on a sample, beside the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,13 @@ class Cool:
 
     stream: str
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Let go of the rows that a run kept: nobody will take them up."""
+
+    run: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +84,4 @@ class Note:
     event: Event
 
 
-Instruction: TypeAlias = Run | Cool | Release | Wake | Finish | Note
+Instruction: TypeAlias = Run | Cool | Forget | Release | Wake | Finish | Note

@@ -1,10 +1,10 @@
-"""The work that waits before a path: which blocks, and for which members."""
+"""The work that waits before a stage of a path: which blocks, and for which members."""
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.model import Block
 from penstock.plan import Member
@@ -18,30 +18,55 @@ JOB_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A block that some members of a path still have to see.
+    """What some members of a path still have to see: a block, or what a run has kept of several.
 
     ``lane`` is 0 but for members set apart while the core looks for the one that fails.
     """
 
-    block: Block
+    blocks: tuple[Block, ...]
+    """In the order of their numbers."""
     members: tuple[Member, ...]
     lane: int = 0
+    run: int = 0
+    """The run that kept it; 0 for a block as it came."""
+    kept: tuple[int, int] | None = None
+    """Rows and bytes that run kept."""
 
     @property
     def order(self) -> tuple[int, int]:
         """Blocks of one stream arrive in the order of their numbers."""
-        return (self.block.number, self.lane)
+        return (self.blocks[0].number, self.lane)
+
+    @property
+    def arrived(self) -> float:
+        """When the oldest of it came."""
+        return self.blocks[0].arrived
+
+    @property
+    def rows(self) -> int:
+        """Rows that wait."""
+        return self.kept[0] if self.kept else sum(block.rows for block in self.blocks)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that wait."""
+        return self.kept[1] if self.kept else sum(block.bytes for block in self.blocks)
 
 
 @dataclass(slots=True)
-class PathQueue:
-    """Entries in order of arrival, at most one for each block and lane."""
+class StageQueue:
+    """What waits before a stage of a path, in order of arrival; one entry per block and lane."""
 
     entries: list[Entry] = field(default_factory=list)
 
     def __len__(self) -> int:
         """How many entries wait."""
         return len(self.entries)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that wait."""
+        return sum(entry.bytes for entry in self.entries)
 
     def add(self, entry: Entry, rank: Callable[[Member], int]) -> bool:
         """Take an entry in, merged with one of the same block and lane; False when it merged.
@@ -52,13 +77,12 @@ class PathQueue:
         place = bisect.bisect_left(self.entries, entry.order, key=lambda e: e.order)
         if place < len(self.entries) and self.entries[place].order == entry.order:
             members = {*self.entries[place].members, *entry.members}
-            merged = Entry(entry.block, tuple(sorted(members, key=rank)), entry.lane)
-            self.entries[place] = merged
+            self.entries[place] = replace(entry, members=tuple(sorted(members, key=rank)))
             return False
         self.entries.insert(place, entry)
         return True
 
-    def train(self) -> list[Entry]:
+    def train(self, most_rows: float = TRAIN_ROWS) -> list[Entry]:
         """The entries that would ride in one job now: those at the head that are of one kind."""
         head = self.entries[0]
         riders: list[Entry] = []
@@ -66,17 +90,17 @@ class PathQueue:
         for entry in self.entries:
             if entry.lane != head.lane or entry.members != head.members:
                 continue
-            if riders and rows + entry.block.rows > TRAIN_ROWS:
+            if riders and rows + entry.rows > min(most_rows, TRAIN_ROWS):
                 break
             riders.append(entry)
-            rows += entry.block.rows
+            rows += entry.rows
             if len(riders) == TRAIN_BLOCKS:
                 break
         return riders
 
     def is_worth_a_job(self) -> bool:
         """Whether so much waits that waiting for more would gain nothing."""
-        rows = sum(entry.block.rows for entry in self.entries)
+        rows = sum(entry.rows for entry in self.entries)
         return rows >= JOB_ROWS or len(self.entries) >= TRAIN_BLOCKS
 
     def remove(self, entries: Iterable[Entry]) -> None:

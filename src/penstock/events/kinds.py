@@ -148,6 +148,12 @@ class Decided:
     reason: str
     waiting: int = 0
     """Blocks waiting in all queues when the choice was made."""
+    bytes: int = 0
+    """Bytes waiting in all queues when the choice was made, these included."""
+    stages: tuple[int, int] = (0, 1)
+    """The stages of the path that are run: the first, and the one before which it ends."""
+    entering: int | None = None
+    """Rows that go into the first stage, where earlier runs have left fewer or more."""
     seconds: float = 0.0
     """What the choice itself cost."""
 
@@ -172,6 +178,25 @@ class RunFinished:
     bytes_out: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
     """Queries whose sink refused the answers, and why."""
+    measured: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    """Rows in, rows out and seconds of operators that were timed apart, on a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunKept:
+    """A run ended between two stages of its path; its rows wait for a later one."""
+
+    at: float
+    run: int
+    seconds: float
+    rows: int
+    bytes: int
+    operators: Mapping[str, int] = field(default_factory=dict)
+    """Rows out of each operator that was counted."""
+    jobs: int = 0
+    on_disk: bool = False
+    measured: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    """Rows in, rows out and seconds of operators that were timed apart, on a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +264,12 @@ class Memory:
 
 Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
-    | QueryAdded | QueryDropped | QueryFailed | GroupFormed | Decided | RunFinished | RunFailed
-    | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
+    | QueryAdded | QueryDropped | QueryFailed | GroupFormed | Decided | RunFinished | RunKept
+    | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
-    QueryAdded, QueryDropped, QueryFailed, GroupFormed, Decided, RunFinished, RunFailed, BlockHot,
-    BlockCold, BlockReleased, Tick, Warned, Memory,
+    QueryAdded, QueryDropped, QueryFailed, GroupFormed, Decided, RunFinished, RunKept, RunFailed,
+    BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -68,4 +68,8 @@ def _decode_inner(name: str, value: Any) -> Any:
 
 def _frozen(value: Any) -> Any:
     """JSON knows no tuples, and events hold no lists: so every list was a tuple."""
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(_frozen(item) for item in value)
+    if isinstance(value, dict):
+        return {name: _frozen(item) for name, item in value.items()}
+    return value

@@ -299,6 +299,15 @@ class Summary:
         self._deliver(flight, event)
         self._count(flight.group, event)
 
+    def _run_kept(self, event: k.RunKept) -> None:
+        """Nothing is delivered yet: the blocks go on waiting, as what is left of them."""
+        run = self.run
+        run.finished += 1
+        run.jobs += event.jobs
+        run.seconds_running += event.seconds
+        if self._flights.pop(event.run, None) is None:
+            self._fault(f"run {event.run} finished, but nobody had decided it")
+
     def _deliver(self, flight: _Flight, event: k.RunFinished) -> None:
         """Give the blocks to every member that the sinks did not refuse."""
         rows = flight.decided.rows
@@ -383,6 +392,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.GroupFormed: Summary._group_formed,
     k.Decided: Summary._decided,
     k.RunFinished: Summary._run_finished,
+    k.RunKept: Summary._run_kept,
     k.RunFailed: Summary._run_failed,
     k.BlockHot: Summary._block_hot,
     k.BlockCold: Summary._block_cold,

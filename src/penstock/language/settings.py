@@ -40,6 +40,7 @@ SETTINGS: dict[str, Callable[[str], str]] = {
     "joins": _policy,
     "memory": _size,
     "operators": _policy,
+    "quantum": _duration,
     "refresh": _policy,
     "retention": _duration,
     "trigger": _duration,

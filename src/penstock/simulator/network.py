@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.policies.operators import Route, Segment, Stage
-from penstock.policies.operators.routes import segment
+from penstock.policies.operators.routes import remainders
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,11 @@ class Network:
         promise holds. Both sides of a join have the better rank of the two, since whichever side
         is the older is served.
         """
-        by_stage = {(cut.path, operator): cut for cut in cuts for operator in cut.operators}
         found: dict[str, Segment] = {}
         for route in routes:
-            for k, stage in enumerate(route.stages):
-                cut = by_stage[route.id, stage.operator]
-                here = replace(
-                    segment(route, k, k + 1), id=stage.operator, rank=cut.rank,
-                    reason=cut.reason, grace=cut.grace, latency=cut.latency)
+            rests = remainders(route, [cut for cut in cuts if cut.path == route.id])
+            for stage, rest in zip(route.stages, rests, strict=True):
+                here = replace(rest, id=stage.operator)
                 found[stage.operator] = _better(found.get(stage.operator), here)
         for left, right in self.joins:
             rank = min(found[left].rank, found[right].rank)

@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.clock import Clock
-from penstock.engine import Cool, Core, Finish, Instruction, Note, Release, Run, Wake
+from penstock.engine import Cool, Core, Finish, Forget, Instruction, Note, Release, Run, Wake
 from penstock.engine.core import Settings
 from penstock.errors import PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
@@ -38,6 +38,7 @@ from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files
 from penstock.spark.ingest import Ingest
 from penstock.spark.memory import measured
+from penstock.spark.parts import Parts
 from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks
 from penstock.spark.spool import Spool
@@ -46,7 +47,8 @@ TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 DRAIN_GATHER = 1.0
 """Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
-DEFAULTS = {"operators": DEFAULT, "memory": "512 MB", "retention": "1 hour", "trigger": "200 ms"}
+DEFAULTS = {"operators": DEFAULT, "memory": "512 MB", "quantum": "1 second",
+            "retention": "1 hour", "trigger": "200 ms"}
 
 
 class SparkHost:
@@ -69,6 +71,7 @@ class SparkHost:
         self._deliveries = Deliveries(checkpoint.deliveries)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._callback)
         self._relations = Relations(spark, checkpoint, self._warn)
+        self._parts = Parts(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
         self._faults: dict[str, str] = {}
@@ -120,6 +123,7 @@ class SparkHost:
         with contextlib.suppress(RunError):
             self._ask(lambda: self._end("stopped", ""))
         self._relations.close()
+        self._parts.close()
         for spool in self._spools.values():
             spool.close()
         self._deliveries.close()
@@ -192,6 +196,8 @@ class SparkHost:
             case Cool(stream=stream, number=number):
                 if self._spools[stream].cool(number):
                     self._on_event(ev.BlockCold(self._clock.now(), stream, number))
+            case Forget(run=run):
+                self._parts.forget(run)
             case Release(stream=stream, number=number):
                 self._spools[stream].release(number)
                 self._on_event(ev.BlockReleased(self._clock.now(), stream, number))
@@ -225,12 +231,39 @@ class SparkHost:
         context = self._spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", "segments")
         context.setJobDescription(f"penstock run {run.run}: {run.segment}")
-        spool = self._spools[run.blocks[0].stream]
-        frame = spool.frame([block.number for block in run.blocks], run.keep)
         path = plan.path(run.path)
-        answers = compiler.answers(path, run.members, frame)
+        frame = self._frame(run)
+        measured = self._parts.measure(compiler, path, run, frame) if run.measure else {}
+        if run.final:
+            return self._deliver(run, plan, compiler, frame, began, measured)
+        part = self._parts.keep(compiler, path, run, frame)
+        if part.rows == 0:  # nothing is left to go on with: that is an answer too
+            self._sinks.deliver_nothing(run)
+            self._parts.forget(run.run)
+            rows = sum(block.rows for block in run.blocks)
+            now = self._clock.now()
+            return ev.RunFinished(now, run.run, now - began, rows, {}, operators=part.counts,
+                                  jobs=1, measured=measured)
+        now = self._clock.now()
+        return ev.RunKept(now, run.run, now - began, part.rows, part.bytes, part.counts, 1,
+                          run.on_disk, measured)
+
+    def _frame(self, run: Run) -> DataFrame:
+        if run.parts:
+            return self._parts.frame(run.parts)
+        spool = self._spools[run.blocks[0].stream]
+        return spool.frame([block.number for block in run.blocks], run.keep)
+
+    def _deliver(
+        self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame, began: float,
+        measured: Mapping[str, tuple[float, float, float]],
+    ) -> ev.RunFinished:
+        path = plan.path(run.path)
+        answers = compiler.answers(path, run.members, frame, run.first)
         done = self._sinks.deliver(run, plan, answers)
         now = self._clock.now()
+        for number in run.parts:
+            self._parts.forget(number)
         for block in run.blocks:
             if block.number in run.keep:
                 self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
@@ -238,7 +271,7 @@ class SparkHost:
         return ev.RunFinished(
             now, run.run, now - began, rows, done.rows, done.rejected,
             _added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
-            done.jobs, done.bytes, done.failed)
+            done.jobs, done.bytes, done.failed, measured)
 
     # --- streams -----------------------------------------------------------------------------
 
@@ -396,6 +429,7 @@ class SparkHost:
             memory=sizes.bytes(self._setting("memory")),
             retention=durations.seconds(self._setting("retention")),
             until_drained=self._until_drained,
+            quantum=durations.seconds(self._setting("quantum")),
             gather=DRAIN_GATHER if self._until_drained else 0.0,
         )
 

@@ -129,6 +129,10 @@ class Sinks:
         self._commit(run, moves, done)
         return done
 
+    def deliver_nothing(self, run: Run) -> None:
+        """Commit a run that has no answers."""
+        self._commit(run, [], Delivered())
+
     def _units_of(self, plan: Plan, members: tuple[Member, ...]) -> tuple[Unit, ...]:
         adopted, known = self._units
         if plan is not adopted:  # queries came or went after the run was ordered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, prod
 
@@ -112,3 +112,23 @@ def segment(
 def each(route: Route) -> Iterable[tuple[int, int]]:
     """The spans that make every operator a segment of its own."""
     return pairwise(range(len(route.stages) + 1))
+
+
+def remainders(route: Route, cuts: Sequence[Segment]) -> list[Segment]:
+    """For every stage of a route the rest of its segment from there on.
+
+    What waits in the middle of a segment, because a host stopped there or because the segments
+    have been cut anew since, waits before the rest of it and has its rank.
+
+    >>> route = Route("p", (Stage("a", 1.0), Stage("b", 2.0), Stage("c", 3.0)))
+    >>> rests = remainders(route, [segment(route, 0, 2, rank=-5.0), segment(route, 2, 3)])
+    >>> [(rest.id, rest.operators, rest.rank) for rest in rests]
+    [('p', ('a', 'b'), -5.0), ('p@1', ('b',), -5.0), ('p@2', ('c',), 0.0)]
+    """
+    found = []
+    for cut in cuts:
+        last = cut.first + len(cut.operators)
+        for first in range(cut.first, last):
+            here = segment(route, first, last, cut.rank, cut.reason, cut.grace)
+            found.append(replace(here, latency=cut.latency))
+    return found

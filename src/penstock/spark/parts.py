@@ -1,0 +1,128 @@
+"""What runs have kept between two stages of a path, and what the stages cost when timed apart."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, DataType, StringType
+from pyspark.storagelevel import StorageLevel
+
+from penstock.engine.instructions import Run
+from penstock.plan import Path
+from penstock.spark.compile import Compiler
+from penstock.spark.names import ours
+
+SAMPLE_ROWS = 20_000
+"""Rows on which stages are timed apart: enough to tell their costs from that of a job."""
+_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
+_WIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows that wait before a stage."""
+
+    frame: DataFrame
+    rows: int
+    bytes: int
+    counts: dict[str, int]
+    """Rows out of each operator that was counted on the way."""
+
+
+class Parts:
+    """The kept frames of a run of the engine, by the number of the run that kept them.
+
+    A frame is persisted, so a lost executor computes its part again from the spool.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Nothing is kept yet."""
+        self._spark = spark
+        self._parts: dict[int, Part] = {}
+        self._lock = threading.Lock()  # runs keep and forget from their own threads
+
+    def keep(self, compiler: Compiler, path: Path, run: Run, frame: DataFrame) -> Part:
+        """Compute the stages of a run and keep the rows; what it took up is let go."""
+        level = StorageLevel.DISK_ONLY if run.on_disk else StorageLevel.MEMORY_AND_DISK
+        progress = compiler.part(path, run.members[0], frame, run.first, run.last)
+        seen = Observation()
+        counted = progress.frame.observe(
+            seen, F.count(F.lit(1)).alias("rows"), _bytes(progress.frame).alias("bytes"))
+        kept = counted.persist(level)
+        _compute(kept)
+        part = Part(kept, seen.get["rows"], seen.get["bytes"] or 0, progress.counts())
+        with self._lock:
+            self._parts[run.run] = part
+        for number in run.parts:
+            self.forget(number)
+        return part
+
+    def frame(self, runs: Sequence[int]) -> DataFrame:
+        """What some runs have kept, together."""
+        return reduce(DataFrame.unionAll, [self._parts[run].frame for run in runs])
+
+    def forget(self, run: int) -> None:
+        """Let go of what a run kept."""
+        with self._lock:
+            part = self._parts.pop(run, None)
+        if part is not None:
+            part.frame.unpersist()
+
+    def close(self) -> None:
+        """Let everything go."""
+        for run in list(self._parts):
+            self.forget(run)
+
+    def measure(
+        self, compiler: Compiler, path: Path, run: Run, frame: DataFrame
+    ) -> dict[str, tuple[float, float, float]]:
+        """Rows in, rows out and seconds of each stage but the last, one by one on a sample.
+
+        What a job costs however few rows it has is taken off.
+        """
+        cores = self._spark.sparkContext.defaultParallelism
+        sample = frame.limit(SAMPLE_ROWS).repartition(cores).persist()
+        figures: dict[str, tuple[float, float, float]] = {}
+        kept = [sample]
+        try:
+            rows, _ = _timed(sample)
+            _, fixed = _timed(sample)
+            for stage in range(run.first, len(path.stages) - 1):
+                after = compiler.part(path, run.members[0], kept[-1], stage, stage + 1)
+                kept.append(after.frame.persist())
+                out, seconds = _timed(kept[-1])
+                figures[path.stages[stage][0].id] = (rows, out, max(seconds - fixed, 1e-6))
+                rows = out
+        finally:
+            for part in kept:
+                part.unpersist()
+        return figures
+
+
+def _timed(frame: DataFrame) -> tuple[float, float]:
+    """Rows, and the seconds that computing them took."""
+    began = time.perf_counter()
+    rows = float(frame.count())
+    return rows, time.perf_counter() - began
+
+
+def _compute(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _bytes(frame: DataFrame) -> Column:
+    """The bytes of the rows in decoded form."""
+    widths = [_width(field.dataType, ours(field.name)) for field in frame.schema.fields]
+    return F.sum(reduce(Column.__add__, widths, F.lit(0).cast("long")))
+
+
+def _width(type_: DataType, column: Column) -> Column:
+    if isinstance(type_, StringType | BinaryType):
+        return F.coalesce(F.octet_length(column), F.lit(0)).cast("long")
+    return F.lit(_WIDTHS.get(type_.simpleString(), _WIDE)).cast("long")
