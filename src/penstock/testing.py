@@ -15,12 +15,10 @@ It ships with the product so that a policy or an application can be tested as th
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from penstock.clock import VirtualClock
-from penstock.engine import Core, Finish, Instruction, Note, Release, Run, Wake
+from penstock.engine import Core, Run
 from penstock.engine.core import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind
@@ -28,6 +26,7 @@ from penstock.model import Application, Block
 from penstock.planning import plan
 from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
+from penstock.simulator.replay import VirtualHost
 
 _BYTES_PER_ROW = 16
 
@@ -43,22 +42,13 @@ def never(run: Run) -> str:
 
 
 @dataclass(slots=True)
-class FakeHost:
+class FakeHost(VirtualHost):
     """A host without Spark: runs take as long as ``cost`` says and keep every second row."""
 
-    core: Core
-    application: Application
+    application: Application = field(kw_only=True)
     cost: Callable[[Run], float] = one_second
     fails: Callable[[Run], str] = never
-    clock: VirtualClock = field(default_factory=VirtualClock)
-    record: list[ev.Event] = field(default_factory=list)
-    """Every event, the core's own ones too."""
-    runs: list[Run] = field(default_factory=list)
-    released: list[tuple[str, int]] = field(default_factory=list)
-    finished: Finish | None = None
-    _agenda: list[tuple[float, int, ev.Event]] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
-    _sequence: int = 0
 
     @classmethod
     def of(
@@ -75,9 +65,11 @@ class FakeHost:
         chosen = policy_of(policy) if isinstance(policy, str) else policy
         core = Core(chosen, settings or Settings(until_drained=True))
         core.adopt(plan(application))
-        host = cls(core, application, cost, fails)
-        streams = tuple(application.streams)
-        host.handle(ev.RunStarted(0.0, streams, str(policy), cores=1))
+        host = cls(core, application=application, cost=cost, fails=fails)
+        known = core.settings
+        host.handle(ev.RunStarted(
+            0.0, tuple(application.streams), str(policy), cores=1,
+            slots=known.slots, gather=known.gather, hold=known.hold))
         for name in application.queries:
             host.handle(host.added(name))
         return host
@@ -107,47 +99,10 @@ class FakeHost:
 
     def added(self, name: str, backlog: tuple[tuple[int, int], ...] = ()) -> ev.QueryAdded:
         """The event that adds a query of the application."""
-        branches = self.application.queries[name].branches
-        streams = tuple(branch.stream for branch in branches)
-        return ev.QueryAdded(self.clock.now(), name, streams, backlog=backlog)
+        return ev.QueryAdded.of(self.application.queries[name], self.clock.now(), backlog)
 
-    def plan_event(self, event: ev.Event) -> None:
-        """An event that will happen at its time; of several at one time the first is first."""
-        self._sequence += 1
-        heapq.heappush(self._agenda, (event.at, self._sequence, event))
-
-    # --- running -----------------------------------------------------------------------------
-
-    def run(self, until: float = float("inf")) -> None:
-        """Let everything planned happen, and what follows from it, up to a time."""
-        while self._agenda and self._agenda[0][0] <= until:
-            at, _, event = heapq.heappop(self._agenda)
-            self.clock.advance(at)
-            self.handle(event)
-
-    def handle(self, event: ev.Event) -> list[Instruction]:
-        """Give the core an event and carry out what it says."""
-        self.record.append(event)
-        instructions = self.core.handle(event)
-        for instruction in instructions:
-            self._carry_out(instruction)
-        return instructions
-
-    def _carry_out(self, instruction: Instruction) -> None:
-        match instruction:
-            case Note(event=event):
-                self.record.append(event)
-            case Run():
-                self.runs.append(instruction)
-                self.plan_event(self._outcome(instruction))
-            case Release(stream=stream, number=number):
-                self.released.append((stream, number))
-            case Wake(at=at):
-                self.plan_event(ev.Tick(max(at, self.clock.now())))
-            case Finish():
-                self.finished = instruction
-
-    def _outcome(self, run: Run) -> ev.Event:
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunFailed:
+        """As the script says."""
         seconds = self.cost(run)
         at = self.clock.now() + seconds
         reason = self.fails(run)
@@ -155,9 +110,6 @@ class FakeHost:
             return ev.RunFailed(at, run.run, reason)
         rows = sum(block.rows for block in run.blocks)
         out = {member.query: rows // 2 for member in run.members}
-        for block in run.blocks:
-            if block.number in run.keep:
-                self.plan_event(ev.BlockHot(at, block.stream, block.number, block.bytes))
         return ev.RunFinished(at, run.run, seconds, rows, out)
 
     # --- what happened -----------------------------------------------------------------------

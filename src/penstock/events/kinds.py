@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from penstock.model import Block
+from penstock.model import Block, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,12 @@ class RunStarted:
     checkpoint: str = ""
     progress: Mapping[str, int] = field(default_factory=dict)
     """Per stream how much of its total earlier runs had read."""
+    slots: int = 1
+    """Runs under way at once."""
+    gather: float = 0.0
+    """Seconds for which any block may wait for others to ride with."""
+    hold: float = 0.5
+    """The part of a query's latency for which its blocks may gather."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,23 @@ class QueryAdded:
     """Rows it had delivered in earlier runs on this checkpoint."""
     joined: float | None = None
     """When it first joined, if that was in an earlier run; its lifetime counts from then."""
+    priority: int = 1
+    lifetime: float | None = None
+
+    @staticmethod
+    def of(
+        query: Query,
+        at: float,
+        backlog: tuple[tuple[int, int], ...] = (),
+        delivered: int = 0,
+        joined: float | None = None,
+    ) -> QueryAdded:
+        """A query as it was declared joins."""
+        sink = query.sink
+        return QueryAdded(
+            at, query.name, tuple(branch.stream for branch in query.branches),
+            f"{sink.kind} {sink.target}" if sink.target else sink.kind, query.latency,
+            backlog, delivered, joined, query.priority, query.lifetime)
 
 
 @dataclass(frozen=True, slots=True)

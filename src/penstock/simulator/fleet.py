@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TypeVar
+
+from penstock.errors import RunError
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
@@ -29,5 +33,14 @@ def scatter(
         yield from map(function, listed)
         return
     # A fresh interpreter each: a fork would copy the threads of whoever called, halfway.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(function, listed)
+    context = get_context("spawn")
+    try:
+        with ProcessPoolExecutor(workers, context, initializer=_die_quietly) as pool:
+            yield from pool.map(function, listed)
+    except BrokenProcessPool as error:
+        raise RunError("a process of the fleet ended before its simulation did") from error
+
+
+def _die_quietly() -> None:
+    """Ctrl-C reaches every process of a terminal; one complaint about it is enough."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

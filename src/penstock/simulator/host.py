@@ -168,13 +168,20 @@ class _Simulation:
             self.scheduler.sleep(place)
 
     def _settle_join(self, place: int, partner: int) -> None:
-        """Of the two sides the older head may run, once both are there or no more can come."""
-        sides = [side for side in sorted((place, partner)) if self.queues[side]]
+        """Only the side that is next may run."""
         for side in (place, partner):
             self.scheduler.sleep(side)
+        side = self._next_side(place, partner)
+        if side >= 0:
+            head = self.queues[side][0]
+            self.scheduler.wake(side, head.arrived, head.done)
+
+    def _next_side(self, place: int, partner: int) -> int:
+        """Of a join the side with the older head, if both are there or no more can come; or -1."""
+        sides = [side for side in sorted((place, partner)) if self.queues[side]]
         if len(sides) == 2 or (sides and self.closing):
-            older = min(sides, key=lambda side: self.queues[side][0].arrived)
-            self.scheduler.wake(older, self.queues[older][0].arrived, self.queues[older][0].done)
+            return min(sides, key=lambda side: self.queues[side][0].arrived)
+        return -1
 
     def _close(self) -> bool:
         """No block will arrive any more: joins need not wait for their empty sides."""
@@ -232,7 +239,12 @@ class _Simulation:
             self.now = end
             self._pass_on(place, block)
             left -= 1
-            if left <= 0 or self.now >= stop or not queue or self.partner[place] >= 0:
+            if left <= 0 or self.now >= stop:
+                return
+            if self.partner[place] >= 0:  # the turn is the join's, whichever side is next
+                place = self._next_side(place, self.partner[place])
+                queue = self.queues[place] if place >= 0 else queue
+            if place < 0 or not queue:
                 return
             self.invocations += 1
             self.now += self.overhead.invoke
@@ -246,9 +258,10 @@ class _Simulation:
             self.now += self.overhead.preempt
         self.invocations += 1
         self.now += self.overhead.invoke
-        if place != self.place:
+        operator = max(place, self.partner[place])  # the two sides of a join are one
+        if operator != self.place:
             self.switches += 1
-            self.place = place
+            self.place = operator
 
     def _interrupt(self, place: int, block: _Block, at: float) -> None:
         """Leave a block unfinished."""

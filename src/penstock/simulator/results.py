@@ -36,7 +36,7 @@ class Result:
     def memory(self) -> tuple[Floats, Floats]:
         """The waiting rows over time: from each time on, until the next."""
         routes = self.workload.network.routes
-        times = [np.asarray(self.workload.arrivals[route.id], float) for route in routes]
+        times = [self.workload.times(route.id) for route in routes]
         entering = [self.workload.entering(route.id) for route in routes]
         at = np.concatenate([*times, self.freed_at])
         change = np.concatenate([*entering, -self.freed])
@@ -53,8 +53,7 @@ class Result:
     def memory_at(self, times: Floats) -> Floats:
         """The waiting rows at given times."""
         at, level = self.memory()
-        places = np.searchsorted(at, times, side="right") - 1
-        found: Floats = np.where(places >= 0, level[places], 0.0)
+        found: Floats = np.append(0.0, level)[np.searchsorted(at, times, side="right")]
         return found
 
     @property

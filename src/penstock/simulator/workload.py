@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.simulator.fates import Fate, Floats, fates
+from penstock.errors import WorkloadError
+from penstock.simulator.fates import MODELS, Fate, Floats, fates
 from penstock.simulator.network import Network
 
 
@@ -27,18 +28,36 @@ class Workload:
     seed: int = 0
     name: str = "workload"
 
+    def __post_init__(self) -> None:
+        """Refuse what would be simulated wrongly without anybody noticing."""
+        if self.model not in MODELS:
+            raise WorkloadError(f"no model '{self.model}'; there is {' and '.join(MODELS)}")
+        for route in self.network.routes:
+            times, rows = self.times(route.id), self.entering(route.id)
+            if len(times) != len(rows):
+                raise WorkloadError(
+                    f"{route.id}: {len(times)} blocks arrive, but {len(rows)} have rows")
+            if (np.diff(times) < 0).any():
+                raise WorkloadError(f"{route.id}: its blocks do not arrive in ascending order")
+            if not (rows > 0).all():
+                raise WorkloadError(f"{route.id}: a block without rows cannot be run")
+
+    def times(self, route: str) -> Floats:
+        """When the blocks of a route arrive; a route without arrivals has none."""
+        return np.asarray(self.arrivals.get(route, ()), float)
+
     def entering(self, route: str) -> Floats:
         """Rows of the blocks of a route as they arrive."""
         if isinstance(self.rows, Mapping):
-            return self.rows[route]
-        return np.full(len(self.arrivals[route]), float(self.rows))
+            return np.asarray(self.rows.get(route, ()), float)
+        return np.full(len(self.times(route)), float(self.rows))
 
     def script(self) -> list[tuple[float, int, Fate]]:
         """Every arrival in order: when, on which route, with what fate."""
         seeds = np.random.SeedSequence(self.seed).spawn(len(self.network.routes))
         script: list[tuple[float, int, Fate]] = []
         for number, (route, seed) in enumerate(zip(self.network.routes, seeds, strict=True)):
-            times = self.arrivals.get(route.id, np.empty(0))
+            times = self.times(route.id)
             drawn = fates(route, self.entering(route.id), self.model, np.random.default_rng(seed))
             script.extend(zip(times.tolist(), [number] * len(times), drawn, strict=True))
         script.sort(key=lambda arrival: arrival[:2])  # at one time: in plan order

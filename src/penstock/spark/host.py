@@ -96,12 +96,14 @@ class SparkHost:
         self._open(wanted)
         extents = {s: sources.extent(self._files, self.application.streams[s])
                    for s in wanted if s not in self._faults}
+        settings = self._core.settings
         self._handle(ev.RunStarted(
             self._clock.now(), tuple(wanted), self._setting("operators"),
             self._spark.sparkContext.defaultParallelism,
             {s: e.total for s, e in extents.items()}, {s: e.unit for s, e in extents.items()},
             str(self._checkpoint.root),
-            {s: spool.last.progress for s, spool in self._spools.items() if spool.last}))
+            {s: spool.last.progress for s, spool in self._spools.items() if spool.last},
+            settings.slots, settings.gather, settings.hold))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(self._clock.now(), block))
@@ -333,10 +335,8 @@ class SparkHost:
             fault = faults.get(query.name) or self._sinks.taken(query) or self._fault_of(query)
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._backlog(query)
-            streams = tuple(branch.stream for branch in query.branches)
             now = self._clock.now()
-            self._handle(ev.QueryAdded(now, query.name, streams, _sink(query), query.latency,
-                                       backlog, known.rows, known.at))
+            self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at))
             if fault:
                 self._handle(ev.QueryFailed(now, query.name, fault))
         self._handle(ev.Tick(self._clock.now()))
@@ -446,10 +446,6 @@ def _added(
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _sink(query: Query) -> str:
-    return f"{query.sink.kind} {query.sink.target}" if query.sink.target else query.sink.kind
 
 
 def _fields(event: Any) -> dict[str, Any]:

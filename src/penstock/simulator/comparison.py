@@ -1,0 +1,233 @@
+"""Several policies on one workload: the figures of each, side by side, and their curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from penstock.policies.operators import policy
+from penstock.policies.operators.oracles import Level, clairvoyant
+from penstock.simulator.fates import Floats
+from penstock.simulator.host import simulate
+from penstock.simulator.results import Result
+from penstock.simulator.scenario import Scenario
+
+BOUND = "bound"
+"""Stands where a policy would: the memory that no scheduler can go below, were it clairvoyant."""
+
+_POINTS = 1000
+"""Stretches of time into which a curve is cut; more would not be seen."""
+
+Figures = dict[str, float]
+Curve = tuple[list[float], list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One simulation. It carries all it needs, so it can be run anywhere."""
+
+    scenario: Scenario
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is kept of one simulation: figures and thinned curves, not every block."""
+
+    policy: str
+    seed: int
+    figures: Figures
+    queries: Mapping[str, Figures] = field(default_factory=dict)
+    """Figures of latency for each query."""
+    memory: Curve = ([], [])
+    latency: Curve = ([], [])
+
+
+Scatter = Callable[[Callable[[Task], Outcome], Sequence[Task]], Iterable[Outcome]]
+"""Whatever applies a function to many items and gives the answers in their order."""
+
+
+def compare(
+    scenarios: Sequence[Scenario], policies: Sequence[str], scatter: Scatter = map
+) -> Iterator[Outcome]:
+    """Every policy on every scenario: the same workload with different seeds.
+
+    If there is one, the clairvoyant bound comes last, as if it were a policy.
+
+    >>> from penstock.simulator.description import read
+    >>> example = read('''
+    ... [queries.q]
+    ... operators = [{ cost = 1, selectivity = 0.2 }, { cost = 5 }]
+    ... arrivals = { kind = "even", gap = 1, count = 7 }
+    ... ''')
+    >>> for found in compare([example], ["fifo", "greedy"]):
+    ...     print(found.policy, round(found.figures["peak"], 3))
+    fifo 4.0
+    greedy 2.2
+    bound 2.2
+    """
+    wanted = [*policies, *([BOUND] if all(map(has_bound, scenarios)) else [])]
+    return iter(scatter(play, [Task(each, name) for name in wanted for each in scenarios]))
+
+
+def has_bound(scenario: Scenario) -> bool:
+    """Whether the bound is known: blocks shrink as expected, and nobody waits for a partner."""
+    workload = scenario.workload
+    return workload.model == "divisible" and not workload.network.joins
+
+
+def play(task: Task) -> Outcome:
+    """Run one simulation and keep what people look at."""
+    scenario = task.scenario
+    if task.policy == BOUND:
+        return _bound(scenario)
+    # The policy is made here, since one that learns must begin anew with every run.
+    result = simulate(scenario.workload, policy(task.policy),
+                      overhead=scenario.overhead, window=scenario.window)
+    at, level = result.memory()
+    latency = [out[0] for out in result.outputs], result.latencies()
+    return Outcome(
+        task.policy, scenario.workload.seed, _figures(scenario, result),
+        _by_query(scenario, result), thinned(at, level), thinned(*latency))
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def _figures(scenario: Scenario, result: Result) -> Figures:
+    figures = {
+        "peak": result.peak,
+        "peak_bytes": result.peak * scenario.workload.bytes,
+        "mean_memory": result.mean_memory,
+        **_latency(result.latencies()),
+        "invocations": result.invocations,
+        "switches": result.switches,
+        "preemptions": result.preemptions,
+        "decisions": result.decisions,
+        "finished": result.finished,
+    }
+    missed = [each["missed"] for each in _by_query(scenario, result).values() if "missed" in each]
+    return figures | ({"missed": sum(missed)} if missed else {})
+
+
+def _by_query(scenario: Scenario, result: Result) -> dict[str, Figures]:
+    """For each query the latency of its answers, and how many came later than promised."""
+    names = [route.id for route in scenario.workload.network.routes]
+    on = np.array([out[2] for out in result.outputs], int)
+    latencies = result.latencies()
+    found = {}
+    for query, routes in scenario.routes_of.items():
+        own = latencies[np.isin(on, [names.index(route) for route in routes])]
+        promised = scenario.promised(query)
+        found[query] = _latency(own)
+        if isfinite(promised):
+            late = own > promised * (1 + 1e-9)  # sums of costs are rounded
+            found[query] |= {"promised": promised, "missed": int(late.sum())}
+    return found
+
+
+def _latency(found: Floats) -> Figures:
+    if len(found) == 0:
+        return {"answers": 0}
+    return {"answers": len(found), "mean_latency": float(found.mean()),
+            "p99_latency": float(np.percentile(found, 99)), "max_latency": float(found.max())}
+
+
+def averaged(outcomes: Iterable[Outcome]) -> dict[str, Figures]:
+    """Per policy the figures, averaged over the seeds; the peak also as a multiple of the bound.
+
+    >>> one, two = (Outcome("fifo", seed, {"peak": 2.0 + seed}) for seed in (0, 1))
+    >>> averaged([one, two, Outcome("bound", 0, {"peak": 2.0}), Outcome("bound", 1, {"peak": 2.0})])
+    {'fifo': {'peak': 2.5, 'ratio': 1.25}, 'bound': {'peak': 2.0, 'ratio': 1.0}}
+    """
+    listed = list(outcomes)
+    bounds = {each.seed: each.figures["peak"] for each in listed if each.policy == BOUND}
+    found: dict[str, Figures] = {}
+    for name in dict.fromkeys(each.policy for each in listed):
+        runs = [each for each in listed if each.policy == name]
+        found[name] = mean([run.figures for run in runs])
+        if bounds:
+            ratios = [run.figures["peak"] / bounds[run.seed] for run in runs]
+            found[name]["ratio"] = sum(ratios) / len(ratios)
+    return found
+
+
+def averaged_queries(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Figures]]:
+    """Per query and policy the figures of latency, averaged over the seeds."""
+    listed = [each for each in outcomes if each.policy != BOUND]
+    policies = dict.fromkeys(each.policy for each in listed)
+    queries = dict.fromkeys(query for each in listed for query in each.queries)
+    return {query: {name: mean([e.queries[query] for e in listed if e.policy == name])
+                    for name in policies} for query in queries}
+
+
+def mean(runs: Sequence[Figures]) -> Figures:
+    """Each figure, averaged over the runs that have it.
+
+    >>> mean([{"a": 1, "b": 2.0}, {"a": 2}])
+    {'a': 1.5, 'b': 2.0}
+    """
+    if len(runs) == 1:
+        return dict(runs[0])
+    keys = dict.fromkeys(key for run in runs for key in run)
+    values = {key: [run[key] for run in runs if key in run] for key in keys}
+    return {key: sum(each) / len(each) for key, each in values.items()}
+
+
+# --- curves ----------------------------------------------------------------------------------
+
+
+def thinned(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> Curve:
+    """A curve with few points that looks the same: of each stretch its highest and lowest point.
+
+    >>> thinned([0.0, 1.0, 2.0], [5.0, 1.0, 3.0])
+    ([0.0, 1.0, 2.0], [5.0, 1.0, 3.0])
+    """
+    at, level = np.asarray(x, float), np.asarray(y, float)
+    if len(at) > 4 * _POINTS:
+        edges = np.linspace(at[0], at[-1], _POINTS + 1)[1:-1]
+        stretches = np.split(np.arange(len(at)), np.searchsorted(at, edges))
+        kept = {0, len(at) - 1}
+        for stretch in stretches:
+            if len(stretch):
+                part = level[stretch]
+                kept |= {int(stretch[part.argmin()]), int(stretch[part.argmax()])}
+        chosen = sorted(kept)
+        at, level = at[chosen], level[chosen]
+    return at.tolist(), level.tolist()
+
+
+# --- the bound -------------------------------------------------------------------------------
+
+
+def _bound(scenario: Scenario) -> Outcome:
+    workload = scenario.workload
+    routes = workload.network.routes
+    rows = {route.id: workload.entering(route.id).tolist() for route in routes}
+    times = {route.id: workload.times(route.id).tolist() for route in routes}
+    level = clairvoyant(routes, times, rows)
+    figures = {"peak": level.peak, "peak_bytes": level.peak * workload.bytes,
+               "mean_memory": _mean_level(level)}
+    return Outcome(BOUND, workload.seed, figures, memory=thinned(*_corners(level)))
+
+
+def _corners(level: Level) -> tuple[list[float], list[float]]:
+    """The ends of the straight pieces of a level, for those who draw it."""
+    at: list[float] = []
+    amount: list[float] = []
+    following = [*level.times[1:], *level.times[-1:]]
+    for begin, end, high, fall in zip(
+            level.times, following, level.levels, level.falls, strict=True):
+        at += [begin, end]
+        amount += [high, high - fall * (end - begin)]
+    return at, amount
+
+
+def _mean_level(level: Level) -> float:
+    """Averaged over time: trapezoids between the corners."""
+    at, amount = map(np.array, _corners(level))
+    span = at[-1] - at[0] if len(at) else 0.0
+    return float(((amount[1:] + amount[:-1]) / 2 * np.diff(at)).sum() / span) if span else 0.0

@@ -1,0 +1,87 @@
+"""What a run costs: seconds from the decision to the answers, fitted to the runs of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.simulator.fates import Floats
+
+COLD = 1.5
+"""A first run that took so many times what the later ones suggest was a cold one."""
+SPREAD = 1.5
+"""The largest run must be so many times the smallest before a cost per row can be told from a
+fixed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A fixed part per job, a part per row, and what the first runs took beyond that.
+
+    >>> cost = Cost(fixed=0.25, per_row=0.001, cold=(2.0,))
+    >>> cost.seconds(500, earlier=0), cost.seconds(500, earlier=1)
+    (2.75, 0.75)
+    """
+
+    fixed: float
+    per_row: float
+    cold: tuple[float, ...] = ()
+    """Seconds beyond the others that the first run took, the second, ..."""
+    error: float = 0.0
+    """How far the later runs lay from the fit: the mean deviation, as a part of their mean."""
+
+    def seconds(self, rows: int, earlier: int) -> float:
+        """A run on so many rows, after so many earlier ones."""
+        extra = self.cold[earlier] if earlier < len(self.cold) else 0.0
+        return self.fixed + self.per_row * rows + extra
+
+
+def fit(runs: Sequence[tuple[int, float]], cheapest: float) -> Cost:
+    """The cost behind runs (rows, seconds) in the order in which they were made.
+
+    Least squares, with neither part negative:
+
+    >>> fit([(100, 0.75), (500, 1.75), (900, 2.75)], cheapest=0.0)
+    Cost(fixed=0.5, per_row=0.0025, cold=(), error=0.0)
+
+    The first runs of a path wait for code to be made and processes to be started. As long as a run
+    took `COLD` times what all later ones suggest, it is kept out of the fit, and what it took
+    beyond is paid by the run of the same rank whenever the path is replayed. At most half of the
+    runs are cold.
+
+    >>> fit([(500, 9.75), (100, 0.75), (500, 1.75), (900, 2.75)], cheapest=0.0)
+    Cost(fixed=0.5, per_row=0.0025, cold=(8.0,), error=0.0)
+
+    Runs of one size do not tell the parts from each other. A job is a job whichever path it is
+    for, so the fixed part is then that of the ``cheapest`` run of all paths.
+
+    >>> fit([(100, 0.75), (100, 0.75)], cheapest=0.25)
+    Cost(fixed=0.25, per_row=0.005, cold=(), error=0.0)
+    """
+    rows = np.array([rows for rows, _ in runs], float)
+    seconds = np.array([seconds for _, seconds in runs], float)
+    first = 0
+    while first < len(runs) // 2:
+        later = _line(rows[first + 1:], seconds[first + 1:], cheapest)
+        if seconds[first] <= COLD * (later[0] + later[1] * rows[first]):
+            break
+        first += 1
+    fixed, per_row = _line(rows[first:], seconds[first:], cheapest)
+    beyond = seconds - fixed - per_row * rows
+    error = float(np.abs(beyond[first:]).mean() / max(seconds[first:].mean(), 1e-9))
+    return Cost(fixed, per_row, tuple(map(float, beyond[:first])), round(error, 12))
+
+
+def _line(rows: Floats, seconds: Floats, cheapest: float) -> tuple[float, float]:
+    x, y = float(rows.mean()), float(seconds.mean())
+    if rows.max() < SPREAD * rows.min():
+        fixed = min(cheapest, y)
+        return fixed, (y - fixed) / x
+    per_row = float(((rows - x) * (seconds - y)).sum() / ((rows - x) ** 2).sum())
+    if per_row <= 0:
+        return y, 0.0
+    if y - per_row * x < 0:
+        return 0.0, float((rows * seconds).sum() / (rows**2).sum())
+    return y - per_row * x, per_row

@@ -1,0 +1,89 @@
+"""The engine core on virtual time: its own queues, trains and decisions, with costs from a model.
+
+`host.py` simulates operators one block at a time, as the papers do. This host runs the production
+core instead, so what it does differs from a run on Spark only in what the jobs cost.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from penstock.clock import VirtualClock
+from penstock.engine import Core, Finish, Instruction, Note, Release, Run, Wake
+from penstock.events import kinds as ev
+
+
+@dataclass(slots=True)
+class VirtualHost:
+    """A host whose jobs take no real time; what becomes of a run is for its heirs to say."""
+
+    core: Core
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    record: list[ev.Event] = field(default_factory=list)
+    """Every event, the core's own ones too."""
+    runs: list[Run] = field(default_factory=list)
+    released: list[tuple[str, int]] = field(default_factory=list)
+    finished: Finish | None = None
+    _agenda: list[tuple[float, int, ev.Event]] = field(default_factory=list)
+    _wakes: set[float] = field(default_factory=set)
+    _sequence: int = 0
+
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunFailed:
+        """How a run that begins now will end, and when."""
+        raise NotImplementedError
+
+    def plan_event(self, event: ev.Event) -> None:
+        """An event that will happen at its time; of several at one time the first is first."""
+        self._sequence += 1
+        heapq.heappush(self._agenda, (event.at, self._sequence, event))
+
+    def run(self, until: float = inf) -> None:
+        """Let everything planned happen, and what follows from it, up to a time."""
+        while self._agenda and self._agenda[0][0] <= until:
+            at, _, event = heapq.heappop(self._agenda)
+            self.clock.advance(at)
+            self.handle(event)
+
+    def handle(self, event: ev.Event) -> list[Instruction]:
+        """Give the core an event and carry out what it says."""
+        self.record.append(event)
+        instructions = self.core.handle(event)
+        for instruction in instructions:
+            self._carry_out(instruction)
+        return instructions
+
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case Note(event=event):
+                self.record.append(event)
+            case Run():
+                self.runs.append(instruction)
+                self._begin(instruction)
+            case Release(stream=stream, number=number):
+                self.released.append((stream, number))
+            case Wake(at=at):
+                self._wake(max(at, self.clock.now()))
+            case Finish():
+                self.finished = instruction
+
+    def _begin(self, run: Run) -> None:
+        end = self.outcome(run)
+        if isinstance(end, ev.RunFinished):
+            for event in _warmed(run, end.at):
+                self.plan_event(event)
+        self.plan_event(end)
+
+    def _wake(self, at: float) -> None:
+        """Tick once at that time, however often the core asks for it."""
+        if at not in self._wakes:
+            self._wakes.add(at)
+            self.plan_event(ev.Tick(at))
+
+
+def _warmed(run: Run, at: float) -> Iterable[ev.BlockHot]:
+    """The blocks of a run that are in memory when it ends."""
+    return (ev.BlockHot(at, block.stream, block.number, block.bytes)
+            for block in run.blocks if block.number in run.keep)

@@ -1,0 +1,263 @@
+"""What if another policy had run? A recorded run beside its replays under other policies.
+
+The recorded run and the replays are measured by the same fold over their events, so what differs
+between them is what happened, not how it was counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock.events import Summary
+from penstock.events import kinds as ev
+from penstock.plan import Member
+from penstock.policies.operators import Policy
+from penstock.policies.operators import policy as policy_of
+from penstock.simulator.fates import Floats
+from penstock.simulator.recorded import Recording, replay
+
+FEW = 5
+"""From fewer runs of a path its cost cannot be told well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds from a block's arrival to its delivery; a block counts as often as it has rows."""
+
+    mean: float
+    p50: float
+    p99: float
+    max: float
+
+    @classmethod
+    def of(cls, seconds: Floats, rows: Floats) -> Latency | None:
+        """Of blocks with so many rows each; None when there is none.
+
+        >>> Latency.of(np.array([9.0, 1.0]), np.array([1.0, 3.0]))
+        Latency(mean=3.0, p50=1.0, p99=9.0, max=9.0)
+        """
+        if not rows.sum():
+            return None
+        order = np.argsort(seconds, kind="stable")
+        seconds, rows = seconds[order], rows[order]
+        through = np.cumsum(rows)
+        p50, p99 = seconds[np.searchsorted(through, np.array([0.5, 0.99]) * through[-1])]
+        mean = (seconds * rows).sum() / through[-1]
+        return cls(float(mean), float(p50), float(p99), float(seconds[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run under a policy: as it was, or as it would have been."""
+
+    policy: str
+    peak_bytes: int
+    """The most bytes of blocks that some query still waited for; each block counts once."""
+    peak_blocks: int
+    latency: Latency | None
+    """Over all queries."""
+    queries: Mapping[str, Latency | None]
+    runs: int
+    busy: float
+    """Seconds that the runs took, together."""
+    times: Sequence[float] = field(repr=False)
+    """Seconds since the beginning at which the waiting bytes changed."""
+    waiting: Sequence[int] = field(repr=False)
+    """The waiting bytes from each of these times on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """A figure of the policy that really ran: recorded, and simulated."""
+
+    recorded: float
+    simulated: float
+
+    @property
+    def percent(self) -> float | None:
+        """How far the simulation is off.
+
+        >>> Closeness(recorded=4.0, simulated=3.0).percent
+        -25.0
+        """
+        return 100 * (self.simulated / self.recorded - 1) if self.recorded else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A recorded run, and what it would have been."""
+
+    recording: Recording
+    state: str
+    """How the recorded run ended; ``running`` when its record has no end."""
+    seconds: float
+    recorded: Outcome
+    simulated: tuple[Outcome, ...]
+    """The first is that of the policy that really ran."""
+    notes: tuple[str, ...]
+    """What a reader should know."""
+
+    def closeness(self) -> dict[str, Closeness]:
+        """How close the simulation of the policy that ran is to what happened."""
+        was, would_be = self.recorded, self.simulated[0]
+        found = {"peak waiting": Closeness(was.peak_bytes, would_be.peak_bytes)}
+        if was.latency and would_be.latency:
+            found["mean latency"] = Closeness(was.latency.mean, would_be.latency.mean)
+        found["seconds running"] = Closeness(was.busy, would_be.busy)
+        return found
+
+
+def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Comparison:
+    """Replay a record under the policy that ran and under others."""
+    record = list(events)
+    recording = Recording.of(record)
+    ran = recording.started.operators
+    tried = {ran: policy_of(ran)}
+    tried.update((name, p) for name, p in policies.items() if p != tried[ran])
+    replays = {name: replay(recording, p) for name, p in tried.items()}
+    had = {(d.path, d.block) for d in _deliveries(record)}
+    summary = Summary.of(record)
+    return Comparison(
+        recording, summary.run.state, summary.run.seconds, _outcome("recorded", record, had),
+        tuple(_outcome(name, made, had) for name, made in replays.items()),
+        tuple(_notes(recording, summary, tried, replays)))
+
+
+# --- measuring ----------------------------------------------------------------------------------
+
+
+def _outcome(name: str, events: Sequence[ev.Event], only: Container[tuple[str, int]]) -> Outcome:
+    times, waiting, blocks = _levels(events)
+    overall, queries = _latencies(d for d in _deliveries(events) if (d.path, d.block) in only)
+    began = {e.run: e.at for e in events if isinstance(e, ev.Decided)}
+    ended = [e for e in events if isinstance(e, ev.RunFinished)]
+    spans = [e.at - began[e.run] for e in ended if e.run in began]
+    return Outcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
+                   len(spans), sum(spans), times, waiting)
+
+
+def _levels(events: Iterable[ev.Event]) -> tuple[list[float], list[int], list[int]]:
+    """When which bytes and blocks waited, as the account of a run counts them."""
+    summary = Summary()
+    times, sizes, counts = [0.0], [0], [0]
+    for event in events:
+        summary.apply(event)
+        queues = [stream.queue for stream in summary.streams.values()]
+        size, count = sum(q.bytes for q in queues), sum(len(q.waiting) for q in queues)
+        if (size, count) != (sizes[-1], counts[-1]):
+            times.append(summary.run.now - summary.run.started)
+            sizes.append(size)
+            counts.append(count)
+    times.append(summary.run.seconds)
+    return times, [*sizes, sizes[-1]], [*counts, counts[-1]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """A block that reached the queries of a path."""
+
+    path: str
+    block: int
+    queries: tuple[str, ...]
+    seconds: float
+    rows: int
+
+
+def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
+    """Every block as it was delivered, to those who had joined before it arrived.
+
+    A block from before a query joined waited for the query, not the query for it.
+    """
+    came: dict[tuple[str, int], tuple[int, ev.BlockArrived]] = {}
+    joined: dict[str, tuple[int, str]] = {}
+    groups: dict[int, tuple[tuple[int, str], ...]] = {}
+    decided: dict[int, ev.Decided] = {}
+    for place, event in enumerate(events):
+        match event:
+            case ev.BlockArrived(block=block):
+                came[block.stream, block.number] = place, event
+            case ev.QueryAdded(query=query, streams=streams):
+                joined.update((str(Member(query, branch)), (place, query))
+                              for branch in range(len(streams)))
+            case ev.GroupFormed(group=group, members=members):
+                groups[group] = tuple(joined[name] for name in members if name in joined)
+            case ev.Decided(run=run):
+                decided[run] = event
+            case ev.RunFinished(run=run) if run in decided:
+                of = decided.pop(run)
+                riders = [rider for rider in groups.get(of.group, ())
+                          if rider[1] not in event.failed]
+                for number in of.blocks:
+                    if (of.stream, number) in came:
+                        arrival, how = came[of.stream, number]
+                        yield _Delivery(
+                            of.segment, number,
+                            tuple(query for since, query in riders if since < arrival),
+                            max(event.at - how.block.arrived, 0.0), how.block.rows)
+
+
+def _latencies(
+    deliveries: Iterable[_Delivery],
+) -> tuple[Latency | None, dict[str, Latency | None]]:
+    """Over all queries, and of each. Queries that always rode together are looked at once."""
+    together: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    for delivery in deliveries:
+        together.setdefault(delivery.queries, []).append((delivery.seconds, delivery.rows))
+    parts = [np.array(made) for made in together.values()]
+    rode: dict[str, tuple[int, ...]] = {}
+    for place, queries in enumerate(together):
+        for query in queries:
+            rode[query] = (*rode.get(query, ()), place)
+    of = {places: Latency.of(*np.concatenate([parts[place] for place in places]).T)
+          for places in dict.fromkeys(rode.values())}
+    all_parts = [part * (1, len(queries)) for part, queries in zip(parts, together, strict=True)]
+    overall = Latency.of(*np.concatenate(all_parts).T) if all_parts else None
+    return overall, {query: of[places] for query, places in rode.items()}
+
+
+# --- what a reader should know ------------------------------------------------------------------
+
+
+def _notes(
+    recording: Recording, summary: Summary, policies: Mapping[str, Policy],
+    replays: Mapping[str, Sequence[ev.Event]],
+) -> Iterator[str]:
+    if summary.run.state == "running":
+        yield ("the record has no end: the run goes on, or was cut off; it is replayed as far as "
+               "it goes")
+    left = sum(len(stream.queue.waiting) for stream in summary.streams.values())
+    if left:
+        yield (f"{left} blocks still waited when the record ended; latencies are those of the "
+               "blocks that had been delivered")
+    if recording.failed:
+        yield f"{recording.failed} runs failed; they are left out of the replays"
+    few = [segment for segment, runs in recording.runs.items() if runs < FEW]
+    if few:
+        yield (f"{', '.join(few)}: fewer than {FEW} runs finished, so the cost is a guess, and the "
+               "replay follows the record more closely than it deserves")
+    if recording.unknown:
+        yield (f"{', '.join(recording.unknown)}: no run finished, so nothing is known of the cost, "
+               "and the replays let it wait")
+    interrupting = [name for name, policy in policies.items() if _interrupts(policy)]
+    if interrupting:
+        yield (f"{', '.join(interrupting)}: would interrupt work under way; a Spark job is not "
+               "interrupted, so here the decision comes when a job ends")
+    yield from _alike(replays)
+
+
+def _interrupts(policy: Policy) -> bool:
+    return policy.preemptive or type(policy).turn is not Policy.turn
+
+
+def _alike(replays: Mapping[str, Sequence[ev.Event]]) -> Iterator[str]:
+    """Which policies decided alike, from the first decision to the last."""
+    alike: dict[object, list[str]] = {}
+    for name, events in replays.items():
+        made = tuple((e.at, e.segment, e.blocks) for e in events if isinstance(e, ev.Decided))
+        alike.setdefault(made, []).append(name)
+    for first, *others in alike.values():
+        if others:
+            yield f"{', '.join(others)}: the same decisions as {first}"
