@@ -15,7 +15,7 @@ It ships with the product so that a policy or an application can be tested as th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.engine import Core, Run
@@ -41,13 +41,23 @@ def never(run: Run) -> str:
     return ""
 
 
+Figures = Mapping[str, tuple[float, float]]
+"""By the id of an operator: seconds per row, and rows out per row in."""
+
+
 @dataclass(slots=True)
 class FakeHost(VirtualHost):
-    """A host without Spark: runs take as long as ``cost`` says and keep every second row."""
+    """A host without Spark: runs take as long as ``cost`` says and keep every second row.
+
+    With ``operators`` every stage costs and keeps what they say instead, by its first operator.
+    """
 
     application: Application = field(kw_only=True)
     cost: Callable[[Run], float] = one_second
     fails: Callable[[Run], str] = never
+    operators: Figures = field(default_factory=dict)
+    kept: dict[int, float] = field(default_factory=dict)
+    """Rows that runs have kept between two stages, until they are taken up."""
     _numbers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -59,13 +69,15 @@ class FakeHost(VirtualHost):
         settings: Settings | None = None,
         cost: Callable[[Run], float] = one_second,
         fails: Callable[[Run], str] = never,
+        operators: Figures | None = None,
     ) -> FakeHost:
         """A host that runs this application from time 0."""
         application = bind(sql)
         chosen = policy_of(policy) if isinstance(policy, str) else policy
         core = Core(chosen, settings or Settings(until_drained=True))
         core.adopt(plan(application))
-        host = cls(core, application=application, cost=cost, fails=fails)
+        host = cls(core, application=application, cost=cost, fails=fails,
+                   operators=operators or {})
         known = core.settings
         host.handle(ev.RunStarted(
             0.0, tuple(application.streams), str(policy), cores=1,
@@ -101,16 +113,39 @@ class FakeHost(VirtualHost):
         """The event that adds a query of the application."""
         return ev.QueryAdded.of(self.application.queries[name], self.clock.now(), backlog)
 
-    def outcome(self, run: Run) -> ev.RunFinished | ev.RunFailed:
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
         """As the script says."""
-        seconds = self.cost(run)
+        entering = sum(block.rows for block in run.blocks)
+        rows = sum(self.kept[part] for part in run.parts) if run.parts else float(entering)
+        seconds, left = self._through(run, rows)
         at = self.clock.now() + seconds
-        reason = self.fails(run)
-        if reason:
+        if reason := self.fails(run):
             return ev.RunFailed(at, run.run, reason)
-        rows = sum(block.rows for block in run.blocks)
-        out = {member.query: rows // 2 for member in run.members}
-        return ev.RunFinished(at, run.run, seconds, rows, out)
+        for part in run.parts:
+            del self.kept[part]
+        measured = self._measured(run) if run.measure else {}
+        if run.final or not round(left):
+            out = {member.query: round(left) for member in run.members}
+            return ev.RunFinished(at, run.run, seconds, entering, out, measured=measured)
+        self.kept[run.run] = left
+        return ev.RunKept(at, run.run, seconds, round(left), round(left) * _BYTES_PER_ROW,
+                          on_disk=run.on_disk, measured=measured)
+
+    def _through(self, run: Run, rows: float) -> tuple[float, float]:
+        """Seconds and rows out of a run."""
+        if not self.operators:
+            return self.cost(run), rows // 2
+        seconds = 0.0
+        for stage in self.core.plan.path(run.path).stages[run.first : run.last]:
+            cost, kept = self.operators.get(stage[0].id, (0.0, 1.0))
+            seconds += rows * cost
+            rows *= kept
+        return seconds, rows
+
+    def _measured(self, run: Run) -> dict[str, tuple[float, float, float]]:
+        stages = self.core.plan.path(run.path).stages
+        figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in stages}
+        return {id: (100.0, 100.0 * kept, 100.0 * cost) for id, (cost, kept) in figures.items()}
 
     # --- what happened -----------------------------------------------------------------------
 

@@ -129,6 +129,12 @@ class Core:
         if first_run is not None:
             self._runs = first_run
 
+    def use(self, policy: Policy) -> None:
+        """Decide by another policy from now on; what waits goes on from where it is."""
+        self.policy = policy
+        self._scheduler = Scheduler(policy, (), self._look)
+        self._prepare()
+
     def _move(self, place: Place, entry: Entry) -> None:
         """Put what waited under an earlier plan where it waits now."""
         if entry.run and place in self._queues:

@@ -31,7 +31,7 @@ class VirtualHost:
     _wakes: set[float] = field(default_factory=set)
     _sequence: int = 0
 
-    def outcome(self, run: Run) -> ev.RunFinished | ev.RunFailed:
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
         """How a run that begins now will end, and when."""
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class VirtualHost:
 
     def _begin(self, run: Run) -> None:
         end = self.outcome(run)
-        if isinstance(end, ev.RunFinished):
+        if not isinstance(end, ev.RunFailed):
             for event in _warmed(run, end.at):
                 self.plan_event(event)
         self.plan_event(end)

@@ -1,0 +1,136 @@
+"""Paths that call Python are run stage by stage, as the policy cuts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.engine import Forget, Instruction
+from penstock.engine.core import Settings
+from penstock.events import Summary
+from penstock.events import kinds as ev
+from penstock.policies.operators import POLICIES, policy
+from penstock.testing import FakeHost
+
+MODULE = "penstock.demo.detectors"
+APPLICATION = f"""
+    CREATE STREAM s (length INT, src INT, dst INT, port INT) FROM rate;
+    CREATE FUNCTION f FROM '{MODULE}:looks_like_a_scan';
+    CREATE FUNCTION g FROM '{MODULE}:looks_like_a_scan';
+    CREATE QUERY q AS SELECT src FROM s WHERE length > 5 AND f(port, length) AND g(dst, src);
+"""
+HIDDEN = {"q#0:filter": (0.004, 0.9), "q#0:python1": (0.016, 0.98), "q#0:python2": (0.002, 0.1),
+          "q#0:project": (0.2, 1.0)}
+"""The four-operator chart of the chain paper, in seconds per row: a selective operator behind a
+slow one."""
+
+
+def host(name: str = "chain", **settings: float) -> FakeHost:
+    return FakeHost.of(APPLICATION, name, operators=HIDDEN,
+                       settings=Settings(until_drained=True, **settings))  # type: ignore[arg-type]
+
+
+def stages(run: FakeHost) -> list[tuple[int, int]]:
+    return [e.stages for e in run.record if isinstance(e, ev.Decided)]
+
+
+def test_fifo_runs_a_path_as_one_job() -> None:
+    run = host("fifo")
+    run.arrive("s", at=0.0)
+    run.run()
+    assert stages(run) == [(0, 4)]
+
+
+def test_chain_cuts_a_path_by_its_envelope_once_the_stages_have_been_timed() -> None:
+    run = host("chain")
+    for at in (0.0, 100.0):
+        run.arrive("s", at=at)
+    run.run()
+    assert stages(run) == [(0, 4), (0, 3), (3, 4)]
+
+
+@pytest.mark.parametrize("name", ["greedy", "round_robin", "rate_based"])
+def test_the_others_run_one_operator_at_a_time(name: str) -> None:
+    run = host(name)
+    run.arrive("s", at=0.0)
+    run.run()
+    assert stages(run) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_what_waits_between_stages_is_what_is_left_of_the_blocks() -> None:
+    run = host("chain")
+    run.arrive("s", at=0.0)
+    for second in range(3):
+        run.arrive("s", at=100.0 + second)
+    run.run()
+    kept = [e for e in run.record if isinstance(e, ev.RunKept)]
+    assert [e.rows for e in kept] == [9, 18], "8.82 of 100 rows, and a train of two blocks"
+    last = [e for e in run.record if isinstance(e, ev.Decided)][-1]
+    assert (last.rows, last.entering, last.blocks) == (300, 27, (1, 2, 3))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_block_is_delivered_once_and_the_books_balance(name: str) -> None:
+    run = host(name, quantum=0.5)
+    for n in range(20):
+        run.arrive("s", at=n * 0.7)
+    run.end("s", at=15.0)
+    run.run()
+    summary = Summary.of(run.record)
+    assert run.finished is not None and run.finished.outcome == "drained"
+    assert summary.queries["q"].rows_in == 2000
+    assert summary.accounting() == []
+    assert run.kept == {}
+
+
+def test_a_query_that_leaves_lets_go_of_what_was_kept_for_it() -> None:
+    run = host("greedy")
+    run.arrive("s", at=0.0)
+    run.run(until=0.5)
+    assert run.kept
+    said: list[Instruction] = run.handle(ev.QueryDropped(0.6, "q"))
+    under_way = [run.run for run in run.runs][-1]
+    run.run()
+    forgotten = [i for i in said if isinstance(i, Forget)]
+    assert forgotten or under_way in run.kept
+    assert not [e for e in run.record if isinstance(e, ev.RunFinished)]
+
+
+def test_a_run_that_fails_between_stages_takes_up_the_same_rows_again() -> None:
+    run = host("greedy")
+    failing = iter([False, True, False, False, False])
+    run.fails = lambda r: "no luck" if next(failing) else ""
+    run.arrive("s", at=0.0)
+    run.run()
+    assert stages(run) == [(0, 1), (1, 2), (1, 2), (2, 3), (3, 4)]
+    assert Summary.of(run.record).accounting() == []
+
+
+def test_the_cuts_may_change_while_rows_wait_between_stages() -> None:
+    """What waits where no segment begins any more goes on with the rest of its segment."""
+    run = host("greedy")
+    run.arrive("s", at=0.0)
+    run.run(until=0.5)  # the first stage is through
+    run.core.use(policy("fifo"))
+    run.run()
+    assert stages(run)[-1][1] == 4
+    assert Summary.of(run.record).queries["q"].rows_in == 100
+
+
+def test_beyond_the_memory_budget_rows_are_kept_on_disk() -> None:
+    run = host("greedy", memory=1000)
+    for n in range(6):
+        run.arrive("s", at=n * 0.1)
+    run.run()
+    kept = [e.on_disk for e in run.record if isinstance(e, ev.RunKept)]
+    assert any(kept) and not all(kept)
+
+
+def test_a_train_is_no_longer_than_a_quantum() -> None:
+    run = host("fifo", quantum=60.0)
+    for n in range(30):
+        run.arrive("s", at=float(n))
+    run.run()
+    decided = {e.run: e for e in run.record if isinstance(e, ev.Decided)}
+    ended = [e for e in run.record if isinstance(e, ev.RunFinished)]
+    assert max(e.seconds for e in ended) <= 60.0
+    assert max(len(decided[e.run].blocks) for e in ended) > 1
