@@ -134,3 +134,46 @@ def test_a_train_is_no_longer_than_a_quantum() -> None:
     ended = [e for e in run.record if isinstance(e, ev.RunFinished)]
     assert max(e.seconds for e in ended) <= 60.0
     assert max(len(decided[e.run].blocks) for e in ended) > 1
+
+
+def beside(name: str) -> FakeHost:
+    """An expensive query under way when a block for a cheap one arrives."""
+    run = FakeHost.of(APPLICATION + """
+        CREATE STREAM t (length INT) FROM rate;
+        CREATE QUERY cheap AS SELECT length FROM t WHERE length > 5;
+    """, name, operators={**HIDDEN, "t/fanout:filter": (0.001, 0.5)})
+    run.arrive("s", at=0.0)
+    run.arrive("t", at=0.0)
+    run.run()  # now everybody's costs are known
+    run.arrive("s", at=100.0)
+    run.arrive("t", at=100.1)
+    run.run()
+    return run
+
+
+def answered(run: FakeHost) -> float:
+    """When the cheap query had its second answer."""
+    cheap = {e.run for e in run.record if isinstance(e, ev.Decided) and e.stream == "t"}
+    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.run in cheap][-1]
+
+
+def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterwards() -> None:
+    run = beside("preemptive_rate_based")
+    assert answered(run) == pytest.approx(100.2)
+    decided = [e for e in run.record if isinstance(e, ev.Decided)]
+    assert [e.reason.endswith("overtaking") for e in decided if e.at == 100.1] == [True]
+    assert answered(beside("rate_based")) > answered(run)
+    assert Summary.of(run.record).accounting() == []
+
+
+@pytest.mark.parametrize(("done", "overtaken"), [(0.0, True), (0.99, False)])
+def test_a_run_is_overtaken_only_while_more_is_left_of_it(done: float, overtaken: bool) -> None:
+    run = beside("preemptive_rate_based")
+    run.arrive("s", at=200.0)
+    run.run(until=202.1)
+    (under_way,) = run.core.under_way
+    assert run.runs[-1].final, "the last stage, of 1.8 seconds"
+    run.handle(ev.RunProgressed(202.1, under_way, done))
+    run.arrive("t", at=202.2)
+    run.run(until=202.2)
+    assert (len(run.core.under_way) == 2) == overtaken

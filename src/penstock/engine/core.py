@@ -16,8 +16,8 @@ from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.model import FILE_SINKS, Block
 from penstock.plan import Member, Path, Plan
-from penstock.policies.operators import Policy, Queue, Route, Stage
-from penstock.policies.operators.routes import remainders
+from penstock.policies.operators import Policy, Queue, Route, Segment, Stage
+from penstock.policies.operators.routes import remainders, rest
 
 Place = tuple[str, int]
 """Before a stage of a path."""
@@ -50,12 +50,23 @@ class _Running:
     """A run under way."""
 
     path: Path
-    first: int
-    last: int
+    segment: Segment
     entries: list[Entry]
     retried: bool
+    done: float = 0.0
+    """The part of its work that is behind it."""
     left: set[str] = field(default_factory=set)
     """Queries that left meanwhile: what becomes of the run no longer concerns them."""
+
+    @property
+    def first(self) -> int:
+        """The first of its stages."""
+        return self.segment.first
+
+    @property
+    def last(self) -> int:
+        """The stage before which it ends."""
+        return self.segment.first + len(self.segment.operators)
 
     @property
     def rows(self) -> int:
@@ -219,6 +230,8 @@ class Core:
                 self._finish_run(event, out)
             case ev.RunKept():
                 self._keep(event, out)
+            case ev.RunProgressed(run=run, done=done) if run in self._running:
+                self._running[run].done = done
             case ev.RunFailed(run=run, reason=reason):
                 self._fail_run(event.at, run, reason, out)
             case ev.BlockHot(stream=stream, number=number):
@@ -384,17 +397,30 @@ class Core:
             self._lanes[member] = self._lane - (member.query in half)
 
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
-        """Fill the free slots with what the policy chooses."""
-        while len(self._running) < self.settings.slots:
+        """Fill the free slots with what the policy chooses; let what is better overtake."""
+        while len(self._running) < self.settings.slots + self.policy.preemptive:
             for number, place in enumerate(self._places):
                 if self._ready(place, at, out):
                     self._scheduler.wake(number, self._queues[place].entries[0].arrived)
                 else:
                     self._scheduler.sleep(number)
             number = self._scheduler.decide(at)
-            if number < 0:
+            urgent = len(self._running) >= self.settings.slots
+            if number < 0 or (urgent and not self._overtakes()):
                 return
-            self._start(at, number, out)
+            self._start(at, number, out, urgent)
+
+    def _overtakes(self) -> bool:
+        """Whether the choice just made is better than everything that is under way."""
+        return bool(self.settings.slots) and self._scheduler.last < min(
+            self._rank_of(running) for running in self._running.values())
+
+    def _rank_of(self, running: _Running) -> float:
+        """The rank of a run by the work that is left of it."""
+        names = _names(running.path)[running.first : running.last]
+        known = self.statistics
+        whole = rest([Stage(name, known.cost(name), known.selectivity(name)) for name in names])
+        return self.policy.rank(running.segment, running.done * whole, self._scheduler.last)
 
     def _ready(self, place: Place, at: float, out: list[Instruction]) -> bool:
         """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
@@ -417,7 +443,7 @@ class Core:
         hold = self.settings.hold * min(query.latency or 0.0 for query in queries)
         return max(hold, self.settings.gather)
 
-    def _start(self, at: float, number: int, out: list[Instruction]) -> None:
+    def _start(self, at: float, number: int, out: list[Instruction], urgent: bool) -> None:
         place = self._places[number]
         segment, path = self._scheduler.segments[number], self._paths[place[0]]
         queue = self._queues[place]
@@ -429,11 +455,11 @@ class Core:
             self._retry.discard((place, *entry.order))
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
-        self._running[self._runs] = _Running(path, first, last, train, retried)
+        self._running[self._runs] = _Running(path, segment, train, retried)
         members = train[0].members
         group = self._group(at, path.id, members, out)
         blocks = tuple(block for entry in train for block in entry.blocks)
-        reason = self._scheduler.run.reason
+        reason = self._scheduler.run.reason + (", overtaking" if urgent else "")
         out.append(Note(ev.Decided(
             at, self._runs, segment.id, group, path.stream,
             tuple(block.number for block in blocks), sum(block.rows for block in blocks), reason,
@@ -444,7 +470,7 @@ class Core:
             self._worth_keeping(blocks) if first == 0 else (), first, last,
             final=last == len(path.stages),
             parts=tuple(entry.run for entry in train if entry.run),
-            on_disk=self._hot_bytes > self.settings.memory,
+            on_disk=self._hot_bytes > self.settings.memory, urgent=urgent,
             measure=self._is_to_measure(at, path, first)))
 
     def _most_rows(self, place: Place) -> float:
@@ -517,6 +543,11 @@ class Core:
     def last_run(self) -> int:
         """The highest number given to a run so far."""
         return self._runs
+
+    @property
+    def under_way(self) -> tuple[int, ...]:
+        """The runs under way."""
+        return tuple(self._running)
 
     def newest(self, stream: str) -> int:
         """The highest number among the stream's blocks so far; -1 when there was none."""

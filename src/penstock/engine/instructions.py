@@ -35,6 +35,8 @@ class Run:
     parts: tuple[int, ...] = ()
     """The runs whose kept rows this one takes up, instead of the blocks."""
     on_disk: bool = False
+    urgent: bool = False
+    """Whether it overtakes a run that is under way: it gets the cores as they become free."""
     measure: bool = False
     """Whether to time the stages apart on a sample, beside the run."""
 

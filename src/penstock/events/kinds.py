@@ -206,6 +206,15 @@ class RunFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class RunProgressed:
+    """How much of a run's work is done, as a part of it: asked for when it might be overtaken."""
+
+    at: float
+    run: int
+    done: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunKept:
     """A run ended between two stages of its path; its rows wait for a later one."""
 
@@ -288,11 +297,11 @@ class Memory:
 Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | Decided | RunFinished | RunKept
-    | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
+    | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
-    QueryAdded, QueryDropped, QueryFailed, GroupFormed, Decided, RunFinished, RunKept, RunFailed,
-    BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
+    QueryAdded, QueryDropped, QueryFailed, GroupFormed, Decided, RunFinished, RunKept,
+    RunProgressed, RunFailed, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

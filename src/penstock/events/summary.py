@@ -158,7 +158,7 @@ class Summary:
         self.warned += 1
         self.warnings.append(event)
 
-    def _tick(self, event: k.Tick) -> None:
+    def _tick(self, event: k.Tick | k.RunProgressed) -> None:
         """Only the time moves, which `apply` has seen to."""
 
     # -- streams ---------------------------------------------------------------------------------
@@ -393,6 +393,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.Decided: Summary._decided,
     k.RunFinished: Summary._run_finished,
     k.RunKept: Summary._run_kept,
+    k.RunProgressed: Summary._tick,
     k.RunFailed: Summary._run_failed,
     k.BlockHot: Summary._block_hot,
     k.BlockCold: Summary._block_cold,

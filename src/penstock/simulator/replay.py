@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.clock import VirtualClock
 from penstock.engine import Core, Finish, Instruction, Note, Release, Run, Wake
 from penstock.events import kinds as ev
+
+_ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed)
 
 
 @dataclass(slots=True)
@@ -71,10 +73,20 @@ class VirtualHost:
 
     def _begin(self, run: Run) -> None:
         end = self.outcome(run)
+        if run.urgent:
+            self._hold_up(end.at - self.clock.now())
         if not isinstance(end, ev.RunFailed):
             for event in _warmed(run, end.at):
                 self.plan_event(event)
         self.plan_event(end)
+
+    def _hold_up(self, seconds: float) -> None:
+        """A run overtakes: those under way go on when it is through."""
+        self._agenda = [
+            (at + seconds, number, replace(event, at=at + seconds))
+            if isinstance(event, _ENDS) else (at, number, event)
+            for at, number, event in self._agenda]
+        heapq.heapify(self._agenda)
 
     def _wake(self, at: float) -> None:
         """Tick once at that time, however often the core asks for it."""

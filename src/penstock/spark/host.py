@@ -39,6 +39,7 @@ from penstock.spark.files import Files
 from penstock.spark.ingest import Ingest
 from penstock.spark.memory import measured
 from penstock.spark.parts import Parts
+from penstock.spark.progress import tasks_done
 from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks
 from penstock.spark.spool import Spool
@@ -77,7 +78,7 @@ class SparkHost:
         self._faults: dict[str, str] = {}
         self._inbox: queue.Queue[ev.Event | Callable[[], None]] = queue.Queue()
         self._core = Core(policy(self._setting("operators")), self._settings())
-        self._workers = ThreadPoolExecutor(self._core.settings.slots, "penstock-run")
+        self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: list[float] = []
         self._ended = threading.Event()
@@ -179,6 +180,16 @@ class SparkHost:
         return max(0.001, min([TICK, *due]))
 
     def _handle(self, event: ev.Event) -> None:
+        if isinstance(event, ev.BlockArrived) and self._core.policy.preemptive:
+            self._report_progress(event.at)
+        self._give(event)
+
+    def _report_progress(self, at: float) -> None:
+        """Tell the core how far the runs are that a new block might overtake."""
+        for run in self._core.under_way:
+            self._give(ev.RunProgressed(at, run, tasks_done(self._spark, _job_group(run))))
+
+    def _give(self, event: ev.Event) -> None:
         began = time.perf_counter()
         instructions = self._core.handle(event)
         spent = time.perf_counter() - began
@@ -231,8 +242,8 @@ class SparkHost:
 
     def _answer(self, run: Run, plan: Plan, compiler: Compiler, began: float) -> ev.Event:
         context = self._spark.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", "segments")
-        context.setJobDescription(f"penstock run {run.run}: {run.segment}")
+        context.setJobGroup(_job_group(run.run), f"penstock run {run.run}: {run.segment}")
+        context.setLocalProperty("spark.scheduler.pool", "urgent" if run.urgent else "segments")
         path = plan.path(run.path)
         frame = self._frame(run)
         measured = self._parts.measure(compiler, path, run, frame) if run.measure else {}
@@ -442,6 +453,10 @@ def _added(
     more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
             for query, count in branches.items()}
     return {query: count for query, count in more.items() if count > 0}
+
+
+def _job_group(run: int) -> str:
+    return f"penstock-{run}"
 
 
 def _digest(text: str) -> str:

@@ -23,6 +23,7 @@ _CONTEXT = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
+    "spark.scheduler.allocation.file": (Path(__file__).parent / "pools.xml").as_uri(),
     # The history that Spark keeps for its pages would grow for as long as a run lasts.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
