@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.engine import Core, Run
-from penstock.engine.core import Settings
+from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind
 from penstock.model import Application, Block

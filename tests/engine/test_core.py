@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engine import Run
-from penstock.engine.core import Settings
 from penstock.engine.queues import TRAIN_BLOCKS
+from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.testing import FakeHost, assert_decisions

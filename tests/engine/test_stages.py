@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.engine import Forget, Instruction
-from penstock.engine.core import Settings
+from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.policies.operators import POLICIES, policy
@@ -46,6 +46,9 @@ def test_chain_cuts_a_path_by_its_envelope_once_the_stages_have_been_timed() -> 
         run.arrive("s", at=at)
     run.run()
     assert stages(run) == [(0, 4), (0, 3), (3, 4)]
+    (cut,) = [e for e in run.record if isinstance(e, ev.PathCut)]
+    assert [len(segment) for segment in cut.segments] == [3, 1]
+    assert cut.reason == "q#0:filter costs 4e+03 us a row, 0 us before"
 
 
 @pytest.mark.parametrize("name", ["greedy", "round_robin", "rate_based"])
@@ -110,7 +113,7 @@ def test_the_cuts_may_change_while_rows_wait_between_stages() -> None:
     run = host("greedy")
     run.arrive("s", at=0.0)
     run.run(until=0.5)  # the first stage is through
-    run.core.use(policy("fifo"))
+    run.core.use(policy("fifo"), 0.5, "fifo")
     run.run()
     assert stages(run)[-1][1] == 4
     assert Summary.of(run.record).queries["q"].rows_in == 100
@@ -166,7 +169,7 @@ def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterward
     assert Summary.of(run.record).accounting() == []
 
 
-@pytest.mark.parametrize(("done", "overtaken"), [(0.0, True), (0.99, False)])
+@pytest.mark.parametrize(("done", "overtaken"), [(0.0, True), (0.999, False)])
 def test_a_run_is_overtaken_only_while_more_is_left_of_it(done: float, overtaken: bool) -> None:
     run = beside("preemptive_rate_based")
     run.arrive("s", at=200.0)

@@ -9,40 +9,19 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.engine.blocks import Blocks
+from penstock.engine.figures import Figures
 from penstock.engine.instructions import Finish, Forget, Instruction, Note, Run, Wake
 from penstock.engine.queues import Entry, StageQueue
 from penstock.engine.scheduler import Scheduler
-from penstock.engine.statistics import Statistics
+from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.model import FILE_SINKS, Block
 from penstock.plan import Member, Path, Plan
-from penstock.policies.operators import Policy, Queue, Route, Segment, Stage
-from penstock.policies.operators.routes import remainders, rest
+from penstock.policies.operators import Policy, Queue, Segment
+from penstock.policies.operators.routes import remainders
 
 Place = tuple[str, int]
 """Before a stage of a path."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What `SET` and the host decide about a run."""
-
-    slots: int = 1
-    """Runs under way at once."""
-    memory: int = 512 * 2**20
-    """Bytes of blocks that may be hot."""
-    retention: float = 3600.0
-    """Seconds a block stays in the spool after it arrived, once all have read it."""
-    until_drained: bool = False
-    hold: float = 0.5
-    """The part of a query's latency for which its blocks may gather before they are run."""
-    gather: float = 0.0
-    """Seconds for which any block may wait for others to ride with: few large jobs cost less. For
-    runs in which nobody waits for the first answer."""
-    measure_every: float = 60.0
-    """Seconds after which the stages of a path are timed apart again."""
-    quantum: float = inf
-    """A train takes no more blocks than would run for so many seconds, so that decisions come."""
 
 
 @dataclass(slots=True)
@@ -85,7 +64,7 @@ class Core:
     policy: Policy
     settings: Settings = Settings()
     plan: Plan = field(default_factory=lambda: Plan((), ()))
-    statistics: Statistics = field(default_factory=Statistics)
+    figures: Figures = field(default_factory=Figures)
     _scheduler: Scheduler = field(init=False)
     _blocks: Blocks = field(init=False)
     _paths: dict[str, Path] = field(default_factory=dict)
@@ -99,10 +78,9 @@ class Core:
     _running: dict[int, _Running] = field(default_factory=dict)
     _kept: dict[int, int] = field(default_factory=dict)
     """Bytes in memory of what runs have kept, until it is taken up."""
-    _pace: dict[Place, float] = field(default_factory=dict)
-    """Seconds per row of the latest run from a place."""
     _measured: dict[str, float] = field(default_factory=dict)
     """When the stages of a path are to be timed apart again."""
+    _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     _groups: dict[tuple[str, tuple[Member, ...]], int] = field(default_factory=dict)
     _formed: int = 0
     _lanes: dict[Member, int] = field(default_factory=dict)
@@ -140,11 +118,12 @@ class Core:
         if first_run is not None:
             self._runs = first_run
 
-    def use(self, policy: Policy) -> None:
+    def use(self, policy: Policy, at: float, name: str) -> None:
         """Decide by another policy from now on; what waits goes on from where it is."""
         self.policy = policy
         self._scheduler = Scheduler(policy, (), self._look)
-        self._prepare()
+        self._pending.append(Note(ev.PolicyChanged(at, name)))
+        self._prepare(at, f"the policy is {name} now")
 
     def _move(self, place: Place, entry: Entry) -> None:
         """Put what waited under an earlier plan where it waits now."""
@@ -173,23 +152,20 @@ class Core:
 
     # --- what the policy is told -------------------------------------------------------------
 
-    def _prepare(self) -> None:
-        """Have the paths cut and ranked by what is known of them."""
-        routes = [self._route(path) for path in self.plan.paths]
-        cuts = self.policy.prepare(routes)
-        self._scheduler.adopt([
-            remainder for route in routes
-            for remainder in remainders(route, [cut for cut in cuts if cut.path == route.id])])
-
-    def _route(self, path: Path) -> Route:
-        queries = [self.plan.query(member.query) for member in path.members]
-        known = self.statistics
-        return Route(
-            path.id,
-            tuple(Stage(name, known.cost(name), known.selectivity(name)) for name in _names(path)),
-            latency=min((q.latency for q in queries if q.latency is not None), default=inf),
-            priority=max((q.priority for q in queries), default=1),
-        )
+    def _prepare(self, at: float = 0.0, reason: str = "") -> None:
+        """Have the paths cut and ranked by what is known of them; a new cut is noted."""
+        routes = self.figures.tell(self.plan)
+        cuts: dict[str, list[Segment]] = {route.id: [] for route in routes}
+        for cut in self.policy.prepare(routes):
+            cuts[cut.path].append(cut)
+        self._scheduler.adopt([remainder for route in routes
+                               for remainder in remainders(route, cuts[route.id])])
+        for id, segments in cuts.items():
+            made = tuple(segment.operators for segment in segments)
+            before = self._cuts.get(id)
+            self._cuts[id] = made
+            if before not in (made, None):
+                self._pending.append(Note(ev.PathCut(at, id, made, reason)))
 
     def _look(self, number: int) -> Queue:
         segment = self._scheduler.segments[number]
@@ -320,7 +296,7 @@ class Core:
         self._measure(event, running, sum(event.rows_out.values()))
         waits = [event.at - block.arrived for entry in running.entries for block in entry.blocks]
         if any([self.policy.observe(event.at, waited) for waited in waits]):
-            self._prepare()
+            self._prepare(event.at, "the policy has learnt from the latency it saw")
         for entry in running.entries:
             self._let_go(entry)
             self._kept.pop(entry.run, None)
@@ -351,17 +327,12 @@ class Core:
     def _measure(
         self, event: ev.RunFinished | ev.RunKept, running: _Running, rows_out: float
     ) -> None:
-        """Record what a run tells of its stages; figures of a new window are new cuts and ranks."""
-        names = _names(running.path)[running.first : running.last]
-        figures = dict(event.measured)
-        if len(names) == 1:
-            figures[names[0]] = (running.rows, rows_out, event.seconds)
-        if running.rows:
-            self._pace[running.path.id, running.first] = event.seconds / running.rows
-        renewed = [self.statistics.record(name, event.at, *figure)
-                   for name, figure in figures.items()]
-        if any(renewed) or event.measured:
-            self._prepare()
+        """Record what a run tells of its stages; figures that differ are new cuts and ranks."""
+        run = (running.rows, rows_out, event.seconds)
+        self.figures.record(
+            event.at, running.path, running.first, running.last, run, event.measured)
+        if changed := self.figures.changed(self.plan):
+            self._prepare(event.at, changed)
 
     def _fail_run(self, at: float, run: int, reason: str, out: list[Instruction]) -> None:
         """Try once more; then halve the members until the one that fails stands alone."""
@@ -417,9 +388,7 @@ class Core:
 
     def _rank_of(self, running: _Running) -> float:
         """The rank of a run by the work that is left of it."""
-        names = _names(running.path)[running.first : running.last]
-        known = self.statistics
-        whole = rest([Stage(name, known.cost(name), known.selectivity(name)) for name in names])
+        whole = self.figures.cost(running.path.id, running.first, running.last)
         return self.policy.rank(running.segment, running.done * whole, self._scheduler.last)
 
     def _ready(self, place: Place, at: float, out: list[Instruction]) -> bool:
@@ -449,7 +418,8 @@ class Core:
         queue = self._queues[place]
         waiting, waiting_bytes = self._waiting()
         retried = (place, *queue.entries[0].order) in self._retry
-        train = queue.entries[:1] if retried else queue.train(self._most_rows(place))
+        most = self.figures.rows_within(self.settings.quantum, *place)
+        train = queue.entries[:1] if retried else queue.train(most)
         queue.remove(train)
         for entry in train:
             self._retry.discard((place, *entry.order))
@@ -472,11 +442,6 @@ class Core:
             parts=tuple(entry.run for entry in train if entry.run),
             on_disk=self._hot_bytes > self.settings.memory, urgent=urgent,
             measure=self._is_to_measure(at, path, first)))
-
-    def _most_rows(self, place: Place) -> float:
-        """Rows that run for about a quantum, going by the latest run."""
-        seconds = self._pace.get(place, 0.0)
-        return self.settings.quantum / seconds if seconds else inf
 
     def _is_to_measure(self, at: float, path: Path, first: int) -> bool:
         """Whether the stages of a path are to be timed apart, now that it begins with a block."""
@@ -571,13 +536,6 @@ class Core:
         elif self.settings.until_drained and not self._open:
             self._finished = True
             out.append(Finish("drained"))
-
-
-def _names(path: Path) -> list[str]:
-    """The names under which the stages of a path are measured."""
-    if len(path.stages) == 1:
-        return [path.id]
-    return [stage[0].id for stage in path.stages]
 
 
 def _with_own_folder(plan: Plan) -> list[str]:

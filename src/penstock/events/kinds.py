@@ -158,6 +158,25 @@ class GroupFormed:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyChanged:
+    """Another operator policy decides from now on."""
+
+    at: float
+    operators: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathCut:
+    """A path is run in these segments from now on, for a reason."""
+
+    at: float
+    path: str
+    segments: tuple[tuple[str, ...], ...]
+    """The operators of each segment."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """The core ordered a run of a segment, for a reason."""
 
@@ -296,12 +315,14 @@ class Memory:
 
 Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
-    | QueryAdded | QueryDropped | QueryFailed | GroupFormed | Decided | RunFinished | RunKept
+    | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
+    | Decided | RunFinished | RunKept
     | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
-    QueryAdded, QueryDropped, QueryFailed, GroupFormed, Decided, RunFinished, RunKept,
+    QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut, Decided,
+    RunFinished, RunKept,
     RunProgressed, RunFailed, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -158,7 +158,7 @@ class Summary:
         self.warned += 1
         self.warnings.append(event)
 
-    def _tick(self, event: k.Tick | k.RunProgressed) -> None:
+    def _tick(self, event: k.Tick | k.RunProgressed | k.PathCut) -> None:
         """Only the time moves, which `apply` has seen to."""
 
     # -- streams ---------------------------------------------------------------------------------
@@ -268,6 +268,9 @@ class Summary:
         while self._memberships > MEMBERS_KEPT and len(self._groups) > 1:
             _, oldest = self._groups.popitem(last=False)
             self._memberships -= len(oldest.riders)
+
+    def _policy_changed(self, event: k.PolicyChanged) -> None:
+        self.run.operators = event.operators
 
     def _decided(self, event: k.Decided) -> None:
         self.run.decided += 1
@@ -390,6 +393,8 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.QueryDropped: Summary._query_dropped,
     k.QueryFailed: Summary._query_failed,
     k.GroupFormed: Summary._group_formed,
+    k.PolicyChanged: Summary._policy_changed,
+    k.PathCut: Summary._tick,
     k.Decided: Summary._decided,
     k.RunFinished: Summary._run_finished,
     k.RunKept: Summary._run_kept,

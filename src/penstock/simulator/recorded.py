@@ -15,7 +15,7 @@ from math import inf, nextafter
 from typing import TypeVar
 
 from penstock.engine import Core, Run
-from penstock.engine.core import Settings
+from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError
 from penstock.events import kinds as ev
 from penstock.model import Branch, Query, Sink

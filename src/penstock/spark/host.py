@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.clock import Clock
 from penstock.engine import Cool, Core, Finish, Forget, Instruction, Note, Release, Run, Wake
-from penstock.engine.core import Settings
+from penstock.engine.settings import Settings
 from penstock.errors import PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
 from penstock.functions import PythonFunction
@@ -406,7 +406,11 @@ class SparkHost:
         for name in gone:
             self._handle(ev.QueryDropped(self._clock.now(), name))
             self._deliveries.leave(name)
+        before = self._setting("operators")
         self._adopt(application)
+        if self._setting("operators") != before:
+            chosen = self._setting("operators")
+            self._core.use(policy(chosen), self._clock.now(), chosen)
         streams = self._streams_of(added)
         self._open(streams)
         self._join(added)

@@ -1,0 +1,92 @@
+"""What is known of the stages of paths, and what of it the policy was told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from penstock.engine.statistics import Statistics
+from penstock.plan import Path, Plan
+from penstock.policies.operators import Route, Stage
+from penstock.policies.operators.routes import rest
+
+MATERIAL = 0.2
+"""A figure that has changed by less than this part is as good as the same."""
+Figure = tuple[float, float, float]
+"""Rows in, rows out, seconds."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """Costs and selectivities of all stages, as measured, and the routes made of them."""
+
+    statistics: Statistics = field(default_factory=Statistics)
+    told: dict[str, Route] = field(default_factory=dict)
+    """By path: what the policy was last told."""
+    _pace: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Seconds per row of the latest run from a stage of a path on."""
+
+    def tell(self, plan: Plan) -> list[Route]:
+        """The paths with what is known of them now."""
+        self.told = {path.id: self._route(plan, path) for path in plan.paths}
+        return list(self.told.values())
+
+    def _route(self, plan: Plan, path: Path) -> Route:
+        queries = [plan.query(member.query) for member in path.members]
+        return Route(
+            path.id, self._stages(path),
+            latency=min((q.latency for q in queries if q.latency is not None), default=inf),
+            priority=max((q.priority for q in queries), default=1),
+        )
+
+    def _stages(self, path: Path) -> tuple[Stage, ...]:
+        known = self.statistics
+        return tuple(Stage(name, known.cost(name), known.selectivity(name))
+                     for name in names(path))
+
+    def record(
+        self, at: float, path: Path, first: int, last: int, run: Figure,
+        measured: Mapping[str, Figure],
+    ) -> None:
+        """Take in a run of some stages, and what was timed apart beside it."""
+        rows, _, seconds = run
+        if rows:
+            self._pace[path.id, first] = seconds / rows
+        ran = names(path)[first:last]
+        alone = {ran[0]: run} if len(ran) == 1 else {}
+        for name, figure in {**measured, **alone}.items():
+            self.statistics.record(name, at, *figure)
+
+    def changed(self, plan: Plan) -> str:
+        """What differs materially from the figures that the policy was told, in words."""
+        for id, route in self.told.items():
+            for told, known in zip(route.stages, self._stages(plan.path(id)), strict=True):
+                if _differs(told.cost, known.cost):
+                    return (f"{known.operator} costs {known.cost * 1e6:.3g} us a row, "
+                            f"{told.cost * 1e6:.3g} us before")
+                if _differs(told.selectivity, known.selectivity):
+                    return (f"{known.operator} keeps {known.selectivity:.3g} of its rows, "
+                            f"{told.selectivity:.3g} before")
+        return ""
+
+    def cost(self, path: str, first: int, last: int) -> float:
+        """Seconds per row through some stages of a path, as told."""
+        return rest(self.told[path].stages[first:last])
+
+    def rows_within(self, seconds: float, path: str, first: int) -> float:
+        """Rows that take about so long from a stage of a path on, going by the latest run."""
+        pace = self._pace.get((path, first), 0.0)
+        return seconds / pace if pace else inf
+
+
+def names(path: Path) -> list[str]:
+    """The names under which the stages of a path are measured.
+
+    A path that is one job is measured as a whole, whoever rides on it.
+    """
+    return [path.id] if len(path.stages) == 1 else [stage[0].id for stage in path.stages]
+
+
+def _differs(told: float, known: float) -> bool:
+    return abs(known - told) > MATERIAL * max(abs(known), abs(told))

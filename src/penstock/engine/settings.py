@@ -1,0 +1,28 @@
+"""What `SET` and the host decide about a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settled when the run begins."""
+
+    slots: int = 1
+    """Runs under way at once."""
+    memory: int = 512 * 2**20
+    """Bytes of blocks that may be hot."""
+    retention: float = 3600.0
+    """Seconds a block stays in the spool after it arrived, once all have read it."""
+    until_drained: bool = False
+    hold: float = 0.5
+    """The part of a query's latency for which its blocks may gather before they are run."""
+    gather: float = 0.0
+    """Seconds for which any block may wait for others to ride with: few large jobs cost less. For
+    runs in which nobody waits for the first answer."""
+    measure_every: float = 60.0
+    """Seconds after which the stages of a path are timed apart again."""
+    quantum: float = inf
+    """A train takes no more blocks than would run for so many seconds, so that decisions come."""
