@@ -99,9 +99,7 @@ def play(task: Task) -> Outcome:
 
 def _figures(scenario: Scenario, result: Result) -> Figures:
     figures = {
-        "peak": result.peak,
-        "peak_bytes": result.peak * scenario.workload.bytes,
-        "mean_memory": result.mean_memory,
+        **_memory(scenario, result.peak, result.mean_memory),
         **_latency(result.latencies()),
         "invocations": result.invocations,
         "switches": result.switches,
@@ -111,6 +109,13 @@ def _figures(scenario: Scenario, result: Result) -> Figures:
     }
     missed = [each["missed"] for each in _by_query(scenario, result).values() if "missed" in each]
     return figures | ({"missed": sum(missed)} if missed else {})
+
+
+def _memory(scenario: Scenario, peak: float, mean: float) -> Figures:
+    """Rows, and bytes where somebody said how many a row has."""
+    each = scenario.workload.bytes
+    in_bytes = {"peak_bytes": peak * each} if each != 1 else {}
+    return {"peak": peak, **in_bytes, "mean_memory": mean}
 
 
 def _by_query(scenario: Scenario, result: Result) -> dict[str, Figures]:
@@ -209,8 +214,7 @@ def _bound(scenario: Scenario) -> Outcome:
     rows = {route.id: workload.entering(route.id).tolist() for route in routes}
     times = {route.id: workload.times(route.id).tolist() for route in routes}
     level = clairvoyant(routes, times, rows)
-    figures = {"peak": level.peak, "peak_bytes": level.peak * workload.bytes,
-               "mean_memory": _mean_level(level)}
+    figures = _memory(scenario, level.peak, _mean_level(level))
     return Outcome(BOUND, workload.seed, figures, memory=thinned(*_corners(level)))
 
 
