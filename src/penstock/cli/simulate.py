@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -176,7 +177,7 @@ def _draw(scenario: Scenario, outcomes: Sequence[Outcome], out: Path, notes: Con
     unit, name = scenario.unit, scenario.workload.name
     memory = Drawing(f"{name}: waiting memory", f"time [{unit}]", "rows", steps=True)
     latency = Drawing(f"{name}: latency of answers", f"time of output [{unit}]",
-                      f"latency [{unit}]")
+                      f"latency [{unit}]", lines=_promise(scenario))
     draw(out / "memory.png", memory, _told_apart({each.policy: each.memory for each in runs}))
     draw(out / "latency.png", latency, _told_apart(
         {each.policy: each.latency for each in runs if each.policy != BOUND}))
@@ -187,6 +188,13 @@ def _draw(scenario: Scenario, outcomes: Sequence[Outcome], out: Path, notes: Con
                    f"{route.id}: a block over time [{unit}]", points, known.envelope)
     notes.print(f" figures in {out}: memory.png, latency.png"
                 f" and {counted(len(charts), 'progress chart')}", soft_wrap=True)
+
+
+def _promise(scenario: Scenario) -> tuple[tuple[float, str], ...]:
+    """What the query was promised, as a line; with several, nobody could tell whose it is."""
+    queries = list(scenario.routes_of)
+    promised = scenario.promised(queries[0])
+    return ((promised, "promised"),) if len(queries) == 1 and promised < inf else ()
 
 
 def _told_apart(curves: Mapping[str, Curve]) -> dict[str, Curve]:

@@ -137,7 +137,7 @@ def _furnish(axes: Axes, drawing: Drawing, legend: bool) -> None:
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if legend:
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(fontsize=8, framealpha=0.8, edgecolor="none")
 
 
 def _save(figure: Any, file: Path) -> Path:
