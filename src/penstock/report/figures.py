@@ -6,6 +6,7 @@ matplotlib is optional (``pip install 'penstock[figures]'``); whoever draws with
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,9 @@ COLOURS = {
 }
 """A policy has the same colour in every figure."""
 
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), "-.")
+"""Several lines of one policy differ in these."""
+
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
@@ -41,6 +45,8 @@ class Drawing:
     log_y: bool = False
     lines: tuple[tuple[float, str], ...] = ()
     """Horizontal lines, with their labels."""
+    posts: tuple[tuple[float, str], ...] = ()
+    """Vertical lines, with their labels."""
 
 
 def available() -> bool:
@@ -55,10 +61,13 @@ def available() -> bool:
 def draw(file: Path, drawing: Drawing, series: Mapping[str, Points]) -> Path:
     """Draw named series into a PNG file."""
     figure, axes = _axes()
+    drawn: Counter[str] = Counter()
     for name, (x, y) in series.items():
         style: dict[str, Any] = {"linewidth": 1.2, "label": name}
         if colour := _colour(name):
             style["color"] = colour
+            style["linestyle"] = _DASHES[drawn[colour] % len(_DASHES)]
+            drawn[colour] += 1
         if drawing.marks:
             style["marker"] = "o"
             style["markersize"] = 3.5
@@ -66,7 +75,7 @@ def draw(file: Path, drawing: Drawing, series: Mapping[str, Points]) -> Path:
             style["linestyle"] = "--"
         steps = drawing.steps and not bound  # what a bound says falls steadily
         axes.plot(x, y, drawstyle="steps-post" if steps else "default", **style)
-    _furnish(axes, drawing, legend=len(series) > 1 or bool(drawing.lines))
+    _furnish(axes, drawing, legend=len(series) > 1 or bool(drawing.lines or drawing.posts))
     return _save(figure, file)
 
 
@@ -125,6 +134,8 @@ def _figure(width: float, height: float) -> Any:
 def _furnish(axes: Axes, drawing: Drawing, legend: bool) -> None:
     for level, label in drawing.lines:
         axes.axhline(level, color="#555555", linewidth=0.9, linestyle=":", label=label)
+    for place, label in drawing.posts:
+        axes.axvline(place, color="#555555", linewidth=0.9, linestyle="-.", label=label)
     axes.set_title(drawing.title, loc="left", fontsize=10)
     axes.set_xlabel(drawing.x)
     axes.set_ylabel(drawing.y)
