@@ -60,6 +60,29 @@ examples:
   penstock events state/runs/20250101T000000.000000Z --json
 """
 
+_SIMULATE = """\
+The file describes queries by the costs and selectivities of their operators,
+and what arrives; docs/simulator.md tells every key. Needs neither Spark nor
+Java, except with --spark.
+
+examples:
+  penstock simulate workload.toml                             every policy there is
+  penstock simulate workload.toml --policies 'chain, fifo, mixed(gamma=0.01)'
+  penstock simulate workload.toml --seeds 20 --processes 8    means over 20 seeds
+  penstock simulate workload.toml --json --no-figures | python3 -m json.tool
+"""
+
+_WHATIF = """\
+RUN is a checkpoint folder (its newest run), the folder of one run, or an
+events.jsonl. Blocks arrive as they were recorded, jobs cost what the record
+tells of them, and the engine decides anew. Needs neither Spark nor Java.
+
+examples:
+  penstock whatif state                                       every policy there is
+  penstock whatif state --policies 'chain, edf, chain_flush(latency=2)'
+  penstock whatif state --json --no-figures | python3 -m json.tool
+"""
+
 
 class CallFault(PenstockError):
     """The command line names something that is not there."""
@@ -75,6 +98,8 @@ def parser() -> ArgumentParser:
     _add_demo(commands)
     _add_doctor(commands)
     _add_events(commands)
+    _add_simulate(commands)
+    _add_whatif(commands)
     return top
 
 
@@ -122,6 +147,41 @@ def _add_events(commands: _Commands[ArgumentParser]) -> None:
     events.add_argument("--json", action="store_true", help="the same as JSON")
 
 
+def _add_simulate(commands: _Commands[ArgumentParser]) -> None:
+    simulate = _described(
+        commands.add_parser("simulate", help="compare policies on a described workload"),
+        "Run a described workload under several policies, in virtual time.", _SIMULATE)
+    simulate.add_argument("workload", type=Path, metavar="workload.toml", help="a description")
+    simulate.add_argument("--policies", metavar="LIST",
+                          help="policies, separated by commas (default: the file's, or all)")
+    simulate.add_argument("--seeds", type=_count, default=1, metavar="N",
+                          help="run with so many seeds and show the means (default: 1)")
+    simulate.add_argument("--out", type=Path, metavar="DIR",
+                          help="where figures go (default: out/simulate/NAME)")
+    simulate.add_argument("--no-figures", action="store_true", help="draw none")
+    simulate.add_argument("--charts", action="store_true",
+                          help="print the progress charts and their segments too")
+    simulate.add_argument("--json", action="store_true", help="all figures as JSON")
+    where = simulate.add_mutually_exclusive_group()
+    where.add_argument("--processes", type=_count, metavar="N",
+                       help="simulations at a time (default: one per core, if it is worth it)")
+    where.add_argument("--spark", action="store_true", help="spread the simulations with Spark")
+    simulate.add_argument("--master", metavar="URL", help="the Spark master; implies --spark")
+
+
+def _add_whatif(commands: _Commands[ArgumentParser]) -> None:
+    whatif = _described(
+        commands.add_parser("whatif", help="replay a recorded run under other policies"),
+        "Tell what a recorded run would have been under other policies.", _WHATIF)
+    whatif.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
+    whatif.add_argument("--policies", metavar="LIST",
+                        help="policies, separated by commas (default: all)")
+    whatif.add_argument("--out", type=Path, metavar="DIR",
+                        help="where the figure goes (default: out/whatif/RUN)")
+    whatif.add_argument("--no-figures", action="store_true", help="draw none")
+    whatif.add_argument("--json", action="store_true", help="all figures as JSON")
+
+
 def _add_checkpoint(command: ArgumentParser, default: str) -> None:
     command.add_argument("--checkpoint", type=Path, metavar="DIR",
                          help=f"the folder from which a stopped run goes on (default: {default})")
@@ -137,4 +197,11 @@ def _positive(text: str) -> float:
     value = float(text)
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
     return value

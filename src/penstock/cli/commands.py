@@ -94,6 +94,20 @@ def events(arguments: Namespace) -> int:
     return 1 if summary.accounting() else 0
 
 
+def simulate(arguments: Namespace) -> int:
+    """`penstock simulate`."""
+    from penstock.cli.simulate import simulate
+
+    return simulate(arguments, console())
+
+
+def whatif(arguments: Namespace) -> int:
+    """`penstock whatif`."""
+    from penstock.cli.whatif import whatif
+
+    return whatif(arguments, console())
+
+
 def read(file: Path) -> str:
     """The text of an application."""
     try:

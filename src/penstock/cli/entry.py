@@ -14,11 +14,13 @@ from penstock.errors import (
     LanguageError,
     PenstockError,
     PolicyError,
+    WorkloadError,
 )
 
 FAILED, WRONG, INTERRUPTED = 1, 2, 130
 
-_CALLERS_FAULT = (CallFault, CheckpointError, FunctionError, LanguageError, PolicyError)
+_CALLERS_FAULT = (
+    CallFault, CheckpointError, FunctionError, LanguageError, PolicyError, WorkloadError)
 """Errors in what was written or asked; all others lie in the machine or in the data."""
 
 
@@ -49,6 +51,8 @@ def _verbs() -> Mapping[str, Callable[[Namespace], int]]:
         "demo": commands.demo,
         "doctor": commands.doctor,
         "events": commands.events,
+        "simulate": commands.simulate,
+        "whatif": commands.whatif,
     }
 
 

@@ -5,8 +5,10 @@ matplotlib is optional (``pip install 'penstock[figures]'``); whoever draws with
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +21,13 @@ Points = tuple[Sequence[float], Sequence[float]]
 
 COLOURS = {
     "chain": "#1b7837", "fifo": "#b2182b", "greedy": "#e08214", "round_robin": "#762a83",
-    "mixed": "#2166ac", "chain_flush": "#01665e", "edf": "#8c510a", "rate_based": "#4d4d4d",
-    "preemptive_rate_based": "#2b8cbe", "bound": "#999999",
+    "mixed": "#2166ac", "chain_flush": "#d01c8b", "edf": "#8c510a", "rate_based": "#4d4d4d",
+    "preemptive_rate_based": "#35a5c5", "bound": "#999999",
 }
 """A policy has the same colour in every figure."""
+
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), "-.")
+"""Several lines of one policy differ in these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class Drawing:
     log_y: bool = False
     lines: tuple[tuple[float, str], ...] = ()
     """Horizontal lines, with their labels."""
+    posts: tuple[tuple[float, str], ...] = ()
+    """Vertical lines, with their labels."""
 
 
 def available() -> bool:
@@ -54,17 +61,38 @@ def available() -> bool:
 def draw(file: Path, drawing: Drawing, series: Mapping[str, Points]) -> Path:
     """Draw named series into a PNG file."""
     figure, axes = _axes()
+    drawn: Counter[str] = Counter()
     for name, (x, y) in series.items():
         style: dict[str, Any] = {"linewidth": 1.2, "label": name}
-        if colour := COLOURS.get(name.split("(")[0].split(" ")[0]):
+        if colour := _colour(name):
             style["color"] = colour
+            style["linestyle"] = _DASHES[drawn[colour] % len(_DASHES)]
+            drawn[colour] += 1
         if drawing.marks:
             style["marker"] = "o"
             style["markersize"] = 3.5
-        if name.startswith("bound"):
+        if bound := name.startswith("bound"):
             style["linestyle"] = "--"
-        axes.plot(x, y, drawstyle="steps-post" if drawing.steps else "default", **style)
-    _furnish(axes, drawing, legend=len(series) > 1 or bool(drawing.lines))
+        steps = drawing.steps and not bound  # what a bound says falls steadily
+        axes.plot(x, y, drawstyle="steps-post" if steps else "default", **style)
+    _furnish(axes, drawing, legend=len(series) > 1 or bool(drawing.lines or drawing.posts))
+    return _save(figure, file)
+
+
+def draw_panels(
+    file: Path, drawing: Drawing, behind: tuple[str, Points], series: Mapping[str, Points]
+) -> Path:
+    """Draw each series in a panel of its own, in front of the same grey area, as steps."""
+    figure = _figure(7.2, 1.0 + 1.5 * len(series))
+    axes = figure.subplots(len(series), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    label, (x, y) = behind
+    for panel, (name, (times, levels)) in zip(axes, series.items(), strict=True):
+        panel.fill_between(x, y, step="post", color="#d9d9d9", linewidth=0, label=label)
+        panel.plot(times, levels, drawstyle="steps-post", linewidth=1.2,
+                   color=_colour(name) or "#333333")
+        _furnish(panel, replace(drawing, title=name, x=""), legend=panel is axes[0])
+    axes[-1].set_xlabel(drawing.x)
+    figure.suptitle(drawing.title, x=0.01, ha="left", fontsize=11)
     return _save(figure, file)
 
 
@@ -81,18 +109,33 @@ def draw_chart(
     return _save(figure, file)
 
 
+def _colour(name: str) -> str | None:
+    """The colour of the policy that a label begins with.
+
+    >>> _colour("mixed(gamma=0.01)"), _colour("chain, greedy") == COLOURS["chain"], _colour("x")
+    ('#2166ac', True, None)
+    """
+    return COLOURS.get(re.split(r"\W", name)[0])
+
+
 def _axes() -> tuple[Any, Axes]:
+    figure = _figure(6.4, 3.8)
+    return figure, figure.subplots()
+
+
+def _figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise SetupError("figures need matplotlib: pip install 'penstock[figures]'") from error
-    figure = Figure(figsize=(6.4, 3.8), dpi=110, layout="constrained")
-    return figure, figure.subplots()
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
 
 
 def _furnish(axes: Axes, drawing: Drawing, legend: bool) -> None:
     for level, label in drawing.lines:
         axes.axhline(level, color="#555555", linewidth=0.9, linestyle=":", label=label)
+    for place, label in drawing.posts:
+        axes.axvline(place, color="#555555", linewidth=0.9, linestyle="-.", label=label)
     axes.set_title(drawing.title, loc="left", fontsize=10)
     axes.set_xlabel(drawing.x)
     axes.set_ylabel(drawing.y)
@@ -105,7 +148,7 @@ def _furnish(axes: Axes, drawing: Drawing, legend: bool) -> None:
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if legend:
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(fontsize=8, framealpha=0.8, edgecolor="none")
 
 
 def _save(figure: Any, file: Path) -> Path:

@@ -18,8 +18,8 @@ from penstock.simulator.scenario import Scenario
 BOUND = "bound"
 """Stands where a policy would: the memory that no scheduler can go below, were it clairvoyant."""
 
-_POINTS = 1000
-"""Stretches of time into which a curve is cut; more would not be seen."""
+_STRETCHES = 300
+"""Parts of its time into which a curve is cut; more would only blacken a figure."""
 
 Figures = dict[str, float]
 Curve = tuple[list[float], list[float]]
@@ -35,7 +35,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is kept of one simulation: figures and thinned curves, not every block."""
+    """What is kept of one simulation: figures and curves of few points, not every block."""
 
     policy: str
     seed: int
@@ -99,9 +99,7 @@ def play(task: Task) -> Outcome:
 
 def _figures(scenario: Scenario, result: Result) -> Figures:
     figures = {
-        "peak": result.peak,
-        "peak_bytes": result.peak * scenario.workload.bytes,
-        "mean_memory": result.mean_memory,
+        **_memory(scenario, result.peak, result.mean_memory),
         **_latency(result.latencies()),
         "invocations": result.invocations,
         "switches": result.switches,
@@ -111,6 +109,13 @@ def _figures(scenario: Scenario, result: Result) -> Figures:
     }
     missed = [each["missed"] for each in _by_query(scenario, result).values() if "missed" in each]
     return figures | ({"missed": sum(missed)} if missed else {})
+
+
+def _memory(scenario: Scenario, peak: float, mean: float) -> Figures:
+    """Rows, and bytes where somebody said how many a row has."""
+    each = scenario.workload.bytes
+    in_bytes = {"peak_bytes": peak * each} if each != 1 else {}
+    return {"peak": peak, **in_bytes, "mean_memory": mean}
 
 
 def _by_query(scenario: Scenario, result: Result) -> dict[str, Figures]:
@@ -181,21 +186,16 @@ def mean(runs: Sequence[Figures]) -> Figures:
 
 
 def thinned(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> Curve:
-    """A curve with few points that looks the same: of each stretch its highest and lowest point.
+    """A curve with few points: of many, the highest in each stretch of time.
 
     >>> thinned([0.0, 1.0, 2.0], [5.0, 1.0, 3.0])
     ([0.0, 1.0, 2.0], [5.0, 1.0, 3.0])
     """
     at, level = np.asarray(x, float), np.asarray(y, float)
-    if len(at) > 4 * _POINTS:
-        edges = np.linspace(at[0], at[-1], _POINTS + 1)[1:-1]
+    if len(at) > 3 * _STRETCHES:
+        edges = np.linspace(at[0], at[-1], _STRETCHES + 1)[1:-1]
         stretches = np.split(np.arange(len(at)), np.searchsorted(at, edges))
-        kept = {0, len(at) - 1}
-        for stretch in stretches:
-            if len(stretch):
-                part = level[stretch]
-                kept |= {int(stretch[part.argmin()]), int(stretch[part.argmax()])}
-        chosen = sorted(kept)
+        chosen = [int(part[level[part].argmax()]) for part in stretches if len(part)]
         at, level = at[chosen], level[chosen]
     return at.tolist(), level.tolist()
 
@@ -209,8 +209,7 @@ def _bound(scenario: Scenario) -> Outcome:
     rows = {route.id: workload.entering(route.id).tolist() for route in routes}
     times = {route.id: workload.times(route.id).tolist() for route in routes}
     level = clairvoyant(routes, times, rows)
-    figures = {"peak": level.peak, "peak_bytes": level.peak * workload.bytes,
-               "mean_memory": _mean_level(level)}
+    figures = _memory(scenario, level.peak, _mean_level(level))
     return Outcome(BOUND, workload.seed, figures, memory=thinned(*_corners(level)))
 
 

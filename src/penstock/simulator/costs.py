@@ -43,22 +43,25 @@ def fit(runs: Sequence[tuple[int, float]], cheapest: float) -> Cost:
 
     Least squares, with neither part negative:
 
-    >>> fit([(100, 0.75), (500, 1.75), (900, 2.75)], cheapest=0.0)
-    Cost(fixed=0.5, per_row=0.0025, cold=(), error=0.0)
+    >>> cost = fit([(100, 0.75), (500, 1.75), (900, 2.75)], cheapest=0.0)
+    >>> cost.fixed, cost.per_row
+    (0.5, 0.0025)
 
     The first runs of a path wait for code to be made and processes to be started. As long as a run
     took `COLD` times what all later ones suggest, it is kept out of the fit, and what it took
     beyond is paid by the run of the same rank whenever the path is replayed. At most half of the
     runs are cold.
 
-    >>> fit([(500, 9.75), (100, 0.75), (500, 1.75), (900, 2.75)], cheapest=0.0)
-    Cost(fixed=0.5, per_row=0.0025, cold=(8.0,), error=0.0)
+    >>> cost = fit([(500, 9.75), (100, 0.75), (500, 1.75), (900, 2.75)], cheapest=0.0)
+    >>> cost.fixed, cost.per_row, cost.cold
+    (0.5, 0.0025, (8.0,))
 
     Runs of one size do not tell the parts from each other. A job is a job whichever path it is
     for, so the fixed part is then that of the ``cheapest`` run of all paths.
 
-    >>> fit([(100, 0.75), (100, 0.75)], cheapest=0.25)
-    Cost(fixed=0.25, per_row=0.005, cold=(), error=0.0)
+    >>> cost = fit([(100, 0.75), (100, 0.75)], cheapest=0.25)
+    >>> cost.fixed, cost.per_row
+    (0.25, 0.005)
     """
     rows = np.array([rows for rows, _ in runs], float)
     seconds = np.array([seconds for _, seconds in runs], float)
@@ -71,7 +74,7 @@ def fit(runs: Sequence[tuple[int, float]], cheapest: float) -> Cost:
     fixed, per_row = _line(rows[first:], seconds[first:], cheapest)
     beyond = seconds - fixed - per_row * rows
     error = float(np.abs(beyond[first:]).mean() / max(seconds[first:].mean(), 1e-9))
-    return Cost(fixed, per_row, tuple(map(float, beyond[:first])), round(error, 12))
+    return Cost(fixed, per_row, tuple(map(float, beyond[:first])), error)
 
 
 def _line(rows: Floats, seconds: Floats, cheapest: float) -> tuple[float, float]:

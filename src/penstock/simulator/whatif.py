@@ -123,7 +123,16 @@ def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Compa
     return Comparison(
         recording, summary.run.state, summary.run.seconds, _outcome("recorded", record, had),
         tuple(_outcome(name, made, had) for name, made in replays.items()),
-        tuple(_notes(recording, summary, tried, replays)))
+        tuple(_notes(recording, summary, tried)))
+
+
+def alike(outcomes: Iterable[Outcome]) -> list[tuple[str, Outcome]]:
+    """Outcomes that do not differ as one, under the names of all their policies."""
+    found: dict[object, list[Outcome]] = {}
+    for outcome in outcomes:
+        course = tuple(outcome.times), tuple(outcome.waiting), outcome.latency, outcome.runs
+        found.setdefault(course, []).append(outcome)
+    return [(", ".join(outcome.policy for outcome in same), same[0]) for same in found.values()]
 
 
 # --- measuring ----------------------------------------------------------------------------------
@@ -222,8 +231,7 @@ def _latencies(
 
 
 def _notes(
-    recording: Recording, summary: Summary, policies: Mapping[str, Policy],
-    replays: Mapping[str, Sequence[ev.Event]],
+    recording: Recording, summary: Summary, policies: Mapping[str, Policy]
 ) -> Iterator[str]:
     if summary.run.state == "running":
         yield ("the record has no end: the run goes on, or was cut off; it is replayed as far as "
@@ -243,21 +251,9 @@ def _notes(
                "and the replays let it wait")
     interrupting = [name for name, policy in policies.items() if _interrupts(policy)]
     if interrupting:
-        yield (f"{', '.join(interrupting)}: would interrupt work under way; a Spark job is not "
-               "interrupted, so here the decision comes when a job ends")
-    yield from _alike(replays)
+        yield (f"{', '.join(interrupting)}: a Spark job is not interrupted, so they decide when "
+               "one ends, and a turn is a whole job")
 
 
 def _interrupts(policy: Policy) -> bool:
     return policy.preemptive or type(policy).turn is not Policy.turn
-
-
-def _alike(replays: Mapping[str, Sequence[ev.Event]]) -> Iterator[str]:
-    """Which policies decided alike, from the first decision to the last."""
-    alike: dict[object, list[str]] = {}
-    for name, events in replays.items():
-        made = tuple((e.at, e.segment, e.blocks) for e in events if isinstance(e, ev.Decided))
-        alike.setdefault(made, []).append(name)
-    for first, *others in alike.values():
-        if others:
-            yield f"{', '.join(others)}: the same decisions as {first}"

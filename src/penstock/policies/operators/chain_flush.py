@@ -99,17 +99,22 @@ class ChainFlush(Chain):
             slack.append(deadline - view.now - work)
         tolerance = _TIGHT * max(1.0, abs(view.now))
         confined = next((blocks[i][0] for i, s in enumerate(slack) if s <= tolerance), inf)
-        allowed = [queue for queue in view.queues if _deadline(queue) <= confined]
+        # A tight block may stand behind others, where paths meet: its queue must be served then.
+        allowed = [queue for queue in view.queues if _earliest(queue) <= confined]
         run = self._steepest(allowed)
         chosen = next(queue for queue in allowed if queue.segment.id == run.segment)
         passed = [s for (deadline, _), s in zip(blocks, slack, strict=True)
-                  if deadline < _deadline(chosen)]
+                  if deadline < _deadline(chosen) and s > tolerance]
         reason = run.reason if confined == inf else f"{run.reason}, and a deadline is tight"
         return replace(run, reason=reason, quantum=min(passed, default=inf))
 
 
 def _deadline(queue: Queue) -> float:
     return queue.oldest + queue.segment.latency
+
+
+def _earliest(queue: Queue) -> float:
+    return min(arrival for arrival, _ in queue.blocks) + queue.segment.latency
 
 
 def _latest_start(queue: Queue) -> float:

@@ -1,0 +1,222 @@
+"""`penstock whatif`: a recorded run beside what it would have been under other policies."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
+
+from penstock.cli.arguments import CallFault
+from penstock.events import find_record, read_events
+from penstock.policies.operators import POLICIES, policies
+from penstock.report.figures import Drawing, available, draw_panels
+from penstock.simulator.whatif import Closeness, Comparison, Latency, Outcome, alike, compare
+from penstock.view.formats import counted, seconds, size
+
+_QUIET = "bright_black"
+_MOST_QUERIES = 12
+"""Queries, or groups of queries that fared alike, that are shown one by one."""
+_FIGURES: Mapping[str, Callable[[float], str]] = {
+    "peak waiting": size, "mean latency": seconds, "seconds running": seconds}
+
+Row = tuple[str, Outcome]
+
+
+def whatif(arguments: Namespace, console: Console) -> int:
+    """Replay, show, draw."""
+    chosen = policies(arguments.policies or ",".join(POLICIES))
+    if not chosen:
+        raise CallFault("--policies names no policy")
+    record = find_record(arguments.run)
+    comparison = compare(read_events(record), chosen)
+    if arguments.json:
+        print(json.dumps(as_json(comparison), indent=2))
+    else:
+        for part in _shown(comparison):
+            console.print(part)
+    if not arguments.no_figures:
+        out = arguments.out or Path("out") / "whatif" / _name(record)
+        _draw(comparison, out / "waiting.png", Console(stderr=True, highlight=False))
+    return 0
+
+
+def _name(record: Path) -> str:
+    """The run that a record is of.
+
+    >>> _name(Path("state/runs/20250101T000000.000000Z/events.jsonl"))
+    '20250101T000000.000000Z'
+    >>> _name(Path("yesterday.jsonl"))
+    'yesterday'
+    """
+    return record.resolve().parent.name if record.name == "events.jsonl" else record.stem
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """Everything as data, but for the curves."""
+    recording = comparison.recording
+    return {
+        "state": comparison.state,
+        "seconds": comparison.seconds,
+        "operators": recording.started.operators,
+        "costs": {segment: {"runs": recording.runs[segment], **asdict(cost)}
+                  for segment, cost in recording.costs.items()},
+        "recorded": _data(comparison.recorded),
+        "policies": {outcome.policy: _data(outcome) for outcome in comparison.simulated},
+        "closeness": {figure.replace(" ", "_"): {**asdict(found), "percent": found.percent}
+                      for figure, found in comparison.closeness().items()},
+        "notes": list(comparison.notes),
+    }
+
+
+def _data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "peak_bytes": outcome.peak_bytes,
+        "peak_blocks": outcome.peak_blocks,
+        "latency": outcome.latency and asdict(outcome.latency),
+        "queries": {query: found and asdict(found) for query, found in outcome.queries.items()},
+        "runs": outcome.runs,
+        "seconds_running": outcome.busy,
+    }
+
+
+# --- showing ---------------------------------------------------------------------------------
+
+
+def _shown(comparison: Comparison) -> Iterator[RenderableType]:
+    rows = [("recorded", comparison.recorded), *alike(comparison.simulated)]
+    yield _heading(comparison)
+    yield Text()
+    yield _policies(rows)
+    yield Text()
+    yield from _queries(rows)
+    yield _part("what runs cost, from the decision to the answers")
+    yield _costs(comparison)
+    yield Text()
+    ran = comparison.simulated[0].policy
+    yield _part(f"how close the simulation is: {ran}, which really ran")
+    yield _close(comparison.closeness())
+    yield Text()
+    for note in comparison.notes:
+        yield Padding(Text(note, "yellow"), (0, 1))
+
+
+def _heading(comparison: Comparison) -> RenderableType:
+    started = comparison.recording.started
+    text = Text.assemble(
+        (f"{started.operators}", "bold"), f", {comparison.state} after ",
+        seconds(comparison.seconds), f": {counted(comparison.recorded.runs, 'run')}, ",
+        counted(len(comparison.recorded.queries), "query"))
+    return Padding(text, (0, 1))
+
+
+def _policies(rows: Sequence[Row]) -> Table:
+    table = _table("policy", "peak waiting", "blocks", "mean latency", "p50", "p99", "max", "runs",
+                   "running")
+    best_peak = min(outcome.peak_bytes for _, outcome in rows[1:])
+    best_mean = min((o.latency.mean for _, o in rows[1:] if o.latency), default=0.0)
+    for name, outcome in rows:
+        judged = name != "recorded"
+        peak = "bold green" if judged and outcome.peak_bytes == best_peak else ""
+        mean = outcome.latency and outcome.latency.mean == best_mean
+        latency = _latency(outcome.latency, "bold green" if judged and mean else "")
+        table.add_row(name, Text(size(outcome.peak_bytes), peak), f"{outcome.peak_blocks:,}",
+                      *latency, f"{outcome.runs:,}", seconds(outcome.busy))
+    return table
+
+
+def _queries(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """Latencies per query; those that fared alike under every policy stand together."""
+    groups: dict[tuple[Latency | None, ...], list[str]] = {}
+    for query in rows[0][1].queries:
+        fared = tuple(outcome.queries.get(query) for _, outcome in rows)
+        groups.setdefault(fared, []).append(query)
+    for fared, queries in list(groups.items())[:_MOST_QUERIES]:
+        yield _part(f"latency of {_listed(queries)}")
+        table = _table("policy", "mean", "p50", "p99", "max")
+        for (name, _), latency in zip(rows, fared, strict=True):
+            table.add_row(name, *_latency(latency))
+        yield table
+        yield Text()
+    hidden = sum(map(len, list(groups.values())[_MOST_QUERIES:]))
+    if hidden:
+        yield Text(f" … and {counted(hidden, 'more query')}, all of them with --json\n", _QUIET)
+
+
+def _listed(queries: Sequence[str], most: int = 5) -> str:
+    """Names, as many as can be read.
+
+    >>> _listed(["a", "b", "c"]), _listed(["a", "b", "c"], most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    more = len(queries) - most
+    return ", ".join(queries[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _latency(latency: Latency | None, style: str = "") -> list[Text]:
+    if latency is None:
+        return [Text("-")] * 4
+    rest = latency.p50, latency.p99, latency.max
+    return [Text(seconds(latency.mean), style), *(Text(seconds(value)) for value in rest)]
+
+
+def _costs(comparison: Comparison) -> Table:
+    table = _table("path", "runs", "per job", "per 1,000 rows", "first runs", "deviation")
+    for segment, cost in comparison.recording.costs.items():
+        cold = ", ".join(f"+{seconds(extra)}" for extra in cost.cold)
+        table.add_row(segment, f"{comparison.recording.runs[segment]:,}", seconds(cost.fixed),
+                      seconds(1000 * cost.per_row), cold, f"{cost.error:.0%}")
+    return table
+
+
+def _close(closeness: Mapping[str, Closeness]) -> Table:
+    table = _table("figure", "recorded", "simulated", "off by")
+    for figure, found in closeness.items():
+        form = _FIGURES[figure]
+        off = "-" if found.percent is None else f"{found.percent:+.1f} %"
+        table.add_row(figure, form(found.recorded), form(found.simulated), off)
+    return table
+
+
+def _part(title: str) -> Text:
+    return Text(f" {title}", "bold")
+
+
+def _table(first: str, *others: str) -> Table:
+    heads = [Column(first, overflow="fold"),
+             *(Column(title, justify="right", no_wrap=True) for title in others)]
+    return Table(*heads, box=None, padding=(0, 1), header_style=_QUIET)
+
+
+# --- drawing ---------------------------------------------------------------------------------
+
+
+def _draw(comparison: Comparison, file: Path, notes: Console) -> None:
+    """The waiting bytes over time, as they were and as they would have been."""
+    if not available():
+        notes.print("penstock: no figure: it needs matplotlib, pip install 'penstock\\[figures]'")
+        return
+    rows = [("recorded", comparison.recorded), *alike(comparison.simulated)]
+    unit, name = _unit(max(outcome.peak_bytes for _, outcome in rows))
+    drawing = Drawing("bytes of blocks that some query waits for", "seconds since the beginning",
+                      name, steps=True)
+    behind, *series = ((label, (outcome.times, [level / unit for level in outcome.waiting]))
+                       for label, outcome in rows)
+    draw_panels(file, drawing, behind, dict(series))
+    notes.print(f" figure: {file}", soft_wrap=True)
+
+
+def _unit(most: int) -> tuple[int, str]:
+    """The unit in which so many bytes are read best.
+
+    >>> _unit(5_000), _unit(5_000_000)
+    ((1024, 'KB'), (1048576, 'MB'))
+    """
+    return (2**30, "GB") if most >= 2**30 else (2**20, "MB") if most >= 2**20 else (1024, "KB")
