@@ -142,10 +142,11 @@ class FakeHost(VirtualHost):
             rows *= kept
         return seconds, rows
 
-    def _measured(self, run: Run) -> dict[str, tuple[float, float, float]]:
+    def _measured(self, run: Run) -> dict[str, ev.Figure]:
         stages = self.core.plan.path(run.path).stages
         figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in stages}
-        return {id: (100.0, 100.0 * kept, 100.0 * cost) for id, (cost, kept) in figures.items()}
+        return {id: (100.0, 100.0 * kept, 100.0 * cost, 0.0, 0.0)
+                for id, (cost, kept) in figures.items()}
 
     # --- what happened -----------------------------------------------------------------------
 

@@ -328,7 +328,9 @@ class Core:
         self, event: ev.RunFinished | ev.RunKept, running: _Running, rows_out: float
     ) -> None:
         """Record what a run tells of its stages; figures that differ are new cuts and ranks."""
-        run = (running.rows, rows_out, event.seconds)
+        kept = event.bytes if isinstance(event, ev.RunKept) else 0
+        entered = sum(entry.bytes for entry in running.entries) if kept else 0
+        run = (running.rows, rows_out, event.seconds, entered, kept)
         self.figures.record(
             event.at, running.path, running.first, running.last, run, event.measured)
         if changed := self.figures.changed(self.plan):
@@ -451,10 +453,16 @@ class Core:
         return True
 
     def _waiting(self) -> tuple[int, int]:
-        """Blocks that wait, and bytes that wait or are under way."""
-        queues = self._queues.values()
-        under_way = sum(entry.bytes for run in self._running.values() for entry in run.entries)
-        return sum(len(q) for q in queues), sum(q.bytes for q in queues) + under_way
+        """Entries that wait, and the bytes of all that waits or is under way.
+
+        A block that several paths wait for is there once.
+        """
+        entries = [entry for queue in self._queues.values() for entry in queue.entries]
+        under_way = [entry for run in self._running.values() for entry in run.entries]
+        blocks = {(block.stream, block.number): block.bytes
+                  for entry in entries + under_way if not entry.run for block in entry.blocks}
+        kept = sum(entry.bytes for entry in entries + under_way if entry.run)
+        return len(entries), sum(blocks.values()) + kept
 
     def _group(
         self, at: float, path: str, members: tuple[Member, ...], out: list[Instruction]

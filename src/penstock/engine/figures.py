@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from math import inf
 
 from penstock.engine.statistics import Statistics
+from penstock.events.kinds import Figure
 from penstock.plan import Path, Plan
 from penstock.policies.operators import Route, Stage
 from penstock.policies.operators.routes import rest
 
 MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
-Figure = tuple[float, float, float]
-"""Rows in, rows out, seconds."""
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class Figures:
 
     def _stages(self, path: Path) -> tuple[Stage, ...]:
         known = self.statistics
-        return tuple(Stage(name, known.cost(name), known.selectivity(name))
+        return tuple(Stage(name, known.cost(name), known.selectivity(name), known.width(name))
                      for name in names(path))
 
     def record(
@@ -50,7 +49,7 @@ class Figures:
         measured: Mapping[str, Figure],
     ) -> None:
         """Take in a run of some stages, and what was timed apart beside it."""
-        rows, _, seconds = run
+        rows, _, seconds, _, _ = run
         if rows:
             self._pace[path.id, first] = seconds / rows
         ran = names(path)[first:last]
@@ -68,6 +67,9 @@ class Figures:
                 if _differs(told.selectivity, known.selectivity):
                     return (f"{known.operator} keeps {known.selectivity:.3g} of its rows, "
                             f"{told.selectivity:.3g} before")
+                if _differs(told.width, known.width):
+                    return (f"rows after {known.operator} are {known.width:.3g} times as wide as "
+                            f"before it, {told.width:.3g} times earlier")
         return ""
 
     def cost(self, path: str, first: int, last: int) -> float:

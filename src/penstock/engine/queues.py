@@ -63,11 +63,6 @@ class StageQueue:
         """How many entries wait."""
         return len(self.entries)
 
-    @property
-    def bytes(self) -> int:
-        """Bytes that wait."""
-        return sum(entry.bytes for entry in self.entries)
-
     def add(self, entry: Entry, rank: Callable[[Member], int]) -> bool:
         """Take an entry in, merged with one of the same block and lane; False when it merged.
 

@@ -10,11 +10,13 @@ class _Sums:
     rows_in: float = 0
     rows_out: float = 0
     seconds: float = 0.0
+    bytes_in: float = 0
+    bytes_out: float = 0
 
 
 @dataclass(slots=True)
 class Statistics:
-    """Per segment the seconds per row and the rows out per row in.
+    """Per segment the seconds per row, and the rows and bytes out per row and byte in.
 
     >>> statistics = Statistics(window=10.0)
     >>> statistics.record("a", at=1.0, rows_in=100, rows_out=20, seconds=0.5)
@@ -31,7 +33,8 @@ class Statistics:
     _last: dict[str, _Sums] = field(default_factory=dict)
 
     def record(
-        self, segment: str, at: float, rows_in: float, rows_out: float, seconds: float
+        self, segment: str, at: float, rows_in: float, rows_out: float, seconds: float,
+        bytes_in: float = 0.0, bytes_out: float = 0.0,
     ) -> bool:
         """Add a finished run; True when it begins a new window, so that figures have changed."""
         if self._began is None:
@@ -44,6 +47,8 @@ class Statistics:
         sums.rows_in += rows_in
         sums.rows_out += rows_out
         sums.seconds += seconds
+        sums.bytes_in += bytes_in
+        sums.bytes_out += bytes_out
         return renewed
 
     def knows(self, segment: str) -> bool:
@@ -59,6 +64,13 @@ class Statistics:
         """Rows out per row in; 1 while nothing is known."""
         sums = self._known(segment)
         return sums.rows_out / sums.rows_in if sums and sums.rows_in else 1.0
+
+    def width(self, segment: str) -> float:
+        """Bytes of a row out per byte of a row in; 1 while nothing is known."""
+        sums = self._known(segment)
+        if sums is None or not (sums.bytes_in and sums.bytes_out and sums.rows_in):
+            return 1.0
+        return (sums.bytes_out / sums.rows_out) / (sums.bytes_in / sums.rows_in)
 
     def _known(self, segment: str) -> _Sums | None:
         return self._last.get(segment) or self._now.get(segment)

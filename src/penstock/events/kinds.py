@@ -12,6 +12,9 @@ from typing import TypeAlias
 
 from penstock.model import Block, Query
 
+Figure: TypeAlias = tuple[float, float, float, float, float]
+"""What an operator did: rows in, rows out, seconds, bytes in, bytes out."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
@@ -220,8 +223,8 @@ class RunFinished:
     bytes_out: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
     """Queries whose sink refused the answers, and why."""
-    measured: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    """Rows in, rows out and seconds of operators that were timed apart, on a sample."""
+    measured: Mapping[str, Figure] = field(default_factory=dict)
+    """Operators that were timed apart, on a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +249,8 @@ class RunKept:
     """Rows out of each operator that was counted."""
     jobs: int = 0
     on_disk: bool = False
-    measured: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    """Rows in, rows out and seconds of operators that were timed apart, on a sample."""
+    measured: Mapping[str, Figure] = field(default_factory=dict)
+    """Operators that were timed apart, on a sample."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,7 +269,7 @@ class SparkHost:
 
     def _deliver(
         self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame, began: float,
-        measured: Mapping[str, tuple[float, float, float]],
+        measured: Mapping[str, ev.Figure],
     ) -> ev.RunFinished:
         path = plan.path(run.path)
         answers = compiler.answers(path, run.members, frame, run.first)

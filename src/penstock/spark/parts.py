@@ -14,6 +14,7 @@ from pyspark.sql.types import BinaryType, DataType, StringType
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import Run
+from penstock.events.kinds import Figure
 from penstock.plan import Path
 from penstock.spark.compile import Compiler
 from penstock.spark.names import ours
@@ -81,35 +82,36 @@ class Parts:
 
     def measure(
         self, compiler: Compiler, path: Path, run: Run, frame: DataFrame
-    ) -> dict[str, tuple[float, float, float]]:
-        """Rows in, rows out and seconds of each stage but the last, one by one on a sample.
+    ) -> dict[str, Figure]:
+        """What each stage but the last does, one by one on a sample.
 
         What a job costs however few rows it has is taken off.
         """
         cores = self._spark.sparkContext.defaultParallelism
-        sample = frame.limit(SAMPLE_ROWS).repartition(cores).persist()
-        figures: dict[str, tuple[float, float, float]] = {}
-        kept = [sample]
+        kept = [frame.limit(SAMPLE_ROWS).repartition(cores).persist()]
+        figures: dict[str, Figure] = {}
         try:
-            rows, _ = _timed(sample)
-            _, fixed = _timed(sample)
+            rows, size, _ = _timed(kept[0])
+            _, _, fixed = _timed(kept[0])
             for stage in range(run.first, len(path.stages) - 1):
                 after = compiler.part(path, run.members[0], kept[-1], stage, stage + 1)
                 kept.append(after.frame.persist())
-                out, seconds = _timed(kept[-1])
-                figures[path.stages[stage][0].id] = (rows, out, max(seconds - fixed, 1e-6))
-                rows = out
+                rows_out, size_out, seconds = _timed(kept[-1])
+                spent = max(seconds - fixed, 1e-6)
+                figures[path.stages[stage][0].id] = (rows, rows_out, spent, size, size_out)
+                rows, size = rows_out, size_out
         finally:
             for part in kept:
                 part.unpersist()
         return figures
 
 
-def _timed(frame: DataFrame) -> tuple[float, float]:
-    """Rows, and the seconds that computing them took."""
+def _timed(frame: DataFrame) -> tuple[float, float, float]:
+    """Rows, bytes, and the seconds that computing them took."""
     began = time.perf_counter()
-    rows = float(frame.count())
-    return rows, time.perf_counter() - began
+    told = frame.agg(F.count(F.lit(1)), _bytes(frame)).first()
+    assert told is not None
+    return float(told[0]), float(told[1] or 0), time.perf_counter() - began
 
 
 def _compute(frame: DataFrame) -> None:

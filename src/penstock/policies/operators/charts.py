@@ -54,10 +54,11 @@ class Chart:
         >>> Chart.of([Stage("a", 1.0, 0.2), Stage("b", 5.0)])
         Chart(times=(0.0, 1.0, 2.0), sizes=(1.0, 0.2, 0.0))
         """
-        times, sizes = [0.0], [1.0]
+        times, sizes, rows = [0.0], [1.0], 1.0
         for stage in stages:
-            times.append(times[-1] + stage.cost * sizes[-1])
-            sizes.append(sizes[-1] * stage.selectivity)
+            times.append(times[-1] + stage.cost * rows)
+            sizes.append(sizes[-1] * stage.kept)
+            rows *= stage.selectivity
         return cls(tuple(times), (*sizes[:-1], 0.0))
 
     def stages(self, names: Sequence[str] = ()) -> tuple[Stage, ...]:

@@ -35,6 +35,6 @@ class Greedy(Policy):
 
 def _ranked(route: Route, first: int, last: int) -> Segment:
     stage = route.stages[first]
-    kept = stage.selectivity if last < len(route.stages) else 0.0
+    kept = stage.kept if last < len(route.stages) else 0.0
     freed = Chart((0.0, stage.cost), (1.0, kept)).derivative(0, 1) * route.priority
     return segment(route, first, last, rank=-freed, reason=f"frees {freed:.3g} per second")

@@ -17,6 +17,13 @@ class Stage:
     """Seconds per row (or unit of memory) in; 0 while unknown."""
     selectivity: float = 1.0
     """Rows out per row in. It may exceed 1: a join may multiply."""
+    width: float = 1.0
+    """Bytes of a row out per byte of a row in: columns may be left behind, or come in."""
+
+    @property
+    def kept(self) -> float:
+        """Bytes out per byte in."""
+        return self.selectivity * self.width
 
 
 @dataclass(frozen=True, slots=True)
