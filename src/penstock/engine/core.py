@@ -12,6 +12,7 @@ from penstock.engine.blocks import Blocks
 from penstock.engine.figures import Figures
 from penstock.engine.instructions import Finish, Forget, Instruction, Note, Run, Wake
 from penstock.engine.queues import Entry, StageQueue
+from penstock.engine.riders import Riders
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
@@ -81,15 +82,12 @@ class Core:
     _measured: dict[str, float] = field(default_factory=dict)
     """When the stages of a path are to be timed apart again."""
     _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    _groups: dict[tuple[str, tuple[Member, ...]], int] = field(default_factory=dict)
-    _formed: int = 0
-    _lanes: dict[Member, int] = field(default_factory=dict)
+    _riders: Riders = field(default_factory=Riders)
     _retry: set[tuple[Place, int, int]] = field(default_factory=set)
     _ends: list[tuple[float, str]] = field(default_factory=list)
     _open: dict[str, None] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
     _runs: int = 0
-    _lane: int = 0
     _failures: dict[str, str] = field(default_factory=dict)
     _finished: bool = False
 
@@ -231,8 +229,7 @@ class Core:
     def _add_query(self, event: ev.QueryAdded) -> None:
         query = self.plan.query(event.query)
         self._failures.pop(event.query, None)
-        self._groups = {riders: group for riders, group in self._groups.items()
-                        if all(member.query != query.name for member in riders[1])}  # namesakes'
+        self._riders.dissolve(query.name)
         for number, branch in enumerate(query.branches):
             member = Member(query.name, number)
             self._active.setdefault(branch.stream, {})[member] = None
@@ -300,8 +297,7 @@ class Core:
         for entry in running.entries:
             self._let_go(entry)
             self._kept.pop(entry.run, None)
-            for member in entry.members:
-                self._lanes.pop(member, None)  # what has run well may ride with the others again
+            self._riders.clear(entry.members)
         for query, reason in event.failed.items():
             self._fail_query(event.at, query, reason, out)
 
@@ -344,7 +340,7 @@ class Core:
         if running.retried and lone:
             self._fail_query(at, members[0].query, reason, out)
         elif running.retried:
-            self._set_apart(members)
+            self._riders.set_apart(members)
         for entry in running.entries:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
@@ -360,14 +356,6 @@ class Core:
                 self._enqueue(block, members, retry=True)
         self._let_go(entry)
         self._forget(entry)
-
-    def _set_apart(self, members: tuple[Member, ...]) -> None:
-        """Two new lanes, each with half of the queries."""
-        queries = list(dict.fromkeys(member.query for member in members))
-        half = set(queries[: len(queries) // 2])
-        self._lane += 2
-        for member in members:
-            self._lanes[member] = self._lane - (member.query in half)
 
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
         """Fill the free slots with what the policy chooses; let what is better overtake."""
@@ -429,7 +417,10 @@ class Core:
         first, last = place[1], place[1] + len(segment.operators)
         self._running[self._runs] = _Running(path, segment, train, retried)
         members = train[0].members
-        group = self._group(at, path.id, members, out)
+        group, formed = self._riders.group(path.id, members)
+        if formed:
+            riders = tuple(str(member) for member in members)
+            out.append(Note(ev.GroupFormed(at, group, path.id, riders)))
         blocks = tuple(block for entry in train for block in entry.blocks)
         reason = self._scheduler.run.reason + (", overtaking" if urgent else "")
         out.append(Note(ev.Decided(
@@ -464,17 +455,6 @@ class Core:
         kept = sum(entry.bytes for entry in entries + under_way if entry.run)
         return len(entries), sum(blocks.values()) + kept
 
-    def _group(
-        self, at: float, path: str, members: tuple[Member, ...], out: list[Instruction]
-    ) -> int:
-        group = self._groups.get((path, members))
-        if group is None:
-            self._formed += 1
-            group = self._groups[path, members] = self._formed
-            names = tuple(str(member) for member in members)
-            out.append(Note(ev.GroupFormed(at, group, path, names)))
-        return group
-
     # --- blocks ------------------------------------------------------------------------------
 
     def _enqueue(self, block: Block, members: Iterable[Member], retry: bool = False) -> None:
@@ -482,7 +462,7 @@ class Core:
         shares: dict[tuple[str, int], list[Member]] = {}
         for member in members:
             if member in self._home:
-                lane = self._lanes.get(member, 0)
+                lane = self._riders.lane(member)
                 shares.setdefault((self._home[member], lane), []).append(member)
         for (path, lane), riders in shares.items():
             entry = Entry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), lane)

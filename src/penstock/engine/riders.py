@@ -1,0 +1,54 @@
+"""Who rides together: groups of members, and lanes that set members apart when a run fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from penstock.plan import Member
+
+
+@dataclass(slots=True)
+class Riders:
+    """The members that ride in one run, by number, and who may not ride with whom.
+
+    A run that fails twice is tried again in two halves, each in a lane of its own, until the query
+    that fails stands alone; a member whose run went well is back in the common lane.
+    """
+
+    _groups: dict[tuple[str, tuple[Member, ...]], int] = field(default_factory=dict)
+    _formed: int = 0
+    _lanes: dict[Member, int] = field(default_factory=dict)
+    _lane: int = 0
+
+    def group(self, path: str, members: tuple[Member, ...]) -> tuple[int, bool]:
+        """The number of a group, and whether it was formed just now."""
+        known = self._groups.get((path, members))
+        if known is not None:
+            return known, False
+        self._formed += 1
+        self._groups[path, members] = self._formed
+        return self._formed, True
+
+    def dissolve(self, query: str) -> None:
+        """Forget the groups of a query's earlier namesake."""
+        self._groups = {riders: group for riders, group in self._groups.items()
+                        if all(member.query != query for member in riders[1])}
+
+    def lane(self, member: Member) -> int:
+        """The lane that a member rides in; 0 is the common one."""
+        return self._lanes.get(member, 0)
+
+    def set_apart(self, members: Iterable[Member]) -> None:
+        """Two new lanes, each with half of the queries."""
+        riding = list(members)
+        queries = list(dict.fromkeys(member.query for member in riding))
+        half = set(queries[: len(queries) // 2])
+        self._lane += 2
+        for member in riding:
+            self._lanes[member] = self._lane - (member.query in half)
+
+    def clear(self, members: Iterable[Member]) -> None:
+        """What has run well may ride with the others again."""
+        for member in members:
+            self._lanes.pop(member, None)
