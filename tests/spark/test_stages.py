@@ -1,0 +1,88 @@
+"""Staged runs on Spark: whatever a policy cuts and keeps, the answers are the same."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.events import kinds as ev
+from penstock.policies.operators import POLICIES
+
+pytestmark = pytest.mark.spark
+
+FUNCTIONS = """
+import penstock, pyarrow as pa, pyarrow.compute as pc
+
+@penstock.predicate
+def odd(n):
+    return pc.equal(pc.bit_wise_and(n, 1), 1)
+
+@penstock.predicate
+def fine(n):
+    if any(value == 77 for value in n.to_pylist()):
+        raise ValueError("seventy-seven")
+    return pc.not_equal(n, 5)
+
+@penstock.scalar("BIGINT")
+def tenfold(n):
+    return pc.multiply(n.cast(pa.int64()), 10)
+"""
+
+APPLICATION = """
+    CREATE STREAM numbers (n INT, name STRING) FROM parquet 'in' OPTIONS (maxFilesPerTrigger = 1);
+    CREATE RELATION twice (id INT, site STRING) FROM csv 'twice.csv' OPTIONS (header = true);
+    CREATE FUNCTION odd FROM 'staged:odd';
+    CREATE FUNCTION fine FROM 'staged:fine';
+    CREATE FUNCTION tenfold FROM 'staged:tenfold';
+    CREATE QUERY three AS SELECT n, tenfold(n) AS ten, name FROM numbers
+        WHERE n < 90 AND odd(n) AND fine(n);
+    CREATE QUERY joined AS SELECT m.n, t.site FROM numbers m JOIN twice t ON m.n % 10 = t.id
+        WHERE odd(m.n) AND t.site <> 'c';
+    CREATE QUERY nothing AS SELECT n FROM numbers WHERE n > 1000 AND odd(n);
+    CREATE QUERY cheap AS SELECT n FROM numbers WHERE n < 10;
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    sys.modules.pop("staged", None)
+    (tmp_path / "staged.py").write_text(FUNCTIONS)
+    (tmp_path / "twice.csv").write_text("id,site\n1,a\n1,b\n3,c\n5,d\n")
+    (tmp_path / "in").mkdir()
+    for file in range(4):
+        values = range(file * 30, file * 30 + 30)
+        table = pa.table({"n": pa.array(values, pa.int32()), "name": [f"<{v}>" for v in values]})
+        pq.write_table(table, tmp_path / "in" / f"{file}.parquet")
+    return tmp_path
+
+
+def rows(table: pa.Table) -> list[tuple]:
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+ODD = [n for n in range(120) if n % 2]
+EXPECTED = {
+    "three": sorted((n, n * 10, f"<{n}>") for n in ODD if n < 90 and n not in (5, 77)),
+    "joined": sorted((n, site) for n in ODD for id, site in ((1, "a"), (1, "b"), (5, "d"))
+                     if n % 10 == id),
+    "nothing": [],
+    "cheap": [(n,) for n in range(10)],
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_gives_the_same_answers(policy: str, folder: Path, engine) -> None:
+    kept = []
+    with engine(on_event=lambda e: kept.append(e) if isinstance(e, ev.RunKept) else None) as e:
+        e.execute(APPLICATION + f"SET operators = '{policy}';", folder=folder)
+        summary = e.run()
+        assert (summary.run.state, summary.failures()) == ("drained", [])
+        assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
+        assert summary.queries["three"].rejected == 1
+        assert bool(kept) == (policy in ("round_robin", "greedy", "rate_based",
+                                         "preemptive_rate_based")) or policy.startswith("chain") \
+            or policy == "mixed"
