@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import pairwise, repeat
 from math import inf
 
 from penstock.policies.operators.charts import Chart, chart
@@ -111,8 +111,7 @@ def _pieces(
 
 def _work(known: Chart) -> Iterator[tuple[float, float, float]]:
     """The segments of the envelope: slope, seconds, size freed."""
-    ends = zip(known.envelope, known.envelope[1:], strict=False)
-    for slope, (a, b) in zip(known.slopes, ends, strict=True):
+    for slope, (a, b) in zip(known.slopes, pairwise(known.envelope), strict=True):
         yield slope, known.times[b] - known.times[a], known.sizes[a] - known.sizes[b]
 
 

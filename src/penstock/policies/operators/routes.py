@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, prod
 
@@ -34,6 +34,10 @@ class Route:
     def cost(self) -> float:
         """Expected seconds for a row from arrival to output: T of the chain paper."""
         return rest(self.stages)
+
+    def promised(self, latency: float) -> Route:
+        """The same with this latency, if its query was promised none."""
+        return self if self.latency < inf else replace(self, latency=latency)
 
 
 def rest(stages: Sequence[Stage]) -> float:
