@@ -93,7 +93,7 @@ def _pieces(
     steepest_first = sorted(waiting, reverse=True)
     level = 0.0
     following = [at for at, _, _ in agenda[1:]] + [inf]
-    for (now, size, route), until in zip(agenda, following, strict=True):
+    for (now, size, route), until in zip(agenda, following, strict=False):
         level += size
         for slope, seconds, freed in _work(charts[route]):
             waiting[slope] += seconds * size
