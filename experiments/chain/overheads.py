@@ -131,13 +131,14 @@ def _seconds(book: Book) -> None:
         load = Load("four operators", Burst(1e9, tuples), model="divisible")
         latency = 1.5 * tuples * service(QUERIES["four operators"]())
         for label in forms:
-            run = play(Job(load, _form(label, latency)))
-            found[label].append(run.wall / run.decisions * 1e6)
+            best = min((play(Job(load, _form(label, latency))) for _ in range(3)),
+                       key=lambda run: run.wall)
+            found[label].append(best.wall / best.decisions * 1e6)
     book.draw(
         "decisions", Drawing("Scheduling overhead", "tuples waiting at the beginning",
                              "microseconds per decision", marks=True, log_x=True, log_y=True),
         {label: (waiting, y) for label, y in found.items()},
-        "Real time of the simulation per decision, with everything it does in between, four "
+        "Real time of the simulation per decision (the best of three), everything included, four "
         f"operators, at most {TURN} tuples a turn. The exact form looks at every waiting tuple.",
         ["overhead", "comparable"])
     _overhead(book, found, waiting)
