@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
+import tomllib
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from penstock.errors import WorkloadError
 from penstock.policies.operators import POLICIES, Stage
@@ -295,6 +301,7 @@ WRONG = {
     "polices = []": "workload has no key 'polices'; did you mean 'policies'?",
     "[queries.q]\ncost = 1": "[queries.q] has no key 'cost'; there is operators, chart, join",
     "[queries]": "workload has no query",
+    '[queries."a.b"]\ncost = 1': "cannot have 'a.b' in queries",
     "queries = 3": "queries must be a table of tables, not 3",
     "[queries]\nq = 3": "[queries.q] must be a table, not 3",
     "[queries.q]\noperators = [{ cost = 1 }]": "[queries.q] has no arrivals, and the file has no",
@@ -364,6 +371,9 @@ WRONG = {
     TREE.replace("count = 2", "count = 4"): "[queries.t.tree.expensive] count must be at most 3",
     TREE.replace("high = 10", "high = 0.5"):
         "[queries.t.tree.cost] high must be at least 1, not 0.5",
+    TREE.replace("selectivity = 0.9", "selectivity = 1e7"): "selectivity must be at most 1,000,000",
+    TREE.replace("cost = { low = 1, high = 10, skew = 0.5 }", ""): "[queries.t.tree] needs cost",
+    f"{QUERY}latency = 1e15\n{EVEN}": "latency must be at most 1,000,000,000,000",
     TREE.replace("selectivity = 0.9", "selectivity = 'x'"): "selectivity must be a number",
     "a = = 3": "workload is not TOML: Invalid value (at line 1",
 }
@@ -377,6 +387,68 @@ def test_a_mistake_is_answered_with_its_place_in_one_sentence(text: str) -> None
     assert WRONG[text] in message
     assert message.startswith("workload")
     assert "\n" not in message
+
+
+ONE_OF_EACH = """
+window = 5
+overhead = { invoke = 0.1 }
+policies = ["fifo", "mixed(gamma=0.1)"]
+[operators.merge]
+cost = 2
+[queries.a]
+operators = [{ name = "x", cost = 1, selectivity = 0.2, believed_cost = 2 }, "merge"]
+latency = 3
+arrivals = { kind = "onoff", rate = 20, count = 30, speed = 0.5 }
+[queries.b]
+chart = [[0, 1], [1, 0.5], [2, 0]]
+priority = 2
+arrivals = { kind = "times", times = [0, 1, 2] }
+[queries.c.join]
+left = { cost = 1, matches = 2, rate = 1, operators = [{ cost = 1 }] }
+right = { cost = 1, matches = 2, rate = 1 }
+[arrivals]
+kind = "bursts"
+rate = 2
+on = 3
+off = 4
+gather = 2
+"""
+JUNK = ("-1", "0", "0.5", "3", "1e300", '""', '"x"', '"merge"', "true", "[]", "[1]", "[[0, 1]]",
+        "{}", '{"low": 2}', '{"kind": 1}')
+
+
+def inline(value: Any) -> str:
+    """A value as TOML on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {inline(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return json.dumps(value)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Everything in a tree that can be replaced: what holds it, and under which key."""
+    if not isinstance(value, dict | list):
+        return []
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    return [place for key in keys for place in [(value, key), *places(value[key])]]
+
+
+@settings(max_examples=400)
+@given(st.data())
+def test_a_description_is_read_or_refused_with_a_sentence(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from([ONE_OF_EACH, TREE.replace("20000", "20")]))
+    raw = tomllib.loads(text)
+    for _ in range(data.draw(st.integers(1, 3))):
+        holder, key = data.draw(st.sampled_from(places(raw)))
+        holder[key] = json.loads(data.draw(st.sampled_from(JUNK)))
+    broken = "\n".join(f"{json.dumps(key)} = {inline(value)}" for key, value in raw.items())
+    with contextlib.suppress(WorkloadError):
+        read(broken)
+
+
+def test_what_the_fuzzing_begins_with_can_be_read() -> None:
+    assert len(read(ONE_OF_EACH).workload.network.routes) == 4
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
