@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from experiments import chain
+from experiments import chain, prb
 from penstock.report.form import run
 
 PROGRAMS = {
     "chain": chain.run,
+    "prb": prb.run,
 }
 
 if __name__ == "__main__":

@@ -277,7 +277,7 @@ def test_a_wrong_call_gives_status_2_and_the_usage(
     assert "usage: penstock" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "demo", "doctor", "events"])
+@pytest.mark.parametrize("command", ["run", "explain", "demo", "doctor", "events", "simulate"])
 def test_each_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([command, "--help"])

@@ -2,18 +2,20 @@
 
 Fenced blocks of the README and of docs/ are carried out in order, each document in a folder of its
 own. ``sh`` is run, ``python`` too (one namespace per document), ``sql`` is bound on top of the
-document's earlier ``sql``. Comments before a block say what else to do with it:
+document's earlier ``sql``, ``toml`` is read as a workload. Comments before a block say what else to
+do with it:
 
     <!-- file: app.sql -->          save it under that name; sql is then bound by itself
     <!-- not run: reason -->        leave it alone
     <!-- exit: 1 -->                its last command ends with this status
-    <!-- error -->                  binding it is refused
+    <!-- error -->                  binding or reading it is refused
     <!-- output -->                 the block is what the one before printed, or its error
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -35,6 +37,8 @@ from penstock.language.settings import SETTINGS
 from penstock.language.sinks import KINDS as SINKS
 from penstock.language.types import SIMPLE
 from penstock.model import Application
+from penstock.policies.operators import POLICIES
+from penstock.simulator.description import read
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -98,6 +102,8 @@ class Walk:
             self.save(block)
         elif block.language == "sql":
             self.bind(block, self.application)
+        elif block.language == "toml":
+            self.describe(block)
         elif block.language == "sh":
             self.shell(block)
         elif block.language == "python":
@@ -111,6 +117,17 @@ class Walk:
         sys.modules.pop(file.stem, None)  # another document's module of the same name
         if block.language == "sql":
             self.bind(block, Application())
+        elif block.language == "toml":
+            self.describe(block)
+
+    def describe(self, block: Fenced) -> None:
+        place = block.says.get("file", "workload")
+        if "error" in block.says:
+            with pytest.raises(errors.WorkloadError) as refused:
+                read(block.text, self.folder, place=place)
+            self.said = str(refused.value)
+        else:
+            read(block.text, self.folder, place=place)
 
     def bind(self, block: Fenced, onto: Application) -> None:
         if "error" in block.says:
@@ -210,7 +227,7 @@ def test_every_comment_before_a_block_is_understood(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count("```") == 2 * len(fenced(path))
     runnable = re.findall(r"^```(\w+)$", text, re.M)
-    assert set(runnable) <= {"sh", "sql", "python", *SILENT}
+    assert set(runnable) <= {"sh", "sql", "python", "toml", *SILENT}
 
 
 # --- links --------------------------------------------------------------------------------------
@@ -247,6 +264,7 @@ def test_every_document_is_linked_from_the_readme() -> None:
 
 LANGUAGE = ROOT / "docs" / "language.md"
 PYTHON = ROOT / "docs" / "python.md"
+SCHEDULING = ROOT / "docs" / "operator-scheduling.md"
 
 
 def rows(path: Path, mark: str) -> list[list[str]]:
@@ -360,3 +378,11 @@ def test_the_page_names_what_an_engine_can_do() -> None:
     told = set(re.findall(r"^\| `(\w+)\b", text, re.M))
     public = {name for name in vars(Engine) if not name.startswith("_")}
     assert public <= told
+
+
+def test_the_page_names_the_policies_and_their_parameters() -> None:
+    table = rows(SCHEDULING, "policies")
+    told = {quoted(row[0])[0]: quoted(row[1]) for row in table}
+    assert told == {name: list(inspect.signature(kind).parameters)
+                    for name, kind in POLICIES.items()}
+    assert set(POLICIES) <= anchors(SCHEDULING)

@@ -101,3 +101,9 @@ def test_fates_are_a_function_of_the_seed() -> None:
                         for seed in (3, 3, 4))
     assert one == same
     assert one != other
+
+
+def test_a_block_that_grows_beyond_counting_is_refused() -> None:
+    route = path("q", [(1.0, 1e6)] * 4)
+    with pytest.raises(WorkloadError, match="too many to follow one by one"):
+        fates(route, np.ones(1), "tuples", np.random.default_rng(0))

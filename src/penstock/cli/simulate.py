@@ -28,6 +28,7 @@ from penstock.simulator.comparison import (
     averaged,
     averaged_queries,
     compare,
+    has_bound,
 )
 from penstock.simulator.description import load
 from penstock.simulator.scenario import Scenario
@@ -49,7 +50,7 @@ def simulate(arguments: Namespace, console: Console) -> int:
     seeds = range(first.workload.seed + 1, first.workload.seed + arguments.seeds)
     scenarios = [first, *(load(arguments.workload, seed) for seed in seeds)]
     runs = compare(scenarios, chosen, _scatter(arguments, scenarios, len(chosen)))
-    total = (len(chosen) + 1) * len(scenarios)
+    total = (len(chosen) + has_bound(first)) * len(scenarios)
     outcomes = list(_followed(runs, total))
     if arguments.json:
         print(json.dumps(as_json(first, outcomes), indent=2))
@@ -58,7 +59,10 @@ def simulate(arguments: Namespace, console: Console) -> int:
             console.print(part)
     if not arguments.no_figures:
         out = arguments.out or Path("out") / "simulate" / arguments.workload.stem
-        _draw(first, outcomes, out, Console(stderr=True, highlight=False))
+        try:
+            _draw(first, outcomes, out, Console(stderr=True, highlight=False))
+        except OSError as error:
+            raise CallFault(f"no figures in {out}: {error.strerror}") from error
     return 0
 
 

@@ -46,7 +46,7 @@ class Scheduler:
         self.run = Run("", "")
         """The latest decision."""
         self._look = look
-        self._sees_all = type(policy).choose is not Policy.choose
+        self._sees_all = policy.sees_all
         self.dynamic = type(policy).rank is not Policy.rank
         """Whether ranks change while the head of a queue is under way."""
         self.adopt(segments)

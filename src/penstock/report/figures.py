@@ -62,8 +62,10 @@ def draw(file: Path, drawing: Drawing, series: Mapping[str, Points]) -> Path:
     """Draw named series into a PNG file."""
     figure, axes = _axes()
     drawn: Counter[str] = Counter()
-    for name, (x, y) in series.items():
-        style: dict[str, Any] = {"linewidth": 1.2, "label": name}
+    for number, (name, (x, y)) in enumerate(series.items()):
+        # Each is narrower than the one before, so that a line under another still shows.
+        width = 1.1 + 1.1 * (1 - (number + 1) / len(series))
+        style: dict[str, Any] = {"linewidth": width, "label": name}
         if colour := _colour(name):
             style["color"] = colour
             style["linestyle"] = _DASHES[drawn[colour] % len(_DASHES)]
@@ -75,7 +77,7 @@ def draw(file: Path, drawing: Drawing, series: Mapping[str, Points]) -> Path:
             style["linestyle"] = "--"
         steps = drawing.steps and not bound  # what a bound says falls steadily
         axes.plot(x, y, drawstyle="steps-post" if steps else "default", **style)
-    _furnish(axes, drawing, legend=len(series) > 1 or bool(drawing.lines or drawing.posts))
+    _furnish(axes, drawing, legend=len(series) > 1)
     return _save(figure, file)
 
 
@@ -132,23 +134,45 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _furnish(axes: Axes, drawing: Drawing, legend: bool) -> None:
-    for level, label in drawing.lines:
-        axes.axhline(level, color="#555555", linewidth=0.9, linestyle=":", label=label)
-    for place, label in drawing.posts:
-        axes.axvline(place, color="#555555", linewidth=0.9, linestyle="-.", label=label)
+    _rule(axes, drawing)
     axes.set_title(drawing.title, loc="left", fontsize=10)
     axes.set_xlabel(drawing.x)
     axes.set_ylabel(drawing.y)
     if drawing.log_x:
         axes.set_xscale("log")
+        _plain(axes.xaxis)
     if drawing.log_y:
         axes.set_yscale("log")
+        _plain(axes.yaxis)
     else:
         axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if legend:
         axes.legend(fontsize=8, framealpha=0.8, edgecolor="none")
+
+
+def _rule(axes: Axes, drawing: Drawing) -> None:
+    """Straight lines across, with their labels on them."""
+    grey: dict[str, Any] = {"color": "#555555", "linewidth": 0.9}
+    small: dict[str, Any] = {"color": "#333333", "fontsize": 7}
+    for level, label in drawing.lines:
+        axes.axhline(level, linestyle=":", **grey)
+        axes.text(0.995, level, label, transform=axes.get_yaxis_transform(), ha="right",
+                  va="bottom", **small)
+    for place, label in drawing.posts:
+        axes.axvline(place, linestyle="-.", **grey)
+        axes.text(place, 0.02, f" {label}", transform=axes.get_xaxis_transform(), rotation=90,
+                  ha="right", va="bottom", **small)
+
+
+def _plain(axis: Any) -> None:
+    """On a logarithmic axis 2, 5 and 20 rather than powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _save(figure: Any, file: Path) -> Path:

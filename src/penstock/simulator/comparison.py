@@ -87,17 +87,17 @@ def play(task: Task) -> Outcome:
     # The policy is made here, since one that learns must begin anew with every run.
     result = simulate(scenario.workload, policy(task.policy),
                       overhead=scenario.overhead, window=scenario.window)
-    at, level = result.memory()
-    latency = [out[0] for out in result.outputs], result.latencies()
+    queries = _by_query(scenario, result)
+    came = [out[0] for out in result.outputs]
     return Outcome(
-        task.policy, scenario.workload.seed, _figures(scenario, result),
-        _by_query(scenario, result), thinned(at, level), thinned(*latency))
+        task.policy, scenario.workload.seed, _figures(scenario, result, queries), queries,
+        thinned(*result.memory()), thinned(came, result.latencies()))
 
 
 # --- figures ---------------------------------------------------------------------------------
 
 
-def _figures(scenario: Scenario, result: Result) -> Figures:
+def _figures(scenario: Scenario, result: Result, queries: Mapping[str, Figures]) -> Figures:
     figures = {
         **_memory(scenario, result.peak, result.mean_memory),
         **_latency(result.latencies()),
@@ -107,7 +107,7 @@ def _figures(scenario: Scenario, result: Result) -> Figures:
         "decisions": result.decisions,
         "finished": result.finished,
     }
-    missed = [each["missed"] for each in _by_query(scenario, result).values() if "missed" in each]
+    missed = [each["missed"] for each in queries.values() if "missed" in each]
     return figures | ({"missed": sum(missed)} if missed else {})
 
 

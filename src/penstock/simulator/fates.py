@@ -11,12 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from penstock.errors import WorkloadError
 from penstock.policies.operators import Route
 
 Floats = npt.NDArray[np.float64]
 
 MODELS = ("divisible", "tuples")
 """Rows are a quantity of memory that shrinks as expected, or individuals with a chance each."""
+
+_COUNTABLE = 2.0**53
+"""Beyond this a number of rows is not exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,9 @@ def _expected(rows: Floats, selectivity: float, random: np.random.Generator) -> 
 
 def _drawn(rows: Floats, selectivity: float, random: np.random.Generator) -> Floats:
     """Each row gives the whole part of the selectivity, and one more by chance."""
+    if rows.max(initial=0.0) > _COUNTABLE:
+        raise WorkloadError(
+            f"a block grows to {rows.max():.3g} rows: too many to follow one by one")
     sure, chance = divmod(selectivity, 1.0)
     more = random.binomial(rows.astype(np.int64), chance)
     result: Floats = rows * sure + more

@@ -8,6 +8,7 @@ known at every instant and nothing depends on a step width.
 from __future__ import annotations
 
 from collections import deque
+from copy import deepcopy
 from dataclasses import dataclass
 from math import inf
 
@@ -57,7 +58,8 @@ def simulate(
     >>> simulate(example, policy("fifo")).peak, simulate(example, policy("greedy")).peak
     (4.0, 2.2)
     """
-    return _Simulation(workload, policy, overhead or Overhead(), window).play()
+    unspoilt = deepcopy(policy)  # what it finds in this run is not for the next
+    return _Simulation(workload, unspoilt, overhead or Overhead(), window).play()
 
 
 class _Block:

@@ -35,6 +35,7 @@ POLICIES: dict[str, type[Policy]] = {
 DEFAULT = "fifo"
 """The policy of an application that sets none."""
 
+_TRUTH = {"true": True, "false": False}
 _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 
 
@@ -51,14 +52,8 @@ def policy(text: str) -> Policy:
         hint = f"; did you mean '{close[0]}'?" if close else f"; there is {', '.join(POLICIES)}"
         raise PolicyError(f"no operator policy '{name}'{hint}")
     kind = POLICIES[name]
-    parameters = dict(_parameter(name, part) for part in (match.group(2) or "").split(",")
-                      if part.strip())
-    known = [name for name in inspect.signature(kind).parameters if not name.startswith("_")]
-    for parameter in parameters:
-        if parameter not in known:
-            takes = ", ".join(known) or "no parameters"
-            raise PolicyError(f"policy '{name}' has no parameter '{parameter}'; it takes {takes}")
-    return kind(**parameters)
+    given = [part for part in (match.group(2) or "").split(",") if part.strip()]
+    return kind(**_parameters(name, kind, given))
 
 
 def policies(text: str) -> dict[str, Policy]:
@@ -71,14 +66,27 @@ def policies(text: str) -> dict[str, Policy]:
     return {part: policy(part) for part in parts}
 
 
-def _parameter(name: str, part: str) -> tuple[str, float | bool]:
-    key, _, value = part.partition("=")
-    truth = {"true": True, "false": False}.get(value.strip().lower())
+def _parameters(name: str, kind: type[Policy], given: list[str]) -> dict[str, float | bool]:
+    known = inspect.signature(kind).parameters
+    parameters: dict[str, float | bool] = {}
+    for part in given:
+        key, _, value = (word.strip() for word in part.partition("="))
+        if key not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            raise PolicyError(f"policy '{name}' has no parameter '{key}'; it {takes}")
+        if key in parameters:
+            raise PolicyError(f"policy '{name}': '{key}' is given twice")
+        parameters[key] = _value(name, part.strip(), value, isinstance(known[key].default, bool))
+    return parameters
+
+
+def _value(name: str, part: str, value: str, is_flag: bool) -> float | bool:
     try:
-        return key.strip(), float(value) if truth is None else truth
-    except ValueError:
+        return _TRUTH[value.lower()] if is_flag else float(value)
+    except (KeyError, ValueError):
+        form = "true or false" if is_flag else "number"
         raise PolicyError(
-            f"policy '{name}': '{part.strip()}' is not of the form parameter = number") from None
+            f"policy '{name}': '{part}' is not of the form parameter = {form}") from None
 
 
 __all__ = ["DEFAULT", "POLICIES", "Policy", "Queue", "Route", "Run", "Segment", "Stage", "View",

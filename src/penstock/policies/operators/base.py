@@ -71,8 +71,16 @@ class Policy:
 
     preemptive: ClassVar[bool] = False
     """Whether an arriving block is a reason to decide again while another is under way."""
-    looks_at_blocks: ClassVar[bool] = False
-    """Whether `choose` needs to know every waiting block."""
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether `choose` is to be shown every queue; otherwise ranks say all."""
+        return type(self).choose is not Policy.choose
+
+    @property
+    def looks_at_blocks(self) -> bool:
+        """Whether `choose` needs to know every waiting block."""
+        return False
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
         """Cut the routes into segments and rank them; again whenever their figures change."""

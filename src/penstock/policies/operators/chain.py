@@ -32,11 +32,15 @@ class Chain(Policy):
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
         """The segments of the envelopes, ranked by their slopes."""
-        return tuple(steep(route, first, last)
-                     for route in routes for first, last in pairwise(chart(route).envelope))
+        return tuple(cut for route in routes for cut in steepest(route))
 
 
-def steep(route: Route, first: int, last: int) -> Segment:
-    """A segment ranked by what its stages free per second, together."""
-    freed = chart(route).derivative(first, last) * route.priority
+def steepest(route: Route) -> list[Segment]:
+    """The segments of a route's envelope, ranked by what their stages free per second, together."""
+    known = chart(route)
+    return [_ranked(route, *ends, slope * route.priority)
+            for ends, slope in zip(pairwise(known.envelope), known.slopes, strict=True)]
+
+
+def _ranked(route: Route, first: int, last: int, freed: float) -> Segment:
     return segment(route, first, last, rank=-freed, reason=f"frees {freed:.3g} per second")

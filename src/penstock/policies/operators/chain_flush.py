@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import inf
 
 from penstock.errors import PolicyError
 from penstock.policies.operators.base import Queue, Run, View
 from penstock.policies.operators.chain import Chain
 from penstock.policies.operators.routes import Route, Segment
-
-_TIGHT = 1e-9
-"""Slack below this many seconds, relative to the time, is none: sums of costs are rounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +22,16 @@ class ChainFlush(Chain):
     The efficient one (the default) looks at the heads of the queues. A head is *due* when the work
     from there to the output would end at its deadline or later; while any is due, the one with
     the earliest deadline runs. Otherwise Chain's choice runs until the first is due, at most
-    ``tuples`` blocks of it. It does not count the work of the blocks ahead, so a deadline may be
-    missed by a little.
+    ``tuples`` blocks of it. It does not count the work of what waits before a block or behind the
+    heads, so after a burst deadlines are missed by a little.
 
     The exact one (``exact=true``) looks at every block. In order of deadlines, block i has the
     slack r_i - (t_1 + ... + t_i), what remains until its deadline less the work for itself and for
     all before it. The first block without slack confines Chain to itself and those before it; and
-    Chain's choice runs only as long as the slack of those it passes over lasts. It meets every
-    deadline that can be met, at a cost per decision that grows with what waits.
+    Chain's choice runs only as long as the slack of those it passes over lasts. The more waits, the
+    more a decision costs. No deadline is missed that EDF would meet, as long as blocks that arrive
+    later are due later, which is so with one promise for all. A block of a stricter query may find
+    spent what EDF would have kept, for nobody knew that it would come.
 
     >>> from penstock.policies.operators.charts import Chart
     >>> route = Route("p", Chart.of_points([(0, 1), (1, 0.2), (5, 0)]).stages("ab"), latency=9.0)
@@ -41,9 +41,8 @@ class ChainFlush(Chain):
     >>> [policy.choose(View(now, queues)).segment for now in (4.0, 5.0)]
     ['p', 'p@1']
 
-    Reference: sections 5.1 and 5.2 of the chain paper. Among blocks that are due we take the
-    earliest deadline at every step, which carries the head and all ahead of it to the output as
-    the paper's virtual segment does, and lets Chain go on as soon as nothing is due.
+    Reference: sections 5.1 and 5.2 of the chain paper. For what is due we decide anew at every
+    step, instead of a virtual segment to the output: Chain goes on as soon as nothing is due.
     """
 
     latency: float = inf
@@ -54,18 +53,17 @@ class ChainFlush(Chain):
         """Refuse limits that mean nothing."""
         if not self.latency > 0:
             raise PolicyError("chain_flush: latency must be positive")
-        if not self.tuples >= 1:
-            raise PolicyError("chain_flush: tuples must be at least 1")
+        if not self.tuples >= 1 or (self.tuples < inf and self.tuples % 1):
+            raise PolicyError("chain_flush: tuples must be a whole number of at least 1")
 
     @property
-    def looks_at_blocks(self) -> bool:  # type: ignore[override]
+    def looks_at_blocks(self) -> bool:
         """The exact form does."""
         return self.exact
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
         """Chain's segments, with the promise of this policy where a query has none."""
-        return tuple(replace(segment, latency=min(segment.latency, self.latency))
-                     for segment in Chain.prepare(self, routes))
+        return Chain.prepare(self, [route.promised(self.latency) for route in routes])
 
     def choose(self, view: View) -> Run | None:
         """What is due, or else Chain's choice."""
@@ -76,37 +74,40 @@ class ChainFlush(Chain):
     # --- section 5.2: queue heads ------------------------------------------------------------
 
     def _efficient(self, view: View) -> Run:
-        due = [q for q in view.queues if _latest_start(q) <= view.now + _TIGHT * abs(view.now)]
-        if due:
-            urgent = min(due, key=_deadline)
-            late = f"its deadline is at {_deadline(urgent):.3f} s, {urgent.left:.3g} s of work away"
-            return Run(urgent.segment.id, late)
-        first_due = min(map(_latest_start, view.queues))
-        return replace(self._steepest(view.queues), limit=self.tuples, quantum=first_due - view.now)
-
-    def _steepest(self, queues: Sequence[Queue]) -> Run:
-        first = min(queues, key=lambda q: (q.segment.rank, q.oldest))
-        return self.turn(first.segment)
+        soon = view.now + _tolerance(view.now)
+        due = [queue for queue in view.queues if _latest_start(queue) <= soon]
+        later = (_latest_start(queue) for queue in view.queues)
+        quantum = min((at for at in later if at > soon), default=inf) - view.now
+        if not due:
+            chosen = self.foremost(view.queues)
+            return replace(self.turn(chosen.segment), limit=self.tuples, quantum=quantum)
+        urgent = min(due, key=lambda queue: (_deadline(queue), -queue.segment.first))
+        late = f"its deadline is at {_deadline(urgent):.3f} s, {urgent.left:.3g} s of work away"
+        return Run(urgent.segment.id, late, quantum)
 
     # --- section 5.1: every block ------------------------------------------------------------
 
     def _exact(self, view: View) -> Run:
-        blocks = sorted((arrival + queue.segment.latency, left)
-                        for queue in view.queues for arrival, left in queue.blocks)
-        slack, work = [], 0.0
-        for deadline, left in blocks:
-            work += left
-            slack.append(deadline - view.now - work)
-        tolerance = _TIGHT * max(1.0, abs(view.now))
-        confined = next((blocks[i][0] for i, s in enumerate(slack) if s <= tolerance), inf)
+        tolerance = _tolerance(view.now)
+        slacks = _slacks(view)
+        confined = next((deadline for deadline, slack in slacks if slack <= tolerance), inf)
         # A tight block may stand behind others, where paths meet: its queue must be served then.
         allowed = [queue for queue in view.queues if _earliest(queue) <= confined]
-        run = self._steepest(allowed)
-        chosen = next(queue for queue in allowed if queue.segment.id == run.segment)
-        passed = [s for (deadline, _), s in zip(blocks, slack, strict=True)
-                  if deadline < _deadline(chosen) and s > tolerance]
-        reason = run.reason if confined == inf else f"{run.reason}, and a deadline is tight"
-        return replace(run, reason=reason, quantum=min(passed, default=inf))
+        chosen = self.foremost(allowed)
+        passed = (slack for deadline, slack in slacks
+                  if deadline < _deadline(chosen) and slack > tolerance)
+        run = replace(self.turn(chosen.segment), quantum=min(passed, default=inf))
+        tight = confined < inf
+        return replace(run, reason=f"{run.reason}, and a deadline is tight") if tight else run
+
+
+def _slacks(view: View) -> list[tuple[float, float]]:
+    """For every block in order of deadlines: its deadline, and the time to spare until then."""
+    blocks = sorted((arrival + queue.segment.latency, left)
+                    for queue in view.queues for arrival, left in queue.blocks)
+    work = accumulate(left for _, left in blocks)
+    return [(deadline, deadline - view.now - done)
+            for (deadline, _), done in zip(blocks, work, strict=True)]
 
 
 def _deadline(queue: Queue) -> float:
@@ -119,3 +120,8 @@ def _earliest(queue: Queue) -> float:
 
 def _latest_start(queue: Queue) -> float:
     return _deadline(queue) - queue.left
+
+
+def _tolerance(now: float) -> float:
+    """Less slack than this is none: sums of costs are rounded."""
+    return 1e-9 * max(1.0, abs(now))

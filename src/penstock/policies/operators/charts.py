@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from math import inf
 
 from penstock.policies.operators.routes import Route, Stage
@@ -94,8 +95,8 @@ class Chart:
     @property
     def slopes(self) -> tuple[float, ...]:
         """Memory freed per second on each segment of the envelope; they never increase."""
-        ends = self.envelope
-        return tuple(self.derivative(a, b) for a, b in zip(ends, ends[1:], strict=False))
+        steepness = (self.derivative(a, b) for a, b in pairwise(self.envelope))
+        return tuple(accumulate(steepness, min))  # of points on one line rounding makes some rise
 
     def size(self, progress: float) -> float:
         """The size of a block that has had so much work: a step down at each operator's end."""
@@ -103,8 +104,7 @@ class Chart:
 
     def envelope_size(self, progress: float) -> float:
         """The size on the lower envelope, for the same work."""
-        ends = self.envelope
-        for a, b in zip(ends, ends[1:], strict=False):
+        for a, b in pairwise(self.envelope):
             if progress < self.times[b]:
                 return self.sizes[a] - (progress - self.times[a]) * self.derivative(a, b)
         return self.sizes[-1]
@@ -112,8 +112,7 @@ class Chart:
     @property
     def deltas(self) -> tuple[float, ...]:
         """For each segment how far the chart rises above the envelope at most."""
-        ends = self.envelope
-        return tuple(self._delta(a, b) for a, b in zip(ends, ends[1:], strict=False))
+        return tuple(self._delta(a, b) for a, b in pairwise(self.envelope))
 
     def _delta(self, first: int, last: int) -> float:
         """The gap is widest just before an operator ends."""

@@ -38,6 +38,6 @@ class Edf(Policy):
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
         """One segment per path; blocks are due at their deadlines."""
-        return tuple(
-            whole(route, grace=min(route.latency, self.latency), reason="its deadline is the next")
-            for route in routes)
+        promised = [route.promised(self.latency) for route in routes]
+        return tuple(whole(route, grace=route.latency, reason="its deadline is the next")
+                     for route in promised)

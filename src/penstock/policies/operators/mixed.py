@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from math import inf
 
 from penstock.errors import PolicyError
-from penstock.policies.operators.base import Policy
-from penstock.policies.operators.chain import steep
-from penstock.policies.operators.charts import chart
+from penstock.policies.operators.base import Policy, Queue, Run, View
+from penstock.policies.operators.chain import steepest
 from penstock.policies.operators.routes import Route, Segment, segment
 
-_EASE = 0.5
-"""Chain gets more room again when the latency stays below this part of the limit."""
-_WINDOW = 0.5
-"""The worst latency is judged over windows of so many times the limit."""
+_CALM = 0.5
+"""While the latency ahead stays below this part of the limit, Chain serves everything."""
+_PLAY = 0.1
+"""Gamma sinks only as far as it would for a latency longer by this part of the limit."""
+_BY_AGE = "its oldest block came first"
 
 
 @dataclass(slots=True)
@@ -32,20 +32,35 @@ class Mixed(Policy):
     >>> [segment.operators for segment in Mixed(gamma=0.01).prepare([route])]
     [('a',), ('b', 'c')]
 
-    Given ``latency`` instead, it finds its gamma by itself: while the observed latency exceeds the
-    limit the gentlest slope that is still served as Chain would is given to FIFO too, and when it
-    stays below half of the limit the steepest of those goes back to Chain. The paper leaves this
-    open.
+    Given ``latency`` instead (the promise to queries that state none), it finds its gamma by
+    itself, which the paper leaves open. At every decision it reckons the *latency ahead*: if all
+    that waits were served in order of arrival from now on, how old would the head of each queue
+    be when it is through, and how long would a block take that arrives now? While the worst of
+    these is below half of the limit, gamma is 0. From there to the limit gamma climbs over the
+    slopes, one by one, and at the limit it is infinite, so that FIFO takes over just in time. It
+    climbs at once and sinks with some play, lest it flutter.
+
+    >>> policy = Mixed(latency=1000.0)
+    >>> first, second, third = policy.prepare([route])
+    >>> queues = Queue(first, 1, oldest=10.0), Queue(second, 1, oldest=0.0, head=0.1)
+    >>> for now in (20.0, 600.0, 900.0):
+    ...     print(policy.choose(View(now, queues)).segment, round(policy.gamma, 5))
+    p 0.0
+    p 0.00101
+    p@1 inf
+
+    Only heads are looked at, as in the efficient Chain-Flush: blocks that came in a clump behind
+    one may be late by a little.
 
     Reference: section 5.3 of the chain paper. All gentle segments share one rank, so that the
     blocks of several queries too are served in order of arrival.
     """
 
     gamma: float = 0.0
+    """The slope below which FIFO serves; what was found last, if ``latency`` is given."""
     latency: float = inf
-    _slopes: tuple[float, ...] = ()
-    _began: float | None = None
-    _worst: float = 0.0
+    _slopes: tuple[float, ...] = field(default=(), init=False)
+    """Of all segments, ascending."""
 
     preemptive = True
 
@@ -55,48 +70,66 @@ class Mixed(Policy):
             raise PolicyError("mixed: gamma must not be negative")
         if not self.latency > 0:
             raise PolicyError("mixed: latency must be positive")
+        if self.gamma and self.latency < inf:
+            raise PolicyError("mixed: give gamma or latency; with latency it finds its gamma")
+
+    @property
+    def sees_all(self) -> bool:
+        """To find its gamma it must; a given one is in the ranks."""
+        return self.latency < inf
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
-        """The segments of the envelopes, the gentle ones of a path united."""
-        slopes = {slope * route.priority for route in routes for slope in chart(route).slopes}
-        self._slopes = tuple(sorted(slopes))
-        return tuple(segment for route in routes for segment in self._cut(route))
-
-    def _cut(self, route: Route) -> list[Segment]:
-        ends, slopes = chart(route).envelope, chart(route).slopes
-        steep_ones = sum(slope * route.priority >= self.gamma for slope in slopes)
-        cuts = [steep(route, first, last) for first, last in pairwise(ends[: steep_ones + 1])]
-        if steep_ones < len(slopes):  # slopes never increase: the gentle ones are the last
-            gentle = ends[steep_ones], ends[-1]
-            cuts.append(segment(route, *gentle, reason="its oldest block came first"))
+        """The segments of the envelopes, the gentle ones of a path united if gamma is given."""
+        if not self.sees_all:
+            return tuple(cut for route in routes for cut in self._cut(route))
+        cuts = tuple(cut for route in routes for cut in steepest(route.promised(self.latency)))
+        self._slopes = tuple(sorted({-cut.rank for cut in cuts}))
         return cuts
 
-    def observe(self, at: float, latency: float) -> bool:
-        """Judge the worst latency of a while; move gamma over one slope."""
-        if self.latency == inf:
-            return False
-        self._began = at if self._began is None else self._began
-        self._worst = max(self._worst, latency)
-        if at - self._began < _WINDOW * self.latency:
-            return False
-        worst, self._worst, self._began = self._worst, 0.0, at
-        if worst > self.latency:
-            return self._move([slope for slope in self._slopes if slope >= self.gamma])
-        if worst < _EASE * self.latency:
-            return self._ease()
-        return False
+    def _cut(self, route: Route) -> list[Segment]:
+        cuts = steepest(route)
+        steep = [cut for cut in cuts if not self._is_gentle(cut)]
+        if len(steep) < len(cuts):  # slopes never increase: the gentle ones are the last
+            first = cuts[len(steep)].first
+            steep.append(segment(route, first, len(route.stages), reason=_BY_AGE))
+        return steep
 
-    def _move(self, steep: Sequence[float]) -> bool:
-        """Give the gentlest of the steep slopes to FIFO."""
-        if not steep:
-            return False
-        self.gamma = steep[1] if len(steep) > 1 else inf
-        return True
+    def _is_gentle(self, cut: Segment) -> bool:
+        return -cut.rank < self.gamma or self.gamma == inf
 
-    def _ease(self) -> bool:
-        """Give the steepest of the gentle slopes back to Chain."""
-        gentle = [slope for slope in self._slopes if slope < self.gamma]
-        if not gentle:
-            return False
-        self.gamma = gentle[-1]
-        return True
+    # --- the adaptive form -------------------------------------------------------------------
+
+    def choose(self, view: View) -> Run | None:
+        """By ranks; but gamma is found first, if it was not given."""
+        if not (view.queues and self.sees_all):
+            return Policy.choose(self, view)
+        self.gamma = self._found(_latency_ahead(view))
+        chosen = min(view.queues, key=self._order)
+        if self._is_gentle(chosen.segment):
+            return Run(chosen.segment.id, f"{_BY_AGE}, and it frees less than {self.gamma:.3g}")
+        return self.turn(chosen.segment)
+
+    def _order(self, queue: Queue) -> tuple[float, float, int]:
+        rank = 0.0 if self._is_gentle(queue.segment) else queue.segment.rank
+        return rank, queue.oldest, -queue.segment.first
+
+    def _found(self, ahead: float) -> float:
+        """Gamma for a latency ahead, a part of the limit."""
+        given = bisect_left(self._slopes, self.gamma) if self.gamma < inf else len(self._slopes)
+        steps = max(self._steps(ahead), min(given, self._steps(ahead + _PLAY)))
+        return (0.0, *self._slopes[1:], inf)[steps] if self._slopes else 0.0
+
+    def _steps(self, ahead: float) -> int:
+        """How many slopes FIFO serves."""
+        part = (ahead - _CALM) / (1 - _CALM)
+        return int(len(self._slopes) * min(max(part, 0.0), 1.0))
+
+
+def _latency_ahead(view: View) -> float:
+    """The worst latency if all is served by age from now on, as a part of its limit."""
+    worst = work = 0.0
+    for queue in sorted(view.queues, key=lambda q: q.oldest):
+        through = view.now + work + queue.left
+        worst = max(worst, (through - queue.oldest) / queue.segment.latency)
+        work += queue.left + (queue.length - 1) * queue.segment.rest * queue.head
+    return max(worst, work / min(queue.segment.latency for queue in view.queues))

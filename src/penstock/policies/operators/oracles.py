@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import pairwise, repeat
 from math import inf
 
 from penstock.policies.operators.charts import Chart, chart
@@ -93,7 +93,7 @@ def _pieces(
     steepest_first = sorted(waiting, reverse=True)
     level = 0.0
     following = [at for at, _, _ in agenda[1:]] + [inf]
-    for (now, size, route), until in zip(agenda, following, strict=True):
+    for (now, size, route), until in zip(agenda, following, strict=False):
         level += size
         for slope, seconds, freed in _work(charts[route]):
             waiting[slope] += seconds * size
@@ -111,8 +111,7 @@ def _pieces(
 
 def _work(known: Chart) -> Iterator[tuple[float, float, float]]:
     """The segments of the envelope: slope, seconds, size freed."""
-    ends = zip(known.envelope, known.envelope[1:], strict=False)
-    for slope, (a, b) in zip(known.slopes, ends, strict=True):
+    for slope, (a, b) in zip(known.slopes, pairwise(known.envelope), strict=True):
         yield slope, known.times[b] - known.times[a], known.sizes[a] - known.sizes[b]
 
 

@@ -42,6 +42,10 @@ class Route:
         """Expected seconds for a row from arrival to output: T of the chain paper."""
         return rest(self.stages)
 
+    def promised(self, latency: float) -> Route:
+        """The same with this latency, if its query was promised none."""
+        return self if self.latency < inf else replace(self, latency=latency)
+
 
 def rest(stages: Sequence[Stage]) -> float:
     """Expected seconds of a row through these stages: C1 + S1 C2 + S1 S2 C3 + ...

@@ -92,6 +92,9 @@ def _named(file: Table, key: str, kind: str) -> list[tuple[str, Table]]:
     tables = file.value(key, {})
     if not isinstance(tables, dict):
         file.wrong(key, "a table of tables")
+    for name in tables:
+        if "." in name or not name.strip():  # operators are named QUERY.OPERATOR
+            file.fail(f"cannot have '{name}' in {key}: a name is not empty and has no dot")
     return [(name, Table.of(file.below(f"{key}.{name}"), raw, kind))
             for name, raw in tables.items()]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +13,13 @@ from penstock.policies.operators.charts import Chart, window_join
 from penstock.policies.operators.routes import gain
 from penstock.simulator import trees
 from penstock.simulator.description.feeds import Feed, feed
-from penstock.simulator.description.tables import Table
+from penstock.simulator.description.tables import LARGEST, Table
 from penstock.simulator.network import Network
 
-_LARGEST = 10_000
+_MOST_OPERATORS = 10_000
 """Operators of a tree, at most."""
+_MANY = 1_000_000
+"""Rows that an operator makes of one, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,11 @@ class Plan:
     def operator(self, name: str, table: Table) -> Stage:
         """Read an operator, and what is believed of it."""
         cost = table.number("cost", least=0)
-        kept = table.number("selectivity", 1.0, least=0)
+        kept = table.number("selectivity", 1.0, least=0, most=_MANY)
         if "believed_cost" in table or "believed_selectivity" in table:
             self.believed[name] = Stage(
                 name, table.number("believed_cost", cost, least=0),
-                table.number("believed_selectivity", kept, least=0))
+                table.number("believed_selectivity", kept, least=0, most=_MANY))
         return Stage(name, cost, kept)
 
     def _feed(self, *tables: Table) -> Feed:
@@ -144,7 +145,7 @@ class Plan:
         table = query.table("join", "a join")
         sides = [table.table(side, "a side") for side in ("left", "right")]
         costs = tuple(side.number("cost", least=0) for side in sides)
-        matches = tuple(side.number("matches", least=0) for side in sides)
+        matches = tuple(side.number("matches", least=0, most=_MANY) for side in sides)
         made = []
         for k, (word, side) in enumerate(zip(("left", "right"), sides, strict=True)):
             ahead = self._listed(f"{name}.{word}", side) if "operators" in side else []
@@ -160,11 +161,14 @@ class Plan:
         table = query.table("tree", "a tree")
         depth = table.whole("depth", most=20)
         fan_out = table.whole("fan_out", most=1000)
-        if sum(fan_out**level for level in range(depth + 1)) > _LARGEST:
-            table.fail(f"has more than {_LARGEST:,} operators")
+        if sum(fan_out**level for level in range(depth + 1)) > _MOST_OPERATORS:
+            table.fail(f"has more than {_MOST_OPERATORS:,} operators")
         names = trees.names(depth, fan_out)
-        cost = dict(zip(names, self._spread(table, "cost", len(names)), strict=True))
-        kept = dict(zip(names, self._spread(table, "selectivity", len(names), 1.0), strict=True))
+        cost = dict(zip(names, self._spread(table, "cost", len(names), LARGEST), strict=True))
+        kept = {}
+        if "selectivity" in table:
+            spread = self._spread(table, "selectivity", len(names), _MANY)
+            kept = dict(zip(names, spread, strict=True))
         if "expensive" in table:
             cost |= _expensive(table.table("expensive", "expensive"), depth, fan_out)
         source = self._feed(query)
@@ -172,14 +176,13 @@ class Plan:
             stages = [replace(s, operator=f"{name}.{s.operator}") for s in route.stages]
             self._add_route(f"{name}.{route.id}", stages, query, source)
 
-    def _spread(self, table: Table, key: str, count: int, default: Any = None) -> list[float]:
+    def _spread(self, table: Table, key: str, count: int, most: float) -> list[float]:
         """The same number for all, or numbers drawn by Zipf's law."""
-        if not isinstance(table.value(key, default), dict):
-            one = table.number(key, default, least=0) if default else table.number(key, least=0)
-            return [one] * count
+        if not isinstance(table.value(key), dict):
+            return [table.number(key, least=0, most=most)] * count
         spread = table.table(key, "a spread")
-        low = spread.number("low", least=0)
-        high = spread.number("high", least=low)
+        low = spread.number("low", least=0, most=most)
+        high = spread.number("high", least=low, most=most)
         skew = spread.number("skew", 0.0, least=0, most=10)
         return [float(value) for value in trees.zipf(low, high, skew, count, self.random)]
 

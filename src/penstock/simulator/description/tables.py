@@ -37,6 +37,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 KINDS = tuple(KEYS)[tuple(KEYS).index("arrivals") + 1 :]
 """The kinds of arrivals."""
 
+LARGEST = 1e12
+"""No number of a description is larger: sums and products must stay numbers."""
+
 _REQUIRED: Any = object()
 
 
@@ -93,7 +96,7 @@ class Table:
         *,
         above: float = -inf,
         least: float = -inf,
-        most: float = inf,
+        most: float = LARGEST,
     ) -> Any:
         """A finite number within bounds, or the default.
 
@@ -112,7 +115,7 @@ class Table:
         if not least <= found:
             self.wrong(key, f"at least {least:g}")
         if not found <= most:
-            self.wrong(key, f"at most {most:,.12g}")
+            self.wrong(key, f"at most {most:,.0f}")
         return float(found)
 
     def whole(

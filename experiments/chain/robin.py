@@ -1,0 +1,87 @@
+"""What the number of operators does to Round-Robin, and wrong figures to Chain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from experiments.chain.book import Book, Plan, times
+from experiments.chain.runs import Job, Load
+from experiments.chain.sweeps import burst
+from penstock.report.figures import Drawing
+
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
+QUANTA = (40e-6, 400e-6, 4e-3)
+INTENSITY = 2.0
+"""Of the bursts: between FIFO's rate and Chain's, which is 8 for these charts."""
+MISTAKE = 0.2
+DRAWS = 12
+
+
+def jobs(plan: Plan) -> list[Job]:
+    """A row of operators under Round-Robin, and Chain that was told wrong figures."""
+    policies = ["chain", "fifo", *(_turns(quantum) for quantum in QUANTA)]
+    rows = [Job(_row(count), policy) for count in COUNTS for policy in policies]
+    return rows + [Job(load, policy) for load in _misjudged() for policy in ("chain", "fifo")]
+
+
+def tell(book: Book) -> None:
+    """Two figures' worth of ratios."""
+    _more_operators(book)
+    _robust(book)
+
+
+def _turns(quantum: float) -> str:
+    return f"round_robin(quantum={quantum:g})"
+
+
+def _row(count: int) -> Load:
+    return burst(f"{count} operators in a row", INTENSITY)
+
+
+def _more_operators(book: Book) -> None:
+    shown = {"fifo": "fifo", **{f"round_robin({quantum * 1e6:.0f} µs)": _turns(quantum)
+                                for quantum in QUANTA}}
+    ratio: dict[str, list[float]] = {}
+    for count in COUNTS:
+        least = book.of(_row(count), "chain").peak
+        for label, policy in shown.items():
+            ratio.setdefault(label, []).append(book.of(_row(count), policy).peak / least)
+        book.rows("operators", f"{count} operators", {
+            "chain": book.of(_row(count), "chain"), "fifo": book.of(_row(count), "fifo"),
+            "round_robin": book.of(_row(count), _turns(QUANTA[1]))})
+    book.draw(
+        "operators",
+        Drawing("Round-Robin over the number of operators", "operators on the path",
+                "peak / Chain's peak", marks=True),
+        {label: (COUNTS, y) for label, y in ratio.items()},
+        "The chart of two operators with the second cut into equal parts, so that work, envelope "
+        f"and Chain stay the same; one burst at {INTENSITY:g} times FIFO's rate. With n operators "
+        "the selective first one gets an n-th of the turns. Three lengths of a turn.",
+        ["round-robin"])
+    middle = ratio[f"round_robin({QUANTA[1] * 1e6:.0f} µs)"]
+    book.check(
+        "round-robin", "Round-Robin degrades with the number of operators",
+        "from 2 operators on its peak never falls (by 5%), and at 16 is twice that at 2",
+        "peak over Chain's: " + ", ".join(f"{count}: {times(value)}"
+                                          for count, value in zip(COUNTS, middle, strict=True)),
+        all(b >= a * 0.95 for a, b in pairwise(middle[1:])) and middle[-1] >= 2 * middle[1])
+
+
+def _misjudged() -> list[Load]:
+    return [replace(burst("falling slopes", 1.3), mistake=MISTAKE if seed else 0.0, seed=seed)
+            for seed in range(DRAWS + 1)]
+
+
+def _robust(book: Book) -> None:
+    loads = _misjudged()
+    right = book.of(loads[0], "chain").peak
+    fifo = book.of(loads[0], "fifo").peak
+    wrong = [book.of(load, "chain").peak / right for load in loads[1:]]
+    book.check(
+        "robust", "Chain is robust to small deviations from the chart it was told",
+        f"{DRAWS} times all costs and selectivities wrong by up to {MISTAKE:.0%}: peak higher "
+        "by no more than that",
+        f"{times(min(wrong))} to {times(max(wrong))} of the peak with true figures (FIFO "
+        f"{times(fifo / right)})",
+        max(wrong) <= 1 + MISTAKE)

@@ -1,0 +1,76 @@
+"""How sweeps are told: a figure, a row of numbers for every point, and checks beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.prb.runs import FIFO, PRB, RB, RR, Runs, Sweep
+from penstock.report.figures import Drawing, Points, draw
+from penstock.report.form import Report
+from penstock.simulator.fates import Floats
+
+SHORT = {RR: "RR", FIFO: "FIFO", RB: "RB", PRB: "PRB"}
+RESPONSE = "mean response time"
+GAIN = "response time saved over RB, %"
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What the parts of the experiment read from and write to."""
+
+    report: Report
+    runs: Runs
+    folder: Path
+
+    def response(self, sweep: Sweep, name: str) -> Floats:
+        """Mean response times over the parameter."""
+        return sweep.response(self.runs, name)
+
+    def gains(self, sweep: Sweep) -> Floats:
+        """Per cent that PRB saves over RB, a row per draw."""
+        return sweep.gains(self.runs)
+
+    def check(self, id: str, text: str, target: str, measured: str, holds: bool) -> None:
+        """Add a claim and what became of it."""
+        self.report.check(id, text, target, measured, holds)
+
+    def figure(
+        self, id: str, drawing: Drawing, series: Mapping[str, Points], caption: str,
+        checks: Sequence[str] = (),
+    ) -> None:
+        """Draw lines, each point marked."""
+        file = draw(self.folder / f"prb-{id}.png", drawing, series)
+        self.report.figure(id, drawing.title, file, caption, checks)
+
+    def responses(
+        self, id: str, title: str, x: str, sweep: Sweep, caption: str, checks: Sequence[str] = ()
+    ) -> None:
+        """A figure of mean response times, and their rows."""
+        series = {name: (sweep.x, self.response(sweep, name)) for name in sweep.policies}
+        self.figure(id, Drawing(title, x, RESPONSE, marks=True), series, caption, checks)
+        self.rows(id, x, sweep)
+
+    def savings(
+        self, id: str, title: str, x: str, sweep: Sweep, caption: str, checks: Sequence[str] = (),
+        lines: tuple[tuple[float, str], ...] = (),
+    ) -> None:
+        """A figure of what PRB saves over RB, with its spread over the draws."""
+        gains = self.gains(sweep)
+        series = {"mean of the draws": (sweep.x, gains.mean(axis=0)),
+                  "highest of the draws": (sweep.x, gains.max(axis=0)),
+                  "lowest of the draws": (sweep.x, gains.min(axis=0))}
+        drawing = Drawing(title, x, GAIN, marks=True, lines=lines)
+        self.figure(id, drawing, series, caption, checks)
+
+    def rows(self, id: str, x: str, sweep: Sweep) -> None:
+        """A row of numbers for every point of a sweep."""
+        gains = self.gains(sweep)
+        for i, value in enumerate(sweep.x):
+            means = {short: round(float(self.response(sweep, name)[i]), 1)
+                     for name, short in SHORT.items() if name in sweep.policies}
+            self.report.rows.append({
+                "figure": id, "parameter": x, "value": value, **dict.fromkeys(SHORT.values()),
+                **means, "gain %": round(float(gains[:, i].mean()), 2),
+                "± %": round(float(gains[:, i].std(ddof=1)), 2), "draws": sweep.draws})
