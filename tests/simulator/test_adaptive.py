@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,16 +19,22 @@ WRONG = [(0.2, 0.1), (1.0, 0.9), (10.0, 1.0)]
 RIGHT = (("q.1", "q.2"), ("q.3",))
 
 
-@dataclass(frozen=True)
 class Watched(Chain):
-    """Chain that remembers the segments it has cut."""
+    """Chain whose cuts are noted."""
 
-    cuts: list[tuple[tuple[str, ...], ...]] = field(default_factory=list)
+    noted: ClassVar[list[tuple[tuple[str, ...], ...]]] = []
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
         made = Chain.prepare(self, routes)
-        self.cuts.append(tuple(cut.operators for cut in made))
+        self.noted.append(tuple(cut.operators for cut in made))
         return made
+
+
+def cuts(workload: Workload, window: float | None = None) -> list[tuple[tuple[str, ...], ...]]:
+    """The segments that Chain cuts at the beginning, and after each window."""
+    Watched.noted.clear()
+    simulate(workload, Watched(), window=window)
+    return list(Watched.noted)
 
 
 def mistaken(model: str = "divisible", seed: int = 0) -> Workload:
@@ -40,12 +46,10 @@ def mistaken(model: str = "divisible", seed: int = 0) -> Workload:
 
 
 def test_chain_finds_the_true_segments_after_the_first_window() -> None:
-    true = Watched()
-    simulate(Workload(Network((path("q", TRUE),)), {"q": np.zeros(1)}), true)
-    watched = Watched()
-    simulate(mistaken(), watched, window=100.0)
-    assert watched.cuts[0] == (("q.1",), ("q.2", "q.3"))
-    assert set(watched.cuts[1:]) == set(true.cuts) == {RIGHT}
+    true = cuts(Workload(Network((path("q", TRUE),)), {"q": np.zeros(1)}))
+    found = cuts(mistaken(), window=100.0)
+    assert found[0] == (("q.1",), ("q.2", "q.3"))
+    assert set(found[1:]) == set(true) == {RIGHT}
 
 
 def test_with_statistics_chain_needs_as_little_memory_as_if_it_had_known() -> None:
@@ -63,14 +67,11 @@ def test_with_statistics_chain_needs_as_little_memory_as_if_it_had_known() -> No
 
 
 def test_random_outcomes_are_measured_well_enough() -> None:
-    watched = Watched()
-    simulate(mistaken("tuples", seed=3), watched, window=100.0)
-    found = watched.cuts.index(RIGHT)
-    assert found <= 3  # in an overload it takes a while until the second operator is tried
-    assert set(watched.cuts[found:]) == {RIGHT}
+    found = cuts(mistaken("tuples", seed=3), window=100.0)
+    first = found.index(RIGHT)
+    assert first <= 3  # in an overload it takes a while until the second operator is tried
+    assert set(found[first:]) == {RIGHT}
 
 
 def test_without_a_window_beliefs_stay() -> None:
-    watched = Watched()
-    simulate(mistaken(), watched)
-    assert len(watched.cuts) == 1
+    assert len(cuts(mistaken())) == 1

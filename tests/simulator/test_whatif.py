@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ from penstock.cli import main
 from penstock.engine import Run
 from penstock.engine.core import Settings
 from penstock.errors import CheckpointError, PolicyError
-from penstock.events import Recorder, read_events
+from penstock.events import Recorder, Summary, read_events
 from penstock.events import kinds as ev
 from penstock.policies.operators import POLICIES, policies, policy
 from penstock.simulator.costs import Cost, fit
 from penstock.simulator.recorded import Recording, replay
+from penstock.simulator.twins import folded
 from penstock.simulator.whatif import Comparison, Outcome, alike, compare
 from penstock.testing import FakeHost
 
@@ -36,6 +37,7 @@ MANY = TWO + """
     CREATE QUERY both WITH (priority = 3) AS SELECT a FROM s WHERE a > 1 UNION ALL SELECT a FROM t;
     CREATE QUERY own INTO parquet 'out' WITH (latency = '3 seconds') AS
       SELECT s.a FROM s JOIN r ON s.a = r.a;
+    CREATE QUERY twin AS SELECT a FROM t WHERE a = 5;
     CREATE QUERY brief WITH (lifetime = '25 seconds') AS SELECT a FROM t WHERE a < 7;
 """
 Costs = Mapping[str, tuple[float, float]]
@@ -52,6 +54,10 @@ def linear(costs: Costs) -> Callable[[Run], float]:
 
 def decisions(events: Iterable[ev.Event]) -> list[tuple[float, str, tuple[int, ...]]]:
     return [(round(e.at, 6), e.segment, e.blocks) for e in events if isinstance(e, ev.Decided)]
+
+
+def again(record: Sequence[ev.Event], name: str) -> list[ev.Event]:
+    return replay(Recording.of(folded(record).events), policy(name))
 
 
 def play(host: FakeHost, arrivals: Iterable[tuple[float, str, int]]) -> FakeHost:
@@ -152,21 +158,19 @@ SETTINGS = {"live": Settings(), "drain": Settings(until_drained=True, gather=1.0
 @pytest.mark.parametrize("name", [*POLICIES, "mixed(latency=2)", "chain_flush(latency=1)"])
 def test_a_replay_of_the_policy_that_ran_decides_as_it_did(name: str, settings: Settings) -> None:
     host = scenario(1, name, settings)
-    again = replay(Recording.of(host.record), policy(name))
-    assert decisions(again) == decisions(host.record)
+    assert decisions(again(host.record, name)) == decisions(host.record)
 
 
 @pytest.mark.parametrize("name", [*POLICIES, "mixed(latency=2)", "chain_flush(latency=1)"])
 @pytest.mark.parametrize("seed", [2, 3])
 def test_from_a_run_of_fifo_follows_what_another_policy_really_does(name: str, seed: int) -> None:
     recorded, real = (scenario(seed, each, Settings()) for each in ("fifo", name))
-    predicted = replay(Recording.of(recorded.record), policy(name))
-    assert decisions(predicted) == decisions(real.record)
+    assert decisions(again(recorded.record, name)) == decisions(real.record)
 
 
 def test_policies_do_differ_in_these_scenarios() -> None:
-    recording = Recording.of(scenario(1, "fifo", Settings()).record)
-    courses = {name: tuple(decisions(replay(recording, policy(name)))) for name in POLICIES}
+    record = scenario(1, "fifo", Settings()).record
+    courses = {name: tuple(decisions(again(record, name))) for name in POLICIES}
     assert len(set(courses.values())) >= 5
 
 
@@ -178,7 +182,8 @@ def test_priorities_and_promises_are_in_the_record() -> None:
     assert queries["own"].latency == 3.0
     assert str(queries["own"].sink.target).endswith("out")
     assert queries["brief"].lifetime == 25.0
-    assert [query.name for query in plans[-1].queries] == ["slow", "fast", "own", "brief", "late"]
+    assert [query.name for query in plans[-1].queries] == [
+        "slow", "fast", "own", "twin", "brief", "late"]
 
 
 def test_first_runs_that_were_slow_are_slow_again_and_spoil_no_fit() -> None:
@@ -198,6 +203,45 @@ def test_first_runs_that_were_slow_are_slow_again_and_spoil_no_fit() -> None:
     assert slow.cold == pytest.approx((5.0, 2.0))
     assert fast.cold == pytest.approx((3.0,))
     assert decisions(replay(recording, policy("fifo"))) == decisions(host.record)
+
+
+# --- measures ----------------------------------------------------------------------------------
+
+
+def test_the_recorded_figures_are_those_of_the_account() -> None:
+    record = scenario(4, "fifo", Settings()).record
+    recorded, account = compare(record, {}).recorded, Summary.of(record)
+    assert set(recorded.queries) == {name for name, q in account.queries.items()
+                                     if q.latency.weight}
+    for name, latency in recorded.queries.items():
+        assert latency is not None
+        assert latency.max == account.queries[name].latency.maximum
+        assert latency.p50 == pytest.approx(account.queries[name].latency.percentile(0.5), rel=0.05)
+    assert recorded.runs == account.run.finished
+    peaks = [stream.queue_peak for stream in account.streams.values()]
+    assert max(peaks) <= recorded.peak_bytes <= sum(peaks)
+
+
+def test_queries_that_fared_alike_are_replayed_as_one_and_shown_as_many() -> None:
+    twins = "".join(f"CREATE QUERY q{n} AS SELECT a FROM s WHERE a = {n};" for n in range(50))
+    shared = "".join(f"CREATE QUERY p{n} INTO parquet 'out' WITH (latency = '9 seconds') AS "
+                     f"SELECT a FROM t WHERE a = {n};" for n in range(2))
+    host = play(FakeHost.of(TWO + twins + shared, cost=linear(BY_HAND)), BURST)
+    comparison = compare(host.record, policies("chain"))
+    assert len(comparison.recording.script[1:]) < 20
+    alone = compare(burst().record, policies("chain"))
+    for many, one in zip(comparison.simulated, alone.simulated, strict=True):
+        assert (many.times, many.waiting) == (one.times, one.waiting)
+        assert many.queries["q49"] == many.queries["slow"] == one.queries["slow"]
+        assert many.queries["p1"] == many.queries["fast"] == one.queries["fast"]
+        assert len(many.queries) == 54
+    # 51 queries read s and 3 read t, so the overall mean is nearly that of s.
+    overall, slow = comparison.recorded.latency, comparison.recorded.queries["slow"]
+    fast = comparison.recorded.queries["fast"]
+    assert overall is not None and slow is not None and fast is not None
+    rows = {"s": 530 * 51, "t": 520 * 3}
+    mean = (rows["s"] * slow.mean + rows["t"] * fast.mean) / (rows["s"] + rows["t"])
+    assert overall.mean == pytest.approx(mean)
 
 
 # --- fits --------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ known at every instant and nothing depends on a step width.
 from __future__ import annotations
 
 from collections import deque
-from copy import deepcopy
 from dataclasses import dataclass
 from math import inf
 
@@ -58,8 +57,7 @@ def simulate(
     >>> simulate(example, policy("fifo")).peak, simulate(example, policy("greedy")).peak
     (4.0, 2.2)
     """
-    unspoilt = deepcopy(policy)  # what it finds in this run is not for the next
-    return _Simulation(workload, unspoilt, overhead or Overhead(), window).play()
+    return _Simulation(workload, policy, overhead or Overhead(), window).play()
 
 
 class _Block:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
 from penstock.simulator.fates import Floats
 from penstock.simulator.recorded import Recording, replay
+from penstock.simulator.twins import folded
 
 FEW = 5
 """From fewer runs of a path its cost cannot be told well."""
@@ -112,18 +114,18 @@ class Comparison:
 
 def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Comparison:
     """Replay a record under the policy that ran and under others."""
-    record = list(events)
-    recording = Recording.of(record)
+    record = folded(list(events))
+    recording = Recording.of(record.events)
     ran = recording.started.operators
     tried = {ran: policy_of(ran)}
     tried.update((name, p) for name, p in policies.items() if p != tried[ran])
-    replays = {name: replay(recording, p) for name, p in tried.items()}
-    had = {(d.path, d.block) for d in _deliveries(record)}
-    summary = Summary.of(record)
+    had = {(d.path, d.block) for d in _deliveries(record.events)}
+    measure = partial(_outcome, only=had, twins=record.twins)
+    summary = Summary.of(record.events)
     return Comparison(
-        recording, summary.run.state, summary.run.seconds, _outcome("recorded", record, had),
-        tuple(_outcome(name, made, had) for name, made in replays.items()),
-        tuple(_notes(recording, summary, tried)))
+        recording, summary.run.state, summary.run.seconds, measure("recorded", record.events),
+        tuple(measure(name, replay(recording, policy)) for name, policy in tried.items()),
+        tuple(_notes(recording, record.twins, summary, tried)))
 
 
 def alike(outcomes: Iterable[Outcome]) -> list[tuple[str, Outcome]]:
@@ -138,9 +140,13 @@ def alike(outcomes: Iterable[Outcome]) -> list[tuple[str, Outcome]]:
 # --- measuring ----------------------------------------------------------------------------------
 
 
-def _outcome(name: str, events: Sequence[ev.Event], only: Container[tuple[str, int]]) -> Outcome:
+def _outcome(
+    name: str, events: Sequence[ev.Event], only: Container[tuple[str, int]],
+    twins: Mapping[str, tuple[str, ...]],
+) -> Outcome:
     times, waiting, blocks = _levels(events)
-    overall, queries = _latencies(d for d in _deliveries(events) if (d.path, d.block) in only)
+    counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
+    overall, queries = _latencies(counted, twins)
     began = {e.run: e.at for e in events if isinstance(e, ev.Decided)}
     ended = [e for e in events if isinstance(e, ev.RunFinished)]
     spans = [e.at - began[e.run] for e in ended if e.run in began]
@@ -209,29 +215,33 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
 
 
 def _latencies(
-    deliveries: Iterable[_Delivery],
+    deliveries: Iterable[_Delivery], twins: Mapping[str, tuple[str, ...]]
 ) -> tuple[Latency | None, dict[str, Latency | None]]:
-    """Over all queries, and of each. Queries that always rode together are looked at once."""
-    together: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    for delivery in deliveries:
-        together.setdefault(delivery.queries, []).append((delivery.seconds, delivery.rows))
-    parts = [np.array(made) for made in together.values()]
-    rode: dict[str, tuple[int, ...]] = {}
-    for place, queries in enumerate(together):
-        for query in queries:
-            rode[query] = (*rode.get(query, ()), place)
-    of = {places: Latency.of(*np.concatenate([parts[place] for place in places]).T)
-          for places in dict.fromkeys(rode.values())}
-    all_parts = [part * (1, len(queries)) for part, queries in zip(parts, together, strict=True)]
-    overall = Latency.of(*np.concatenate(all_parts).T) if all_parts else None
-    return overall, {query: of[places] for query, places in rode.items()}
+    """Over all queries, and of each."""
+    seconds: list[float] = []
+    rows: list[float] = []
+    of: dict[str, list[int]] = {query: [] for query in twins}
+    for place, delivery in enumerate(deliveries):
+        seconds.append(delivery.seconds)
+        rows.append(delivery.rows)
+        for query in delivery.queries:
+            of[query].append(place)
+    took, size, weight = np.array(seconds), np.array(rows), np.zeros(len(rows))
+    found: dict[str, Latency | None] = {}
+    for query, places in of.items():
+        if places:
+            np.add.at(weight, places, len(twins[query]))
+            latency = Latency.of(took[places], size[places])
+            found.update((twin, latency) for twin in twins[query])
+    return Latency.of(took, size * weight), found
 
 
 # --- what a reader should know ------------------------------------------------------------------
 
 
 def _notes(
-    recording: Recording, summary: Summary, policies: Mapping[str, Policy]
+    recording: Recording, twins: Mapping[str, tuple[str, ...]], summary: Summary,
+    policies: Mapping[str, Policy],
 ) -> Iterator[str]:
     if summary.run.state == "running":
         yield ("the record has no end: the run goes on, or was cut off; it is replayed as far as "
@@ -246,9 +256,10 @@ def _notes(
     if few:
         yield (f"{', '.join(few)}: fewer than {FEW} runs finished, so the cost is a guess, and the "
                "replay follows the record more closely than it deserves")
-    if recording.unknown:
-        yield (f"{', '.join(recording.unknown)}: no run finished, so nothing is known of the cost, "
-               "and the replays let it wait")
+    unknown = [twin for query in recording.unknown for twin in twins[query]]
+    if unknown:
+        yield (f"{', '.join(unknown)}: no run finished, so nothing is known of the cost, and the "
+               "replays let it wait")
     interrupting = [name for name, policy in policies.items() if _interrupts(policy)]
     if interrupting:
         yield (f"{', '.join(interrupting)}: a Spark job is not interrupted, so they decide when "

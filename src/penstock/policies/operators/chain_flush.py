@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -88,34 +89,28 @@ class ChainFlush(Chain):
     # --- section 5.1: every block ------------------------------------------------------------
 
     def _exact(self, view: View) -> Run:
+        blocks = sorted(
+            (arrival + queue.segment.latency, left, i, k) for i, queue in enumerate(view.queues)
+            for k, (arrival, left) in enumerate(queue.blocks))
+        work = accumulate(left for _, left, _, _ in blocks)
+        slacks = [block[0] - view.now - done for block, done in zip(blocks, work, strict=True)]
         tolerance = _tolerance(view.now)
-        slacks = _slacks(view)
-        confined = next((deadline for deadline, slack in slacks if slack <= tolerance), inf)
-        # A tight block may stand behind others, where paths meet: its queue must be served then.
-        allowed = [queue for queue in view.queues if _earliest(queue) <= confined]
-        chosen = self.foremost(allowed)
-        passed = (slack for deadline, slack in slacks
-                  if deadline < _deadline(chosen) and slack > tolerance)
-        run = replace(self.turn(chosen.segment), quantum=min(passed, default=inf))
-        tight = confined < inf
-        return replace(run, reason=f"{run.reason}, and a deadline is tight") if tight else run
-
-
-def _slacks(view: View) -> list[tuple[float, float]]:
-    """For every block in order of deadlines: its deadline, and the time to spare until then."""
-    blocks = sorted((arrival + queue.segment.latency, left)
-                    for queue in view.queues for arrival, left in queue.blocks)
-    work = accumulate(left for _, left in blocks)
-    return [(deadline, deadline - view.now - done)
-            for (deadline, _), done in zip(blocks, work, strict=True)]
+        tight = next((i for i, slack in enumerate(slacks) if slack <= tolerance), None)
+        if tight is None:
+            chosen = self.foremost(view.queues)
+        else:  # where paths meet it may stand behind others: then its queue must be served
+            allowed = sorted({block[2] for block in blocks[: tight + 1]})
+            chosen = self.foremost([view.queues[i] for i in allowed])
+        # What stands before the chosen block is passed over, as long as its slack lasts.
+        head = bisect_left(blocks, (_deadline(chosen), *chosen.blocks[0][1:], -1))
+        passed = (slack for slack in slacks[:head] if slack > tolerance)
+        run = self.turn(chosen.segment)
+        reason = run.reason if tight is None else f"{run.reason}, and a deadline is tight"
+        return replace(run, reason=reason, quantum=min(passed, default=inf))
 
 
 def _deadline(queue: Queue) -> float:
     return queue.oldest + queue.segment.latency
-
-
-def _earliest(queue: Queue) -> float:
-    return min(arrival for arrival, _ in queue.blocks) + queue.segment.latency
 
 
 def _latest_start(queue: Queue) -> float:

@@ -84,6 +84,7 @@ class Mixed(Policy):
             return tuple(cut for route in routes for cut in self._cut(route))
         cuts = tuple(cut for route in routes for cut in steepest(route.promised(self.latency)))
         self._slopes = tuple(sorted({-cut.rank for cut in cuts}))
+        self.gamma = 0.0  # it lay between slopes that are no more
         return cuts
 
     def _cut(self, route: Route) -> list[Segment]:

@@ -1,0 +1,126 @@
+"""Queries that fared alike in a record, as one: a thousand filters cost a replay no more than two.
+
+A schedule sees paths, not queries. Queries that joined together with the same promises, stayed to
+the end and rode in the same groups cannot be told apart by it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from penstock.events import kinds as ev
+from penstock.model import FILE_SINKS
+from penstock.plan import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A record in which one query stands for all its twins."""
+
+    events: tuple[ev.Event, ...]
+    twins: Mapping[str, tuple[str, ...]]
+    """Whom each query stands for, itself included."""
+
+
+def folded(events: Sequence[ev.Event]) -> Folded:
+    """Keep the first of all queries that fared alike.
+
+    >>> from penstock.testing import FakeHost
+    >>> host = FakeHost.of('''
+    ...     CREATE STREAM s (a INT) FROM rate;
+    ...     CREATE QUERY x AS SELECT a FROM s WHERE a = 1;
+    ...     CREATE QUERY y AS SELECT a FROM s WHERE a = 2;
+    ...     CREATE QUERY z WITH (latency = '1 second') AS SELECT a FROM s WHERE a = 3;
+    ... ''')
+    >>> host.arrive("s", at=1.0)
+    >>> host.run()
+    >>> folded(host.record).twins
+    {'x': ('x', 'y'), 'z': ('z',)}
+    """
+    reading = _Reading()
+    for event in events:
+        reading.take(event)
+    alike: dict[object, list[str]] = {}
+    for query in reading.added:
+        alike.setdefault(reading.fate(query), []).append(query)
+    twins = {first: (first, *others) for first, *others in alike.values()}
+    stands_for = {query: first for first, all_ in twins.items() for query in all_}
+    return Folded(tuple(_kept(events, reading, stands_for)), twins)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is known of each query when the record has been read."""
+
+    added: dict[str, ev.QueryAdded] = field(default_factory=dict)
+    joined: dict[str, int] = field(default_factory=dict)
+    """Who joined with whom: the number of other events before."""
+    alone: set[str] = field(default_factory=set)
+    """Those with a history of their own."""
+    rode: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """Group and branch, for each ride."""
+    members: dict[str, tuple[str, int]] = field(default_factory=dict)
+    folders: dict[str, set[str]] = field(default_factory=dict)
+    """Who writes where."""
+    _others: int = 0
+
+    def take(self, event: ev.Event) -> None:
+        match event:
+            case ev.QueryAdded(query=query):
+                if query in self.added:  # a namesake
+                    self.alone.add(query)
+                self.added[query] = event
+                self.joined[query] = self._others
+                self.folders.setdefault(event.sink, set()).add(query)
+                for branch in range(len(event.streams)):
+                    self.members[str(Member(query, branch))] = query, branch
+                return
+            case ev.QueryDropped(query=query) | ev.QueryFailed(query=query):
+                self.alone.add(query)
+            case ev.GroupFormed(group=group, members=members):
+                for query, branch in self.riders(members).values():
+                    self.rode.setdefault(query, []).append((group, branch))
+            case ev.RunFinished(failed=failed):
+                self.alone.update(failed)
+        self._others += 1
+
+    def riders(self, members: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Query and branch of the members of a group."""
+        return {name: self.members[name] for name in members if name in self.members}
+
+    def fate(self, query: str) -> object:
+        """What a schedule can know of a query; twins have the same."""
+        if query in self.alone:
+            return query
+        event = self.added[query]
+        since = event.joined if event.lifetime is not None else None
+        return (self.joined[query], event.streams, event.latency, event.priority, event.lifetime,
+                since, event.backlog, self.has_own_folder(event), tuple(self.rode.get(query, ())))
+
+    def has_own_folder(self, event: ev.QueryAdded) -> bool:
+        """Whether nobody else writes where it does: such a query may gather its blocks."""
+        return event.sink.split(" ")[0] in FILE_SINKS and len(self.folders[event.sink]) == 1
+
+
+def _kept(
+    events: Sequence[ev.Event], reading: _Reading, stands_for: Mapping[str, str]
+) -> Iterator[ev.Event]:
+    for event in events:
+        match event:
+            case ev.QueryAdded(query=query):
+                if stands_for[query] == query:
+                    shared = not reading.has_own_folder(event)
+                    yield replace(event, sink="memory") if shared else event
+            case ev.GroupFormed(members=members):
+                riders = reading.riders(members).items()
+                yield replace(event, members=tuple(
+                    name for name, (query, _) in riders if stands_for[query] == query))
+            case ev.RunFinished(rows_out=rows_out):
+                together = Counter[str]()
+                for query, rows in rows_out.items():
+                    together[stands_for.get(query, query)] += rows
+                yield replace(event, rows_out=dict(together), rejected={}, added={})
+            case _:
+                yield event
