@@ -14,32 +14,34 @@ from penstock.report.figures import Drawing
 
 def like_others(sweep: Sweep) -> Sweep:
     """The same, with a root that costs like the other operators."""
-    return replace(sweep, loads=tuple(
-        replace(load, query=replace(load.query, root=LIKE_OTHERS)) for load in sweep.loads))
+    loads = tuple(replace(load, query=replace(load.query, root=LIKE_OTHERS))
+                  for load in sweep.loads)
+    return replace(sweep, name=f"root like the others, {sweep.name}", loads=loads)
 
 
 def long(size: Size) -> Sweep:
     """Both ends of Fig. 4 with as many tuples in each stream as otherwise in all."""
     ends = size.skews[0], size.skews[-1]
     loads = tuple(Load(Flat(cost_skew=skew), size.per_stream * STREAMS) for skew in ends)
-    return replace(costs(size), x=ends, loads=loads, draws=2)
+    return replace(costs(size), name="long streams, cost skew", x=ends, loads=loads, draws=2)
 
 
 def short(size: Size) -> Sweep:
     """The same draws with the usual number."""
     loads = tuple(Load(load.query, size.tuples) for load in long(size).loads)
-    return replace(long(size), loads=loads)
+    return replace(long(size), name="short streams, cost skew", loads=loads)
 
 
 def dear(size: Size) -> Sweep:
     """Fig. 11, where the paper's range ends, with a root that costs like the others."""
-    load = Load(Pairs(EXPENSIVE, DEAREST, root=LIKE_OTHERS), size.tuples)
-    return Sweep("cost", (DEAREST,), (load,), (RR, RB, PRB), size.slow)
+    load = Load(Pairs(EXPENSIVE, DEAREST), size.tuples)
+    return like_others(Sweep("cost", (DEAREST,), (load,), (RR, RB, PRB), size.slow))
 
 
 def sweeps(size: Size) -> list[Sweep]:
     """All that is run here."""
-    return [like_others(costs(size)), like_others(depths(size)), dear(size), long(size)]
+    return [like_others(costs(size)), like_others(depths(size)), dear(size), short(size),
+            long(size)]
 
 
 def tell(telling: Telling, size: Size) -> None:
@@ -55,8 +57,8 @@ def tell(telling: Telling, size: Size) -> None:
         "What all tuples pay at the root makes their costs alike, so there is less to save. "
         "The length of the streams hardly matters.",
         ("root-gain", "root-depth", "root-rr", "length"))
-    telling.rows("fig4-root", like_others(costs(size)))
-    telling.rows("fig4-long", long(size))
+    for sweep in sweeps(size):
+        telling.rows("readings", sweep)
     _root(telling, size)
     _length(telling, size)
 

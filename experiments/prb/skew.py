@@ -89,6 +89,7 @@ def _costs(telling: Telling, sweep: Sweep) -> None:
         "fig4", Drawing("Fig. 4: saved by PRB over RB, skewed costs", COST_SKEW, GAIN, marks=True,
                         lines=PAPER), sweep,
         "± is the standard deviation between draws of the fifty costs.", ("fig4",))
+    telling.rows("fig4", sweep)
 
 
 def _selectivities(telling: Telling, sweep: Sweep) -> None:

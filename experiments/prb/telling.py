@@ -56,13 +56,12 @@ class Telling:
     def savings(
         self, id: str, drawing: Drawing, sweep: Sweep, caption: str, checks: Sequence[str] = ()
     ) -> None:
-        """A figure of what PRB saves over RB, with its spread over the draws, and the rows."""
+        """A figure of what PRB saves over RB, with its spread over the draws."""
         gains = self.gains(sweep)
         series = {f"{PRB}, mean of {sweep.draws} draws": (sweep.x, gains.mean(axis=0)),
                   f"{PRB}, highest": (sweep.x, gains.max(axis=0)),
                   f"{PRB}, lowest": (sweep.x, gains.min(axis=0))}
         self.figure(id, drawing, series, caption, checks)
-        self.rows(id, sweep)
 
     def rows(self, id: str, sweep: Sweep) -> None:
         """A row of numbers for every point of a sweep."""
