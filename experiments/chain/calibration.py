@@ -21,6 +21,8 @@ from experiments.chain.traces import Recorded, Synthetic, hour
 from penstock.simulator.fates import Floats
 
 TRACE = "dec_pkt_1_udp"
+ANOTHER = "bc_paug89"
+"""Ethernet packets, for comparison; the paper does not have it."""
 SINGLE, MULTIPLE, TABLE = 0.100, 0.075, 0.0241
 """FIFO's worst latency in Figs 13 and 17, in Figs 15 and 18, and in Table 1, in seconds."""
 SYNTHETIC_LOAD = 0.5
@@ -77,10 +79,10 @@ def around_peak(traffic: Recorded, service: float, margin: float) -> Recorded:
 
 
 @cache
-def excerpt(query: str, load: float, margin: float) -> Load:
-    """A query on the worst part of the trace at a utilisation."""
+def excerpt(query: str, load: float, margin: float, name: str = TRACE) -> Load:
+    """A query on the worst part of a trace at a utilisation."""
     seconds = service(QUERIES[query]())
-    return Load(query, around_peak(at_load(TRACE, seconds, load), seconds, margin))
+    return Load(query, around_peak(at_load(name, seconds, load), seconds, margin))
 
 
 def reaching(query: str, latency: float, margin: float) -> Load:
@@ -116,7 +118,7 @@ def synthetic(query: str, latency: float, seconds: float) -> Load:
 
 def plan(quick: bool) -> Plan:
     """The loads of Figs 4 to 20."""
-    scale, margin, seconds = (0.25, 0.02, 1.0) if quick else (1.0, 1.0, 6.0)
+    scale, margin, seconds = (0.35, 0.02, 1.0) if quick else (1.0, 1.0, 6.0)
     single, multiple = scale * SINGLE, scale * MULTIPLE
     four = reaching("four operators", single, margin)
     alone = synthetic("four operators", single, seconds)

@@ -15,6 +15,9 @@ from penstock.report.figures import Drawing
 
 TOLERANCE = 0.10
 """By how much Chain-Flush may exceed its threshold."""
+LATE = 1.5
+"""What is called a multiple. While a mild burst lasts, Chain's last operator gets the time that the
+others leave it: on the chart of four operators 45%, which makes 2.2 times FIFO's latency."""
 PAPERS = 1.2, 1.8
 """The paper's thresholds, 120 and 180 ms, over FIFO's worst latency, 100 ms."""
 
@@ -63,6 +66,7 @@ def tell(book: Book) -> None:
     _chain_is_late(book)
     _keeps(book)
     _falls(book)
+    _almost_fifo(book)
     _below(book)
     _sometimes_sooner(book)
 
@@ -114,7 +118,8 @@ def _trade(book: Book, case: Case, load: Load) -> None:
     book.draw(
         f"fig{number}", drawing, {"chain_flush": (x, [run.peak for run in found])},
         "What Chain-Flush (efficient form) needs at each threshold; its worst latencies were "
-        + ", ".join(f"{run.latency:.0f}" for run in found) + " ms.", ["falls", "below", "keeps"])
+        + ", ".join(f"{run.latency:.0f}" for run in found) + " ms.",
+        ["falls", "almost", "below", "keeps"])
     rows = {f"chain_flush({at:.3g} ms)": run for at, run in zip(x, found, strict=True)}
     book.rows(f"fig{number}", f"{case.query}, real", {"chain": chain, "fifo": fifo, **rows})
 
@@ -126,10 +131,10 @@ def _chain_is_late(book: Book) -> None:
     both = [(case.query, book.of(book.plan.real[case.query], "chain"),
              book.of(book.plan.real[case.query], "fifo")) for case in CASES]
     book.check(
-        "late", "Chain's peak latency is a multiple of FIFO's", "at least 2x",
+        "late", "Chain's peak latency is a multiple of FIFO's", f"at least {LATE:g}x",
         ", ".join(f"{query}: {chain.latency:.0f} against {fifo.latency:.0f} ms "
                   f"({times(chain.latency / fifo.latency)})" for query, chain, fifo in both),
-        all(chain.latency >= 2 * fifo.latency for _, chain, fifo in both))
+        all(chain.latency >= LATE * fifo.latency for _, chain, fifo in both))
 
 
 def _flushed(book: Book, case: Case) -> list[tuple[float, Found]]:
@@ -141,14 +146,14 @@ def _keeps(book: Book) -> None:
     over = []
     for case in CASES:
         fifo = book.of(book.plan.real[case.query], "fifo").latency
-        over += [(run.latency / threshold / 1e3 - 1, case.query, threshold)
+        over += [(run.latency / threshold / 1e3 - 1, case.query, threshold, run.latency)
                  for threshold, run in _flushed(book, case) if threshold * 1e3 >= fifo * 0.99]
-    worst, query, threshold = max(over)
+    worst, query, threshold, latency = max(over)
     book.check(
         "keeps", "Chain-Flush keeps to its threshold, if FIFO could",
         f"no output later than the threshold by more than {TOLERANCE:.0%}",
         f"{len(over)} thresholds from FIFO's worst latency up: at most {worst:.1%} late "
-        f"({query} at {threshold * 1e3:.0f} ms)",
+        f"({query}: {latency:.1f} for {threshold * 1e3:.1f} ms)",
         worst <= TOLERANCE)
 
 
@@ -157,8 +162,7 @@ def _falls(book: Book) -> None:
     for case in CASES:
         load = book.plan.real[case.query]
         fifo, chain = book.of(load, "fifo"), book.of(load, "chain")
-        peaks = [run.peak for threshold, run in _flushed(book, case)
-                 if threshold * 1e3 >= fifo.latency * 0.99]
+        peaks = [run.peak for _, run in _flushed(book, case)]
         told.append(f"{case.query}: FIFO {fifo.peak:.1f}, Chain-Flush "
                     + ", ".join(f"{peak:.1f}" for peak in peaks) + f", Chain {chain.peak:.1f} KB")
         falling = all(b <= a * 1.02 for a, b in zip(peaks, peaks[1:], strict=False))
@@ -166,8 +170,24 @@ def _falls(book: Book) -> None:
         holds = holds and falling and ends
     book.check(
         "falls", "Chain-Flush's peak memory falls from FIFO's to Chain's as the threshold grows",
-        "never rises (by 2%); within 10% of FIFO's at FIFO's latency, of Chain's at the end",
-        "; ".join(told), holds)
+        "never rises (by 2%); within 10% of FIFO's at the least threshold, of Chain's at the "
+        "greatest", "; ".join(told), holds)
+
+
+def _almost_fifo(book: Book) -> None:
+    told, holds = [], True
+    for case in CASES:
+        fifo = book.of(book.plan.real[case.query], "fifo")
+        _, run = next((threshold, run) for threshold, run in _flushed(book, case)
+                      if threshold * 1e3 >= fifo.latency * 0.99)
+        told.append(f"{case.query}: {run.peak:.1f} KB ({times(run.peak / fifo.peak)} FIFO's), "
+                    f"worst latency {run.latency:.1f} ms (FIFO {fifo.latency:.1f})")
+        holds = holds and abs(run.peak / fifo.peak - 1) <= 0.1
+    book.check(
+        "almost", "At the least threshold that can be kept, FIFO's worst latency, Chain-Flush "
+        "needs almost as much memory as FIFO", "within 10% of FIFO's peak",
+        "; ".join(told) + ". With several queries it needs less: only one of them is near its "
+        "deadline at a time, and the others are served as Chain would", holds)
 
 
 def _below(book: Book) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from experiments.chain.book import Book, Plan, times
+from experiments.chain.latency import LATE
 from experiments.chain.queries import QUERIES, most
 from experiments.chain.rivals import flush, labels
 from experiments.chain.runs import AVERAGED, Found, Job, Load
@@ -26,7 +28,7 @@ TABLE = {
 ORDER = ("chain", "mixed(0.0001)", "mixed(0.0002)", "mixed(0.0008)", "fifo")
 FLUSHES = (0.025, 0.028, 0.032, 0.036, 0.04, 0.045)
 LIMITS = (0.025, 0.028, 0.032, 0.036, 0.04, 0.045, 0.05, 0.06)
-INTENSITIES = (1.03, 1.06, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0)
+INTENSITIES: Sequence[float] = (1.03, 1.06, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0)
 FIFO_PEAK = TABLE["fifo"][0]
 
 
@@ -35,7 +37,7 @@ def jobs(plan: Plan) -> list[Job]:
     load = plan.real[QUERY]
     policies = [*_table_policies().values(), *map(flush, plan.pick(FLUSHES, FLUSHES[::2])),
                 *map(_limited, plan.pick(LIMITS, LIMITS[::3]))]
-    bursts = [Job(_sized(x), policy) for x in plan.pick(INTENSITIES, INTENSITIES[::3])
+    bursts = [Job(_sized(x), policy) for x in _intensities(plan)
               for policy in _ordered().values()]
     return [Job(load, policy) for policy in policies] + bursts
 
@@ -98,7 +100,7 @@ def _table(book: Book, found: dict[str, Found]) -> None:
     late, printed = _ratio(found, "latency"), TABLE["chain"][1] / TABLE["fifo"][1]
     book.check(
         "table-late", "Chain's peak latency is a multiple of FIFO's on Table 1's chart",
-        f"at least 2x (printed: {times(printed)})", times(late), late >= 2)
+        f"at least {LATE:g}x (printed: {times(printed)})", times(late), late >= LATE)
     fast = found["chain_flush(10 ms)"]
     book.check(
         "table-10ms", "Chain-Flush with 10 ms has a peak latency of 10.6 ms where FIFO has 24.1",
@@ -153,17 +155,17 @@ def _points(runs: list[Found]) -> tuple[list[float], list[float]]:
 
 
 def _adaptive(book: Book, found: dict[str, Found], limited: dict[float, Found]) -> None:
-    """Beyond the paper: how well the limit is kept by learning from what was late."""
+    """Beyond the paper: how well a limit is kept by reckoning what is ahead."""
     over = {limit: run.latency / limit / 1e3 - 1 for limit, run in limited.items()}
     inside = all(found["chain"].peak * 0.99 <= run.peak <= found["fifo"].peak * 1.01
                  for run in limited.values())
     book.check(
         "adaptive", "Mixed with a latency finds a gamma between Chain and FIFO by itself",
-        "memory between Chain's and FIFO's; its limit exceeded by at most half",
+        "memory between Chain's and FIFO's; its limit exceeded by at most 10%",
         ", ".join(f"limit {limit * 1e3:.3g} ms: {run.peak:.1f} KB, {run.latency:.0f} ms "
                   f"({over[limit]:+.0%})" for limit, run in limited.items())
-        + ". It learns from outputs that were late, so the first of a burst are",
-        inside and max(over.values()) <= 0.5)
+        + ". It looks at the heads of queues only, so tuples behind one may be late by a little",
+        inside and max(over.values()) <= 0.1)
 
 
 # --- where the paper's run lies ------------------------------------------------------------------
@@ -174,30 +176,30 @@ def _sized(intensity: float) -> Load:
     return burst(QUERY, intensity, round(FIFO_PEAK * 1000 / 24 / (1 - 1 / intensity)))
 
 
+def _intensities(plan: Plan) -> Sequence[float]:
+    return plan.pick(INTENSITIES, INTENSITIES[2::3])
+
+
 def _where(book: Book) -> None:
-    intensities = book.plan.pick(INTENSITIES, INTENSITIES[::3])
+    intensities = _intensities(book.plan)
     found = [book.all(_sized(x), _ordered()) for x in intensities]
     ratio = {
-        "chain: latency / FIFO's": [_ratio(runs, "latency") for runs in found],
-        "mixed(0.0001): latency / FIFO's":
-            [runs[ORDER[1]].latency / runs["fifo"].latency for runs in found],
-        "mixed(0.0002): latency / FIFO's":
-            [runs[ORDER[2]].latency / runs["fifo"].latency for runs in found],
+        **{f"{label}: latency / FIFO's": [runs[label].latency / runs["fifo"].latency
+                                          for runs in found] for label in ORDER[:3]},
         "fifo: peak / Chain's": [1 / _ratio(runs, "peak") for runs in found],
     }
-    printed = (
-        (TABLE["chain"][1] / 24.1, "Table 1: Chain's latency"),
-        (TABLE["mixed(0.0001)"][1] / 24.1, "Table 1: Mixed(0.0001)'s"),
-        (TABLE["mixed(0.0002)"][1] / 24.1, "Table 1: Mixed(0.0002)'s"))
+    printed = tuple((TABLE[label][1] / TABLE["fifo"][1], f"printed: latency of {label}")
+                    for label in ORDER[:3])
     nearest = intensities[max(range(len(found)), key=lambda i: ratio["chain: latency / FIFO's"][i])]
     book.draw(
         "where", Drawing("Where Table 1 lies: bursts that bring FIFO to 17.1 KB",
                          "burst rate / FIFO's consumption rate (1 / T)", "ratio",
-                         marks=True, lines=printed),
+                         marks=True, log_x=True, lines=printed),
         {label: (intensities, y) for label, y in ratio.items()},
         "Even bursts of every intensity, each so long that FIFO's queue reaches the printed peak. "
-        f"The printed ratios of latencies lie nearest to the mildest bursts (Chain's is greatest "
-        f"at {nearest:g} of those tried): the paper's bursts exceed FIFO's rate by little and "
-        "last long, as those of the trace do.", ["table-late", "table-ratio"])
+        "The printed ratios of latencies lie above all of these, and nearest to the mildest "
+        f"bursts (Chain's is greatest at {nearest:g}): the paper's bursts exceed FIFO's rate by "
+        "little and last long, as those of the trace do, and more tuples follow them.",
+        ["table-late", "table-ratio"])
     for x, runs in zip(intensities, found, strict=True):
         book.rows("where", f"burst of {x:g}", runs)

@@ -48,8 +48,8 @@ def _about(shared: Plan) -> list[str]:
     speeds = "; ".join(_speed(query, load.traffic) for query, load in shared.real.items()
                        if isinstance(load.traffic, Recorded))
     single, multiple = (shared.scale * seconds * 1e3 for seconds in (SINGLE, MULTIPLE))
-    quick = (" This is the quick form: shorter bursts, a quarter of the paper's latencies but for "
-             "Table 1, and fewer points." if shared.quick else "")
+    quick = (" This is the quick form: shorter bursts (about a third of the paper's latencies, but "
+             "for Table 1) and fewer points." if shared.quick else "")
     return [
         "Figs 4 to 20 and Table 1 of B. Babcock, S. Babu, M. Datar, R. Motwani, D. Thomas, "
         "\"Operator scheduling in data stream systems\", VLDB Journal 13 (2004), made again with "

@@ -100,6 +100,15 @@ def _steep_seconds(route: Route) -> float:
     return known.times[last] - known.times[first]
 
 
+def excess(network: Network) -> float:
+    """Tuples by which Chain may exceed the least possible memory: the deltas of Lemma 4.2.
+
+    >>> round(excess(QUERIES["two operators"]()), 3), round(excess(QUERIES["window join"]()), 3)
+    (1.0, 3.8)
+    """
+    return sum(sum(chart(route).deltas) for route in network.routes)
+
+
 def most(network: Network) -> float:
     """How many times Chain's memory FIFO's can be, at most, however bursts come.
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 from experiments.chain.book import Book, Plan, times
 from experiments.chain.calibration import (
+    ANOTHER,
+    MULTIPLE,
     SINGLE,
     TRACE,
     excerpt,
@@ -18,21 +20,23 @@ from experiments.chain.calibration import (
     utilisation,
 )
 from experiments.chain.memory import FIGURES, WITHOUT_BOUND
-from experiments.chain.queries import QUERIES, chain_rate, most, service
+from experiments.chain.queries import BYTES, QUERIES, chain_rate, excess, most, service
 from experiments.chain.rivals import BOUND, labels
 from experiments.chain.runs import Found, Job, Load
-from experiments.chain.traces import Burst, Recorded
+from experiments.chain.traces import Burst, Recorded, present
 from penstock.report.figures import Drawing
 
 TUPLES = 2500
 """Of a burst: 25 pages, 60 KB."""
 INTENSITIES = (0.5, 0.8, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5, 1.65, 1.8, 2.0, 2.3, 2.7, 3.2, 4.0, 5.0,
                6.5, 8.0, 10.0, 15.0, 25.0, 50.0)
-QUICK = (0.8, 1.1, 1.35, 1.8, 2.3, 3.2, 5.0, 8.0, 15.0, 50.0)
+QUICK = (0.8, 1.1, 1.8, 2.7, 5.0, 8.0, 15.0, 50.0)
 QUERIES_SWEPT = ("two operators", "four operators", "selectivity above 1", "window join",
                  "three queries")
-UTILISATIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.83, 0.86)
-PLAYED = ("four operators", "window join", "three queries")
+UTILISATIONS = {TRACE: (0.5, 0.6, 0.7, 0.75, 0.8, 0.83, 0.86),
+                ANOTHER: (0.3, 0.4, 0.5, 0.6, 0.7, 0.75)}
+PLAYED = (("four operators", TRACE), ("window join", TRACE), ("three queries", TRACE),
+          ("four operators", ANOTHER))
 SAME = 0.01
 """Peaks that differ by less are the same: beyond both rates everybody's queue is the burst."""
 
@@ -47,8 +51,8 @@ def jobs(plan: Plan) -> list[Job]:
     bursts = [Job(burst(query, intensity), policy)
               for query in QUERIES_SWEPT for intensity in plan.pick(INTENSITIES, QUICK)
               for policy in _policies(query).values()]
-    played = [Job(load, policy) for query in plan.pick(PLAYED, PLAYED[:1])
-              for load in _played(plan, query) for policy in labels().values()]
+    played = [Job(load, policy) for query, trace in _shown(plan)
+              for load in _played(plan, query, trace) for policy in labels().values()]
     return bursts + played
 
 
@@ -58,8 +62,8 @@ def tell(book: Book) -> None:
         _burst_figure(book, query)
         if query != "two operators":
             _lowest(book, query)
-    for query in book.plan.pick(PLAYED, PLAYED[:1]):
-        _played_figure(book, query)
+    for query, trace in _shown(book.plan):
+        _played_figure(book, query, trace)
     _fades(book)
 
 
@@ -108,11 +112,15 @@ def _burst_figure(book: Book, query: str) -> None:
 def _lowest(book: Book, query: str) -> None:
     """On the traces, and over all intensities."""
     found = ratios(book, query)
+    allowed = excess(QUERIES[query]())
     shown = [(kind, book.all((book.plan.real if kind == "real" else book.plan.synthetic)[query],
                              labels()))
              for _, name, kind in FIGURES if name == query]
     rivals = [label for label in found if label not in ("chain", "bound (clairvoyant)")]
     least = min(min(found[label]) for label in rivals)
+    bursts = [book.all(burst(query, x), {label: _policies(query)[label] for label in found
+                                         if label in ("chain", *rivals)})
+              for x in book.plan.pick(INTENSITIES, QUICK)]
     measured = [f"{kind} (KB): " + ", ".join(f"{label} {run.peak:.1f}"
                                              for label, run in runs.items())
                 for kind, runs in shown]
@@ -123,13 +131,16 @@ def _lowest(book: Book, query: str) -> None:
         f"FIFO up to {times(max(found['fifo']))}")
     book.check(
         f"lowest: {query}", f"Chain's peak is the lowest: {query}",
-        "no rival is lower (by 1%), on the traces and at every burst intensity",
+        "no rival is lower, on the traces and at every burst intensity, by more than 1% or the "
+        f"{allowed:.2g} tuples that Lemma 4.2 allows",
         "; ".join(measured),
-        least >= 1 - SAME and all(_is_lowest(runs) for _, runs in shown))
+        all(_is_lowest(runs, allowed) for runs in [*bursts, *(runs for _, runs in shown)]))
 
 
-def _is_lowest(runs: Mapping[str, Found]) -> bool:
-    return all(run.peak >= runs["chain"].peak * (1 - SAME) for run in runs.values())
+def _is_lowest(runs: Mapping[str, Found], tuples: float) -> bool:
+    chain = runs["chain"].peak
+    slack = max(SAME * chain, tuples * BYTES / 1000)
+    return all(run.peak >= chain - slack for run in runs.values())
 
 
 def _best_rival(found: Mapping[str, list[float]], rivals: list[str]) -> float:
@@ -156,26 +167,35 @@ def _fades(book: Book) -> None:
 # --- the trace, faster and faster ----------------------------------------------------------------
 
 
-def _played(plan: Plan, query: str) -> list[Load]:
-    return [excerpt(query, load, margin=0.05) for load in plan.pick(UTILISATIONS, (0.6, 0.75, 0.8))]
+def _shown(plan: Plan) -> list[tuple[str, str]]:
+    """The second trace only if it is there: one generated hour says enough."""
+    return [(query, trace) for query, trace in plan.pick(PLAYED, PLAYED[:1])
+            if trace == TRACE or present(trace)]
 
 
-def _played_figure(book: Book, query: str) -> None:
+def _played(plan: Plan, query: str, trace: str) -> list[Load]:
+    return [excerpt(query, load, margin=0.05, name=trace)
+            for load in plan.pick(UTILISATIONS[trace], (0.6, 0.75, 0.8))]
+
+
+def _played_figure(book: Book, query: str, trace: str) -> None:
     seconds = service(QUERIES[query]())
-    loads = _played(book.plan, query)
+    loads = _played(book.plan, query, trace)
+    id = _id("speed", query if trace == TRACE else f"{query} {trace}")
     x = [utilisation(load.traffic, seconds) for load in loads
          if isinstance(load.traffic, Recorded)]
     found = [book.all(load, labels()) for load in loads]
     drawn = {label: (x, [runs[label].peak / runs["chain"].peak for runs in found])
              for label in labels()}
-    papers = load_for(TRACE, seconds, SINGLE)
+    worst = MULTIPLE if query == "three queries" else SINGLE
     for at, runs in zip(x, found, strict=True):
-        book.rows(_id("speed", query), f"{query}, utilisation {at:.2f}", runs)
+        book.rows(id, f"{query}, utilisation {at:.2f}", runs)
     book.draw(
-        _id("speed", query),
-        Drawing(f"Peaks over the speed of the trace: {query}", "utilisation of the processor",
-                "peak / Chain's peak", marks=True,
-                posts=((papers, "FIFO's worst latency is 100 ms"),)),
+        id,
+        Drawing(f"Peaks over the speed of the trace {trace}: {query}",
+                "utilisation of the processor", "peak / Chain's peak", marks=True,
+                posts=((load_for(trace, seconds, worst),
+                        f"FIFO's worst latency is {worst * 1e3:g} ms, as in the paper"),)),
         drawn,
         "The trace played so fast that the processor is used this much over the hour; shown is the "
         "busy period in which FIFO does worst. FIFO's peaks from left to right: "

@@ -22,25 +22,25 @@ from penstock.simulator.fates import Floats
 
 QUERY = Pairs(EXPENSIVE, DEAREST)
 X = "overhead of each transition"
-FEW = 4
+FEW = 2
 """Draws where overhead takes time: what is shown there is far larger than their spread."""
 
 
 def counted(size: Size) -> Sweep:
     """The runs without overhead, of Fig. 11."""
-    return Sweep((0.0,), (Load(QUERY),), (RR, RB, PRB), size.draws)
+    return Sweep("overhead", (0.0,), (Load(QUERY, size.tuples),), (RR, RB, PRB), size.slow)
 
 
 def taken(size: Size) -> Sweep:
     """The processor is busy meanwhile."""
-    loads = tuple(Load(QUERY, overhead=overhead) for overhead in size.overheads)
-    return Sweep(size.overheads, loads, (RR, RB, PRB), min(FEW, size.draws))
+    loads = tuple(Load(QUERY, size.tuples, overhead) for overhead in size.overheads)
+    return Sweep("overhead", size.overheads, loads, (RR, RB, PRB), FEW)
 
 
 def with_room(size: Size) -> Sweep:
     """And tuples come as much more slowly."""
-    loads = tuple(Load(QUERY, overhead=overhead, room=True) for overhead in size.overheads)
-    return Sweep(size.overheads, loads, (RB, PRB), min(FEW, size.draws))
+    loads = tuple(Load(QUERY, size.tuples, overhead, room=True) for overhead in size.overheads)
+    return Sweep("overhead", size.overheads, loads, (RB, PRB), FEW)
 
 
 def sweeps(size: Size) -> list[Sweep]:
@@ -77,7 +77,7 @@ def _counted(telling: Telling, sweep: Sweep, overheads: tuple[float, ...]) -> No
         "Transitions per tuple: " + ", ".join(
             f"{name} {count:.1f}" for name, count in per_tuple.items())
         + ". Each adds its overhead to the response time.", ("fig12-rr", "fig12-prb"))
-    telling.rows("fig12", "expensive operator, no overhead", sweep)
+    telling.rows("fig12", sweep)
 
 
 def _with_counted(telling: Telling, sweep: Sweep, name: str, x: Floats) -> Floats:
@@ -98,26 +98,22 @@ def _taken(telling: Telling, sweep: Sweep) -> None:
         "taken-rr", "RR collapses with any overhead, if that takes the processor's time",
         "at 1 more than 10 times slower than RB", f"{times:.0f} times slower", bool(times > 10))
     _ahead(telling, "taken-prb", "overhead takes the processor's time", sweep)
-    series = {name: (sweep.x, telling.response(sweep, name)) for name in sweep.policies}
-    telling.figure(
+    telling.responses(
         "taken", Drawing("Fig. 12, if overhead takes the processor's time", X, RESPONSE,
-                         marks=True, log_y=True), series,
+                         marks=True, log_y=True), sweep,
         "Arrivals as before. From an overhead of about 0.4 on the processor cannot keep up, so the "
         "response time grows with the length of the run. PRB needs about a tenth more transitions "
         "than RB, which counts for more now than the order of the tuples.",
         ("taken-rr", "taken-prb"))
-    telling.rows("taken", X, sweep)
 
 
 def _with_room(telling: Telling, sweep: Sweep) -> None:
     _ahead(telling, "room-prb", "overhead takes time for which arrivals leave room", sweep)
-    series = {name: (sweep.x, telling.response(sweep, name)) for name in sweep.policies}
-    telling.figure(
+    telling.responses(
         "room", Drawing("Fig. 12, if arrivals leave room for RB's overhead", X, RESPONSE,
-                        marks=True, log_y=True), series,
+                        marks=True, log_y=True), sweep,
         "RB's utilisation stays 0.9. PRB's is higher by its calls at arrivals and its preemptions, "
         "and rises to about 1, where the order of the tuples cannot make up for it.", ("room-prb",))
-    telling.rows("room", X, sweep)
 
 
 def _ahead(telling: Telling, id: str, reading: str, sweep: Sweep) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.prb.queries import Query
 from penstock.policies.operators import policy
+from penstock.report.form import Progress
 from penstock.simulator.arrivals import poisson
 from penstock.simulator.fates import Floats
 from penstock.simulator.fleet import scatter
@@ -25,7 +26,7 @@ class Load:
     """What is run, whatever the policy."""
 
     query: Query
-    tuples: int = 10_000
+    tuples: int
     """Of all streams together."""
     overhead: float = 0.0
     """Time that the processor loses at every transition."""
@@ -77,8 +78,14 @@ Runs = Mapping[Case, Found]
 class Size:
     """How much is run."""
 
-    draws: int
-    """Trees and arrivals are drawn anew so many times."""
+    tuples: int
+    """Of all streams together."""
+    flat: int
+    """Draws of the tree with a single level and of its arrivals."""
+    deep: int
+    """The same for the tree of six levels."""
+    slow: int
+    """The same where Round-Robin runs too, which decides anew for every unit of work."""
     skews: tuple[float, ...]
     numbers: tuple[int, ...]
     """Of expensive operators."""
@@ -98,17 +105,25 @@ def play(case: Case) -> Found:
     return Found(result.mean_latency, transitions / load.tuples)
 
 
-def play_all(cases: Iterable[Case]) -> Runs:
+def play_all(cases: Iterable[Case], progress: Progress) -> Runs:
     """Run every case once, on all cores."""
     # The longest first, so that no core is left with one at the end.
-    listed = sorted(dict.fromkeys(cases), key=lambda c: (c.policy != RR, -c.load.tuples))
-    return dict(zip(listed, scatter(play, listed), strict=True))
+    listed = sorted(dict.fromkeys(cases), key=lambda c: (-c.load.tuples, c.policy != RR))
+    progress(f"{len(listed)} simulations")
+    runs: dict[Case, Found] = {}
+    for case, found in zip(listed, scatter(play, listed), strict=True):
+        runs[case] = found
+        if len(runs) % 200 == 0:
+            progress(f"{len(runs)} of them done")
+    return runs
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """The same policies over a parameter, for some draws of trees and arrivals."""
 
+    name: str
+    """Of the parameter."""
     x: tuple[float, ...]
     loads: tuple[Load, ...]
     """One for each x."""

@@ -14,6 +14,7 @@ from penstock.simulator.fates import Floats
 SHORT = {RR: "RR", FIFO: "FIFO", RB: "RB", PRB: "PRB"}
 RESPONSE = "mean response time"
 GAIN = "response time saved over RB, %"
+COST_SKEW = "skew of the costs (Zipf parameter)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +46,30 @@ class Telling:
         self.report.figure(id, drawing.title, file, caption, checks)
 
     def responses(
-        self, id: str, title: str, x: str, sweep: Sweep, caption: str, checks: Sequence[str] = ()
+        self, id: str, drawing: Drawing, sweep: Sweep, caption: str, checks: Sequence[str] = ()
     ) -> None:
         """A figure of mean response times, and their rows."""
         series = {name: (sweep.x, self.response(sweep, name)) for name in sweep.policies}
-        self.figure(id, Drawing(title, x, RESPONSE, marks=True), series, caption, checks)
-        self.rows(id, x, sweep)
+        self.figure(id, drawing, series, caption, checks)
+        self.rows(id, sweep)
 
     def savings(
-        self, id: str, title: str, x: str, sweep: Sweep, caption: str, checks: Sequence[str] = (),
-        lines: tuple[tuple[float, str], ...] = (),
+        self, id: str, drawing: Drawing, sweep: Sweep, caption: str, checks: Sequence[str] = ()
     ) -> None:
         """A figure of what PRB saves over RB, with its spread over the draws."""
         gains = self.gains(sweep)
-        series = {"mean of the draws": (sweep.x, gains.mean(axis=0)),
-                  "highest of the draws": (sweep.x, gains.max(axis=0)),
-                  "lowest of the draws": (sweep.x, gains.min(axis=0))}
-        drawing = Drawing(title, x, GAIN, marks=True, lines=lines)
+        series = {f"{PRB}, mean of {sweep.draws} draws": (sweep.x, gains.mean(axis=0)),
+                  f"{PRB}, highest": (sweep.x, gains.max(axis=0)),
+                  f"{PRB}, lowest": (sweep.x, gains.min(axis=0))}
         self.figure(id, drawing, series, caption, checks)
 
-    def rows(self, id: str, x: str, sweep: Sweep) -> None:
+    def rows(self, id: str, sweep: Sweep) -> None:
         """A row of numbers for every point of a sweep."""
         gains = self.gains(sweep)
         for i, value in enumerate(sweep.x):
             means = {short: round(float(self.response(sweep, name)[i]), 1)
                      for name, short in SHORT.items() if name in sweep.policies}
             self.report.rows.append({
-                "figure": id, "parameter": x, "value": value, **dict.fromkeys(SHORT.values()),
+                "figure": id, "at": f"{sweep.name} {value:g}", **dict.fromkeys(SHORT.values()),
                 **means, "gain %": round(float(gains[:, i].mean()), 2),
                 "± %": round(float(gains[:, i].std(ddof=1)), 2), "draws": sweep.draws})

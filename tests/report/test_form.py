@@ -71,5 +71,5 @@ def test_the_page_shows_claims_beside_their_figures_and_needs_no_other_file(tmp_
 def test_rows_stand_under_their_figure_and_the_rest_at_the_end(tmp_path: Path) -> None:
     main("experiments", {"one": one}, ["one", "--out", str(tmp_path)])
     section, rest = (tmp_path / "one.html").read_text().split("<h2>Numbers</h2>")
-    assert "1 rows of numbers" in section and "17.1" in section and "17.1" not in rest
+    assert "numbers (1)" in section and "17.1" in section and "17.1" not in rest
     assert "2.5" in rest and "<th>peak kb" in rest

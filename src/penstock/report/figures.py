@@ -155,7 +155,7 @@ def _furnish(axes: Axes, drawing: Drawing, legend: bool) -> None:
 def _rule(axes: Axes, drawing: Drawing) -> None:
     """Straight lines across, with their labels on them."""
     grey: dict[str, Any] = {"color": "#555555", "linewidth": 0.9}
-    small: dict[str, Any] = {"color": "#333333", "fontsize": 7}
+    small: dict[str, Any] = {"color": "#333333", "fontsize": 7, "zorder": 10}  # above the legend
     for level, label in drawing.lines:
         axes.axhline(level, linestyle=":", **grey)
         axes.text(0.995, level, label, transform=axes.get_yaxis_transform(), ha="right",

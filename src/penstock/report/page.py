@@ -57,7 +57,7 @@ def _section(report: Report, figure: Figure) -> str:
         f"<img alt='{escape(figure.title)}' src='data:image/png;base64,{image}'>",
         f"<figcaption>{escape(figure.caption)}</figcaption></figure>",
         f"<div>{''.join(claims)}</div></div>",
-        f"<details><summary>{len(rows)} rows of numbers</summary>{_table(rows, {'figure'})}"
+        f"<details><summary>numbers ({len(rows)})</summary>{_table(rows, {'figure'})}"
         "</details>" if rows else "",
     ])
 
