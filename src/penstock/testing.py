@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from penstock.engine import Core, Run
 from penstock.engine.settings import Settings
@@ -81,7 +82,8 @@ class FakeHost(VirtualHost):
         known = core.settings
         host.handle(ev.RunStarted(
             0.0, tuple(application.streams), str(policy), cores=1,
-            slots=known.slots, gather=known.gather, hold=known.hold))
+            slots=known.slots, gather=known.gather, hold=known.hold,
+            memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
         for name in application.queries:
             host.handle(host.added(name))
         return host

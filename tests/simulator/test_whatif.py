@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from penstock.cli import main
 from penstock.engine import Run
-from penstock.engine.core import Settings
+from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError, PolicyError
 from penstock.events import Recorder, Summary, read_events
 from penstock.events import kinds as ev
@@ -88,14 +88,14 @@ def found(comparison: Comparison, policy: str) -> Outcome:
 
 def test_chain_would_have_let_the_fast_path_pass() -> None:
     # Until 40 the first 100 rows of s are under way. FIFO then runs 100 more of s until 50 and t
-    # until 51; 300 rows arrive at 45 and meet 100 + 400. Chain runs t first, until 41, so that at
-    # 45 there are 100 of s; its peak is that of 32: 100 + 100 + 400.
+    # until 51; 300 rows arrive at 45 and meet 100 + 400. Under Chain t overtakes what is under way,
+    # until 33, so that at 45 there are 100 of s; its peak is that of 32: 100 + 100 + 400.
     comparison = compare(burst().record, policies("chain"))
     fifo, chain = found(comparison, "fifo"), found(comparison, "chain")
     assert (fifo.peak_bytes, fifo.peak_blocks) == (800 * ROW, 3)
     assert (chain.peak_bytes, chain.peak_blocks) == (600 * ROW, 3)
     assert fifo.queries["fast"].max == pytest.approx(51.0 - 32.0)  # type: ignore[union-attr]
-    assert chain.queries["fast"].max == pytest.approx(41.0 - 32.0)  # type: ignore[union-attr]
+    assert chain.queries["fast"].max == pytest.approx(33.0 - 32.0)  # type: ignore[union-attr]
     assert chain.queries["slow"].max == pytest.approx(81.0 - 45.0)  # type: ignore[union-attr]
 
 
@@ -197,7 +197,7 @@ def test_first_runs_that_were_slow_are_slow_again_and_spoil_no_fit() -> None:
         *((float(at), "s", 10 + at % 7 * 10) for at in range(0, 300, 15)),
         *((at + 0.5, "t", 10 + at % 5 * 50) for at in range(0, 300, 12))])
     recording = Recording.of(host.record)
-    slow, fast = recording.costs["s/fanout"], recording.costs["t/fanout"]
+    slow, fast = (recording.paths[path].cost for path in ("s/fanout", "t/fanout"))
     assert (slow.fixed, slow.per_row) == pytest.approx((0.0, 0.1))
     assert (fast.fixed, fast.per_row) == pytest.approx((0.0, 0.0025))
     assert slow.cold == pytest.approx((5.0, 2.0))
@@ -376,17 +376,17 @@ def write(checkpoint: Path, events: Iterable[ev.Event]) -> None:
 def test_whatif_shows_policies_queries_costs_and_how_close_it_is(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["whatif", "state", "--policies", "chain, round_robin(quantum=2)"]) == 0
+    assert main(["whatif", "state", "--policies", "chain, greedy, round_robin(quantum=2)"]) == 0
     out, err = capsys.readouterr()
     rows = {line.split("  ")[0].strip(): line.split() for line in out.splitlines() if line.strip()}
-    alike = "chain, round_robin(quantum=2)"  # on this burst
+    alike = "chain, greedy"  # where paths are single jobs
     for name in ("recorded", "fifo", alike, "s/fanout", "mean latency"):
         assert name in rows
     assert "latency of slow" in out
     assert "12.5 KB" in out
     assert "9.38 KB" in out
     assert rows["peak waiting"][-2:] == ["+0.0", "%"]
-    assert "a Spark job is not interrupted" in out
+    assert "a turn is a whole job" in out
     figure = Path("out/whatif/yesterday/waiting.png")
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert str(figure) in err
@@ -399,7 +399,7 @@ def test_whatif_as_json_has_every_policy_and_query(
     data: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert list(data["policies"]) == list(POLICIES)
     assert data["policies"]["chain"]["peak_bytes"] == 600 * ROW
-    assert data["policies"]["chain"]["queries"]["fast"]["max"] == pytest.approx(9.0)
+    assert data["policies"]["chain"]["queries"]["fast"]["max"] == pytest.approx(1.0)
     assert data["closeness"]["mean_latency"]["percent"] == pytest.approx(0.0)
     assert data["costs"]["s/fanout"]["per_row"] == pytest.approx(0.1)
     assert not Path("out").exists()

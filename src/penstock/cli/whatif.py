@@ -66,8 +66,9 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "state": comparison.state,
         "seconds": comparison.seconds,
         "operators": recording.started.operators,
-        "costs": {segment: {"runs": recording.runs[segment], **asdict(cost)}
-                  for segment, cost in recording.costs.items()},
+        "costs": {path: {"runs": model.runs, **asdict(model.cost),
+                         "stages": [asdict(stage) for stage in model.stages]}
+                  for path, model in recording.paths.items()},
         "recorded": _data(comparison.recorded),
         "policies": {outcome.policy: _data(outcome) for outcome in comparison.simulated},
         "closeness": {figure.replace(" ", "_"): {**asdict(found), "percent": found.percent}
@@ -169,9 +170,10 @@ def _latency(latency: Latency | None, style: str = "") -> list[Text]:
 
 def _costs(comparison: Comparison) -> Table:
     table = _table("path", "runs", "per job", "per 1,000 rows", "first runs", "deviation")
-    for segment, cost in comparison.recording.costs.items():
+    for segment, model in comparison.recording.paths.items():
+        cost = model.cost
         cold = ", ".join(f"+{seconds(extra)}" for extra in cost.cold)
-        table.add_row(segment, f"{comparison.recording.runs[segment]:,}", seconds(cost.fixed),
+        table.add_row(segment, f"{model.runs:,}", seconds(cost.fixed),
                       seconds(1000 * cost.per_row), cold, f"{cost.error:.0%}")
     return table
 

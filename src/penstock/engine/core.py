@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.engine.blocks import Blocks
-from penstock.engine.figures import Figures
+from penstock.engine.figures import Figures, names
 from penstock.engine.instructions import Finish, Forget, Instruction, Note, Run, Wake
 from penstock.engine.queues import Entry, StageQueue
 from penstock.engine.riders import Riders
@@ -87,6 +87,7 @@ class Core:
     _ends: list[tuple[float, str]] = field(default_factory=list)
     _open: dict[str, None] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
+    _accounted: tuple[int, int, int] = (0, 0, 0)
     _runs: int = 0
     _failures: dict[str, str] = field(default_factory=dict)
     _finished: bool = False
@@ -145,6 +146,7 @@ class Core:
         out.extend(self._blocks.release(event.at))
         out.extend(self._pending)
         self._pending.clear()
+        self._account(event.at, out)
         self._finish(out)
         return out
 
@@ -406,7 +408,7 @@ class Core:
         place = self._places[number]
         segment, path = self._scheduler.segments[number], self._paths[place[0]]
         queue = self._queues[place]
-        waiting, waiting_bytes = self._waiting()
+        waiting = sum(len(queue) for queue in self._queues.values())
         retried = (place, *queue.entries[0].order) in self._retry
         most = self.figures.rows_within(self.settings.quantum, *place)
         train = queue.entries[:1] if retried else queue.train(most)
@@ -420,13 +422,13 @@ class Core:
         group, formed = self._riders.group(path.id, members)
         if formed:
             riders = tuple(str(member) for member in members)
-            out.append(Note(ev.GroupFormed(at, group, path.id, riders)))
+            out.append(Note(ev.GroupFormed(at, group, path.id, riders, tuple(names(path)))))
         blocks = tuple(block for entry in train for block in entry.blocks)
         reason = self._scheduler.run.reason + (", overtaking" if urgent else "")
         out.append(Note(ev.Decided(
             at, self._runs, segment.id, group, path.stream,
             tuple(block.number for block in blocks), sum(block.rows for block in blocks), reason,
-            waiting, bytes=waiting_bytes, stages=(first, last),
+            waiting, stages=(first, last), urgent=urgent,
             entering=sum(entry.rows for entry in train) if first else None)))
         out.append(Run(
             self._runs, segment.id, path.id, group, members, blocks,
@@ -443,17 +445,18 @@ class Core:
         self._measured[path.id] = at + self.settings.measure_every
         return True
 
-    def _waiting(self) -> tuple[int, int]:
-        """Entries that wait, and the bytes of all that waits or is under way.
-
-        A block that several paths wait for is there once.
-        """
+    def _account(self, at: float, out: list[Instruction]) -> None:
+        """Note what waits or is under way, if it has changed."""
         entries = [entry for queue in self._queues.values() for entry in queue.entries]
-        under_way = [entry for run in self._running.values() for entry in run.entries]
+        entries += [entry for run in self._running.values() for entry in run.entries]
         blocks = {(block.stream, block.number): block.bytes
-                  for entry in entries + under_way if not entry.run for block in entry.blocks}
-        kept = sum(entry.bytes for entry in entries + under_way if entry.run)
-        return len(entries), sum(blocks.values()) + kept
+                  for entry in entries if not entry.run for block in entry.blocks}
+        kept = {entry.run: entry.bytes for entry in entries if entry.run}
+        account = (len(blocks) + len(kept), sum(blocks.values()) + sum(kept.values()),
+                   self._hot_bytes)
+        if account != self._accounted:
+            self._accounted = account
+            out.append(Note(ev.Queued(at, *account)))
 
     # --- blocks ------------------------------------------------------------------------------
 

@@ -38,6 +38,10 @@ class RunStarted:
     """Seconds for which any block may wait for others to ride with."""
     hold: float = 0.5
     """The part of a query's latency for which its blocks may gather."""
+    memory: int = 512 * 2**20
+    """Bytes that may be held in executor memory."""
+    quantum: float | None = None
+    """Seconds for which a job may run, going by the one before; None: for as long as it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,8 @@ class GroupFormed:
     group: int
     path: str
     members: tuple[str, ...]
+    stages: tuple[str, ...] = ()
+    """The stages of the path, by the names under which they are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +199,27 @@ class Decided:
     reason: str
     waiting: int = 0
     """Blocks waiting in all queues when the choice was made."""
-    bytes: int = 0
-    """Bytes waiting in all queues when the choice was made, these included."""
     stages: tuple[int, int] = (0, 1)
     """The stages of the path that are run: the first, and the one before which it ends."""
     entering: int | None = None
     """Rows that go into the first stage, where earlier runs have left fewer or more."""
+    urgent: bool = False
+    """Whether it overtakes what is under way."""
     seconds: float = 0.0
     """What the choice itself cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """What waits or is under way has changed: the core's own account of its memory."""
+
+    at: float
+    blocks: int
+    """Blocks, and what is left of some between two stages."""
+    bytes: int
+    """In decoded form, hot or cold; a block that several paths wait for counts once."""
+    hot: int
+    """Bytes of it in executor memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,13 +338,13 @@ class Memory:
 Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
-    | Decided | RunFinished | RunKept
+    | Decided | Queued | RunFinished | RunKept
     | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
-    QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut, Decided,
-    RunFinished, RunKept,
-    RunProgressed, RunFailed, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
+    QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut, Decided, Queued,
+    RunFinished, RunKept, RunProgressed, RunFailed, BlockHot, BlockCold, BlockReleased, Tick,
+    Warned, Memory,
 )

@@ -158,7 +158,7 @@ class Summary:
         self.warned += 1
         self.warnings.append(event)
 
-    def _tick(self, event: k.Tick | k.RunProgressed | k.PathCut) -> None:
+    def _tick(self, event: k.Tick | k.RunProgressed | k.PathCut | k.Queued) -> None:
         """Only the time moves, which `apply` has seen to."""
 
     # -- streams ---------------------------------------------------------------------------------
@@ -396,6 +396,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.PolicyChanged: Summary._policy_changed,
     k.PathCut: Summary._tick,
     k.Decided: Summary._decided,
+    k.Queued: Summary._tick,
     k.RunFinished: Summary._run_finished,
     k.RunKept: Summary._run_kept,
     k.RunProgressed: Summary._tick,

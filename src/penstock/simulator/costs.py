@@ -32,13 +32,15 @@ class Cost:
     error: float = 0.0
     """How far the later runs lay from the fit: the mean deviation, as a part of their mean."""
 
-    def seconds(self, rows: int, earlier: int) -> float:
+    def seconds(self, rows: float, earlier: int) -> float:
         """A run on so many rows, after so many earlier ones."""
         extra = self.cold[earlier] if earlier < len(self.cold) else 0.0
         return self.fixed + self.per_row * rows + extra
 
 
-def fit(runs: Sequence[tuple[int, float]], cheapest: float) -> Cost:
+def fit(
+    runs: Sequence[tuple[float, float]], cheapest: float, per_row: float | None = None
+) -> Cost:
     """The cost behind runs (rows, seconds) in the order in which they were made.
 
     Least squares, with neither part negative:
@@ -62,26 +64,34 @@ def fit(runs: Sequence[tuple[int, float]], cheapest: float) -> Cost:
     >>> cost = fit([(100, 0.75), (100, 0.75)], cheapest=0.25)
     >>> cost.fixed, cost.per_row
     (0.25, 0.005)
+
+    If the cost ``per_row`` is known otherwise, from samples, it is taken and the rest is fixed.
+
+    >>> cost = fit([(100, 0.75), (100, 0.75)], cheapest=0.25, per_row=0.0025)
+    >>> cost.fixed, cost.per_row
+    (0.5, 0.0025)
     """
     rows = np.array([rows for rows, _ in runs], float)
     seconds = np.array([seconds for _, seconds in runs], float)
     first = 0
     while first < len(runs) // 2:
-        later = _line(rows[first + 1:], seconds[first + 1:], cheapest)
+        later = _line(rows[first + 1:], seconds[first + 1:], cheapest, per_row)
         if seconds[first] <= COLD * (later[0] + later[1] * rows[first]):
             break
         first += 1
-    fixed, per_row = _line(rows[first:], seconds[first:], cheapest)
-    beyond = seconds - fixed - per_row * rows
+    fixed, slope = _line(rows[first:], seconds[first:], cheapest, per_row)
+    beyond = seconds - fixed - slope * rows
     error = float(np.abs(beyond[first:]).mean() / max(seconds[first:].mean(), 1e-9))
-    return Cost(fixed, per_row, tuple(map(float, beyond[:first])), error)
+    return Cost(fixed, slope, tuple(map(float, beyond[:first])), error)
 
 
-def _line(rows: Floats, seconds: Floats, cheapest: float) -> tuple[float, float]:
+def _line(
+    rows: Floats, seconds: Floats, cheapest: float, known: float | None
+) -> tuple[float, float]:
     x, y = float(rows.mean()), float(seconds.mean())
     if rows.max() < SPREAD * rows.min():
-        fixed = min(cheapest, y)
-        return fixed, (y - fixed) / x
+        fixed = min(cheapest, y) if known is None else max(y - known * x, 0.0)
+        return fixed, (y - fixed) / x if x else 0.0
     per_row = float(((rows - x) * (seconds - y)).sum() / ((rows - x) ** 2).sum())
     if per_row <= 0:
         return y, 0.0

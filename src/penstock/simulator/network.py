@@ -69,7 +69,7 @@ def path(name: str, stages: Sequence[tuple[float, float]], **promises: float) ->
     """A route from (cost, selectivity) pairs, its operators named after it.
 
     >>> path("q", [(1.0, 0.2), (5.0, 1.0)]).stages[1]
-    Stage(operator='q.2', cost=5.0, selectivity=1.0)
+    Stage(operator='q.2', cost=5.0, selectivity=1.0, width=1.0)
     """
     made = tuple(Stage(f"{name}.{i}", cost, kept) for i, (cost, kept) in enumerate(stages, 1))
     return Route(name, made, **promises)

@@ -8,7 +8,7 @@ take what the model says.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import inf, nextafter
@@ -19,10 +19,10 @@ from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError
 from penstock.events import kinds as ev
 from penstock.model import Branch, Query, Sink
-from penstock.plan import Member, Path, Plan
+from penstock.plan import Member, Operator, Path, Plan
 from penstock.policies.operators import Policy
-from penstock.simulator.costs import Cost, fit
 from penstock.simulator.replay import VirtualHost
+from penstock.simulator.stages import PathModel, RecordedRun, Told
 
 _OUTSIDE = (ev.BlockHeld, ev.BlockArrived, ev.StreamEnded, ev.StreamFailed, ev.QueryAdded,
             ev.QueryDropped, ev.QueryFailed, ev.Tick)
@@ -44,12 +44,10 @@ class Recording:
 
     started: ev.RunStarted
     script: tuple[Step, ...]
-    costs: Mapping[str, Cost]
-    """Per segment; a path is one segment as long as it is one job."""
+    paths: Mapping[str, PathModel]
+    """By path what its stages cost and keep."""
     kept: Mapping[tuple[str, str], float]
-    """Rows out per row in, by segment and query."""
-    runs: Mapping[str, int]
-    """How many runs of each segment finished."""
+    """Rows out per row of a block in, by path and query."""
     failed: int
     """Runs that failed: nobody knows what they would have cost elsewhere, so they are left out."""
     unknown: tuple[str, ...]
@@ -68,7 +66,7 @@ class Recording:
         ...     host.arrive("s", at, rows)
         >>> host.run()
         >>> recording = Recording.of(host.record)
-        >>> recording.costs["s/fanout"].seconds(200, earlier=9), recording.kept
+        >>> recording.paths["s/fanout"].cost.seconds(200, earlier=9), recording.kept
         (2.25, {('s/fanout', 'q'): 0.5})
         """
         reading = _Reading()
@@ -78,12 +76,12 @@ class Recording:
             raise CheckpointError("the record is empty: the run had not begun")
         if not reading.finished:
             raise CheckpointError("no run finished in this record, so nothing is known of costs")
-        costs = reading.costs()
+        models = reading.models()
         return cls(
-            reading.started, tuple(reading.script(costs)), costs, reading.kept(),
-            {segment: len(runs) for segment, runs in reading.runs().items()}, reading.failed,
+            reading.started, tuple(reading.script(models)), models, reading.kept(),
+            reading.failed,
             tuple(joined.event.query for joined in reading.joins
-                  if not any(path in costs for path in joined.paths.values())))
+                  if not any(path in models for path in joined.paths.values())))
 
 
 @dataclass(slots=True)
@@ -122,7 +120,10 @@ class _Reading:
     riders: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Per group the queries that ride in it."""
     decided: dict[int, ev.Decided] = field(default_factory=dict)
-    finished: list[tuple[ev.Decided, ev.RunFinished]] = field(default_factory=list)
+    finished: list[RecordedRun] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
+    homes: dict[int, str] = field(default_factory=dict)
+    """Per group the path that it rides on."""
     failed: int = 0
     _now: float = 0.0
 
@@ -136,12 +137,16 @@ class _Reading:
                 gone = self.present.get(query)
                 if gone is None or gone.outlived(at):
                     return
-            case ev.GroupFormed(group=group, path=path, members=members):
+            case ev.GroupFormed(group=group, path=path, members=members, stages=stages):
                 self._seat(group, path, members)
+                self.homes[group] = path
+                if stages:
+                    self.told.names[path] = stages
             case ev.Decided(run=run):
                 self.decided[run] = event
-            case ev.RunFinished(run=run) if run in self.decided:
+            case ev.RunFinished(run=run) | ev.RunKept(run=run) if run in self.decided:
                 self.finished.append((self.decided.pop(run), event))
+                self.told.take(self._home(self.finished[-1]), self.finished[-1])
             case ev.RunFailed():
                 self.failed += 1
         if isinstance(event, _OUTSIDE):
@@ -167,30 +172,36 @@ class _Reading:
 
     # --- what it amounts to ------------------------------------------------------------------
 
-    def runs(self) -> dict[str, list[tuple[int, float]]]:
-        """Per segment rows and seconds of every run; it took from the decision to the answers."""
-        runs: dict[str, list[tuple[int, float]]] = {}
-        for decided, finished in self.finished:
-            seconds = max(finished.at - decided.at, 0.0)
-            runs.setdefault(decided.segment, []).append((decided.rows, seconds))
-        return runs
+    def _home(self, run: RecordedRun) -> str:
+        return self.homes.get(run[0].group, run[0].segment)
 
-    def costs(self) -> dict[str, Cost]:
-        runs = self.runs()
-        cheapest = min(seconds for made in runs.values() for _, seconds in made)
-        return {segment: fit(made, cheapest) for segment, made in runs.items()}
+    def models(self) -> dict[str, PathModel]:
+        """What paths cost and keep; a run took from the decision to its end, less what overtook."""
+        urgent = [(decided.at, ended.at) for decided, ended in self.finished if decided.urgent]
+        runs: dict[str, list[tuple[RecordedRun, float]]] = {}
+        for run in self.finished:
+            decided, ended = run
+            passing = () if decided.urgent else urgent
+            held_up = sum(max(0.0, min(end, ended.at) - max(begin, decided.at))
+                          for begin, end in passing)
+            seconds = max(ended.at - decided.at - held_up, 0.0)
+            runs.setdefault(self._home(run), []).append((run, seconds))
+        return self.told.models(runs)
 
     def kept(self) -> dict[tuple[str, str], float]:
+        """Rows out per row of a block, of the runs that delivered."""
         rows_in: dict[tuple[str, str], int] = {}
         rows_out: dict[tuple[str, str], int] = {}
-        for decided, finished in self.finished:
+        for decided, ended in self.finished:
+            if isinstance(ended, ev.RunKept):
+                continue
             for query in self.riders.get(decided.group, ()):
-                key = decided.segment, query
+                key = self._home((decided, ended)), query
                 rows_in[key] = rows_in.get(key, 0) + decided.rows
-                rows_out[key] = rows_out.get(key, 0) + finished.rows_out.get(query, 0)
+                rows_out[key] = rows_out.get(key, 0) + ended.rows_out.get(query, 0)
         return {key: rows_out[key] / rows for key, rows in rows_in.items() if rows}
 
-    def script(self, known: Container[str]) -> Iterator[Step]:
+    def script(self, known: Mapping[str, PathModel]) -> Iterator[Step]:
         """What came from outside, with the plan of those who have joined by then."""
         assert self.started is not None
         yield Step(self.started, Plan((), ()))
@@ -209,7 +220,7 @@ class _Reading:
                     present.pop(event.query, None)
 
 
-def _plan(present: Iterable[_Joined], known: Container[str]) -> Plan:
+def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
     """The plan as far as a schedule depends on it: who rides on which path, in order."""
     queries = [joined.query for joined in present]
     riders: dict[tuple[str, str], list[Member]] = {}
@@ -218,9 +229,17 @@ def _plan(present: Iterable[_Joined], known: Container[str]) -> Plan:
             if path in known:
                 stream = query.branches[branch].stream
                 riders.setdefault((path, stream), []).append(Member(query.name, branch))
-    paths = (Path(path, stream, (), tuple(members), ())
+    paths = (_path(path, stream, tuple(members), known[path])
              for (path, stream), members in riders.items())
     return Plan(tuple(queries), tuple(paths))
+
+
+def _path(id: str, stream: str, members: tuple[Member, ...], model: PathModel) -> Path:
+    operators = tuple(Operator(stage.name, "stage", "") for stage in model.stages)
+    if len(operators) == 1:
+        return Path(id, stream, (), members, operators)
+    written = Operator(f"{id}:sink", "sink", "")  # the last stage has two operators
+    return Path(id, stream, (), members, (*operators, written), expensive=True)
 
 
 # --- playing it again ---------------------------------------------------------------------------
@@ -231,22 +250,50 @@ class _Replay(VirtualHost):
     """Runs cost and keep what the model says."""
 
     recording: Recording = field(kw_only=True)
-    _made: Counter[str] = field(default_factory=Counter)
+    _made: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _parts: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Rows and bytes per row that runs have kept."""
 
-    def outcome(self, run: Run) -> ev.RunFinished:
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept:
+        model = self.recording.paths[run.path]
+        rows, row_bytes = self._entering(run)
+        work, left = model.through(run.first, run.last, rows)
+        seconds = model.cost.seconds(work, self._made[run.path, run.first])
+        self._made[run.path, run.first] += 1
+        at = self.clock.now() + seconds
+        measured = self._measured(run, model, row_bytes) if run.measure else {}
+        if run.final:
+            came = sum(block.rows for block in run.blocks)
+            queries = dict.fromkeys(member.query for member in run.members)
+            kept = self.recording.kept
+            out = {query: round(came * kept.get((run.path, query), 0.0)) for query in queries}
+            return ev.RunFinished(at, run.run, seconds, came, out, measured=measured)
+        row_bytes *= model.width(run.first, run.last)
+        self._parts[run.run] = left, row_bytes
+        return ev.RunKept(at, run.run, seconds, round(left), round(left * row_bytes),
+                          on_disk=run.on_disk, measured=measured)
+
+    def _entering(self, run: Run) -> tuple[float, float]:
+        """Rows, and bytes per row, that a run begins with."""
+        if run.parts:
+            parts = [self._parts.pop(part) for part in run.parts]
+            return sum(rows for rows, _ in parts), parts[0][1]
         rows = sum(block.rows for block in run.blocks)
-        seconds = self.recording.costs[run.segment].seconds(rows, self._made[run.segment])
-        self._made[run.segment] += 1
-        queries = dict.fromkeys(member.query for member in run.members)
-        kept = self.recording.kept
-        out = {query: round(rows * kept.get((run.segment, query), 0.0)) for query in queries}
-        return ev.RunFinished(self.clock.now() + seconds, run.run, seconds, rows, out)
+        return float(rows), sum(block.bytes for block in run.blocks) / max(rows, 1)
+
+    def _measured(self, run: Run, model: PathModel, row_bytes: float) -> dict[str, ev.Figure]:
+        figures, rows = {}, 10_000.0
+        for number, stage in enumerate(model.stages):
+            figures[stage.name] = model.figure(number, rows, row_bytes)
+            rows, row_bytes = rows * stage.selectivity, row_bytes * stage.width
+        return figures
 
 
 def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
     """The record of the same run under a policy, to the last answer."""
     started = recording.started
-    settings = Settings(slots=started.slots, gather=started.gather, hold=started.hold)
+    settings = Settings(slots=started.slots, gather=started.gather, hold=started.hold,
+                        memory=started.memory, quantum=started.quantum or inf)
     host = _Replay(Core(policy, settings), recording=recording)
     for step in recording.script:
         host.run(until=nextafter(step.event.at, -inf))  # at one time what is from outside is first

@@ -57,7 +57,7 @@ class Outcome:
 
     policy: str
     peak_bytes: int
-    """The most bytes of blocks that some query still waited for; each block counts once."""
+    """The most bytes that waited or were under way, between stages too; a block counts once."""
     peak_blocks: int
     latency: Latency | None
     """Over all queries."""
@@ -148,26 +148,19 @@ def _outcome(
     counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
     overall, queries = _latencies(counted, twins)
     began = {e.run: e.at for e in events if isinstance(e, ev.Decided)}
-    ended = [e for e in events if isinstance(e, ev.RunFinished)]
+    ended = [e for e in events if isinstance(e, ev.RunFinished | ev.RunKept)]
     spans = [e.at - began[e.run] for e in ended if e.run in began]
     return Outcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
                    len(spans), sum(spans), times, waiting)
 
 
-def _levels(events: Iterable[ev.Event]) -> tuple[list[float], list[int], list[int]]:
-    """When which bytes and blocks waited, as the account of a run counts them."""
-    summary = Summary()
-    times, sizes, counts = [0.0], [0], [0]
-    for event in events:
-        summary.apply(event)
-        queues = [stream.queue for stream in summary.streams.values()]
-        size, count = sum(q.bytes for q in queues), sum(len(q.waiting) for q in queues)
-        if (size, count) != (sizes[-1], counts[-1]):
-            times.append(summary.run.now - summary.run.started)
-            sizes.append(size)
-            counts.append(count)
-    times.append(summary.run.seconds)
-    return times, [*sizes, sizes[-1]], [*counts, counts[-1]]
+def _levels(events: Sequence[ev.Event]) -> tuple[list[float], list[int], list[int]]:
+    """When which bytes and blocks waited or were under way, by the core's own account."""
+    began = next(event.at for event in events if isinstance(event, ev.RunStarted))
+    accounts = [event for event in events if isinstance(event, ev.Queued)]
+    times = [0.0, *(event.at - began for event in accounts), events[-1].at - began]
+    sizes, counts = [event.bytes for event in accounts], [event.blocks for event in accounts]
+    return times, [0, *sizes, sizes[-1] if sizes else 0], [0, *counts, counts[-1] if counts else 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +182,7 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
     came: dict[tuple[str, int], tuple[int, ev.BlockArrived]] = {}
     joined: dict[str, tuple[int, str]] = {}
     groups: dict[int, tuple[tuple[int, str], ...]] = {}
+    homes: dict[int, str] = {}
     decided: dict[int, ev.Decided] = {}
     for place, event in enumerate(events):
         match event:
@@ -197,8 +191,9 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
             case ev.QueryAdded(query=query, streams=streams):
                 joined.update((str(Member(query, branch)), (place, query))
                               for branch in range(len(streams)))
-            case ev.GroupFormed(group=group, members=members):
+            case ev.GroupFormed(group=group, path=path, members=members):
                 groups[group] = tuple(joined[name] for name in members if name in joined)
+                homes[group] = path
             case ev.Decided(run=run):
                 decided[run] = event
             case ev.RunFinished(run=run) if run in decided:
@@ -209,7 +204,7 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
                     if (of.stream, number) in came:
                         arrival, how = came[of.stream, number]
                         yield _Delivery(
-                            of.segment, number,
+                            homes.get(of.group, of.segment), number,
                             tuple(query for since, query in riders if since < arrival),
                             max(event.at - how.block.arrived, 0.0), how.block.rows)
 
@@ -252,7 +247,7 @@ def _notes(
                "blocks that had been delivered")
     if recording.failed:
         yield f"{recording.failed} runs failed; they are left out of the replays"
-    few = [segment for segment, runs in recording.runs.items() if runs < FEW]
+    few = [path for path, model in recording.paths.items() if model.runs < FEW]
     if few:
         yield (f"{', '.join(few)}: fewer than {FEW} runs finished, so the cost is a guess, and the "
                "replay follows the record more closely than it deserves")
@@ -260,11 +255,6 @@ def _notes(
     if unknown:
         yield (f"{', '.join(unknown)}: no run finished, so nothing is known of the cost, and the "
                "replays let it wait")
-    interrupting = [name for name, policy in policies.items() if _interrupts(policy)]
-    if interrupting:
-        yield (f"{', '.join(interrupting)}: a Spark job is not interrupted, so they decide when "
-               "one ends, and a turn is a whole job")
-
-
-def _interrupts(policy: Policy) -> bool:
-    return policy.preemptive or type(policy).turn is not Policy.turn
+    turning = [name for name, policy in policies.items() if type(policy).turn is not Policy.turn]
+    if turning:
+        yield f"{', '.join(turning)}: a turn is a whole job, which is not interrupted"

@@ -104,7 +104,7 @@ class SparkHost:
             {s: e.total for s, e in extents.items()}, {s: e.unit for s, e in extents.items()},
             str(self._checkpoint.root),
             {s: spool.last.progress for s, spool in self._spools.items() if spool.last},
-            settings.slots, settings.gather, settings.hold))
+            settings.slots, settings.gather, settings.hold, settings.memory, settings.quantum))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(self._clock.now(), block))

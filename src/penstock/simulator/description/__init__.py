@@ -8,7 +8,7 @@ The smallest description is a query and what arrives:
 ... arrivals = { kind = "even", gap = 1, count = 7 }
 ... ''')
 >>> found.workload.network.routes[0].stages[0]
-Stage(operator='web.1', cost=1.0, selectivity=0.2)
+Stage(operator='web.1', cost=1.0, selectivity=0.2, width=1.0)
 
 Every key is told in docs/simulator.md. What is not known is refused with its place:
 

@@ -1,0 +1,132 @@
+"""The stages of a path as a record tells of them: what each costs and keeps, and what a job costs.
+
+Stages that ran in one job are told apart by what they did when timed apart, on samples. Those
+figures give a run its *work*, in seconds as the samples would have it; what runs really took is
+then fitted to their work, so that a sample that is off in scale does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock.engine.statistics import Statistics
+from penstock.events import kinds as ev
+from penstock.simulator.costs import Cost, fit
+
+RecordedRun = tuple[ev.Decided, ev.RunFinished | ev.RunKept]
+
+
+@dataclass(frozen=True, slots=True)
+class StageModel:
+    """What a stage does to rows."""
+
+    name: str
+    work: float = 1.0
+    """Per row; the fit of the path gives it its scale."""
+    selectivity: float = 1.0
+    width: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PathModel:
+    """The stages of a path in order, and what runs of it take.
+
+    >>> stages = (StageModel("a", 1.0, 0.5), StageModel("b", 4.0))
+    >>> PathModel(stages, Cost(fixed=0.2, per_row=0.01)).through(0, 2, rows=100.0)
+    (300.0, 50.0)
+    """
+
+    stages: tuple[StageModel, ...]
+    cost: Cost
+    """Seconds per job, and per unit of work."""
+    runs: int = 0
+    """Runs that it was fitted to."""
+
+    def through(self, first: int, last: int, rows: float) -> tuple[float, float]:
+        """The work of some stages on so many rows, and the rows that are left."""
+        work = 0.0
+        for stage in self.stages[first:last]:
+            work += rows * stage.work
+            rows *= stage.selectivity
+        return work, rows
+
+    def width(self, first: int, last: int) -> float:
+        """How much wider rows are after some stages."""
+        factor = 1.0
+        for stage in self.stages[first:last]:
+            factor *= stage.width
+        return factor
+
+    def figure(self, number: int, rows: float, row_bytes: float) -> ev.Figure:
+        """What a stage would show if it were timed apart."""
+        stage = self.stages[number]
+        out = rows * stage.selectivity
+        return (rows, out, rows * stage.work * self.cost.per_row, rows * row_bytes,
+                out * row_bytes * stage.width)
+
+
+@dataclass(slots=True)
+class Told:
+    """What a record tells of stages, while it is read."""
+
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By path: its stages."""
+    _statistics: Statistics = field(default_factory=lambda: Statistics(window=float("inf")))
+
+    def stages(self, path: str) -> tuple[str, ...]:
+        """The stages of a path; one, of its own name, unless the record says otherwise."""
+        return self.names.get(path) or (path,)
+
+    def take(self, path: str, run: RecordedRun) -> None:
+        """A run ended."""
+        decided, ended = run
+        for name, figure in ended.measured.items():
+            self._statistics.record(name, ended.at, *figure)
+        first, last = decided.stages
+        if last - first == 1 and len(self.stages(path)) > 1:
+            self._statistics.record(self.stages(path)[first], ended.at, *_alone(decided, ended))
+
+    def models(self, runs: Mapping[str, Sequence[tuple[RecordedRun, float]]]) -> dict[
+            str, PathModel]:
+        """By path, from its runs and the seconds that each really took."""
+        made = {path: self._stages(path) for path in runs}
+        cheapest = min(seconds for taken in runs.values() for _, seconds in taken)
+        return {path: PathModel(made[path], _fitted(made[path], taken, cheapest), len(taken))
+                for path, taken in runs.items()}
+
+    def _stages(self, path: str) -> tuple[StageModel, ...]:
+        known = self._statistics
+        listed = self.stages(path)
+        if len(listed) == 1:
+            return (StageModel(path),)
+        # The last stage writes, which no sample does: without a run of its own it costs nothing.
+        return tuple(StageModel(name, known.cost(name), known.selectivity(name), known.width(name))
+                     for name in listed)
+
+
+def _alone(decided: ev.Decided, ended: ev.RunFinished | ev.RunKept) -> ev.Figure:
+    rows = _entering(decided)
+    if isinstance(ended, ev.RunKept):
+        return rows, ended.rows, ended.seconds, 0.0, 0.0
+    return rows, sum(ended.rows_out.values()), ended.seconds, 0.0, 0.0
+
+
+def _entering(decided: ev.Decided) -> float:
+    return decided.rows if decided.entering is None else decided.entering
+
+
+def _fitted(
+    stages: tuple[StageModel, ...], taken: Sequence[tuple[RecordedRun, float]], cheapest: float
+) -> Cost:
+    """What runs take; where their sizes do not tell, samples are taken at their word."""
+    return fit(_works(stages, taken), cheapest, 1.0 if len(stages) > 1 else None)
+
+
+def _works(
+    stages: tuple[StageModel, ...], taken: Iterable[tuple[RecordedRun, float]]
+) -> list[tuple[float, float]]:
+    """Work and seconds of every run."""
+    model = PathModel(stages, Cost(0.0, 1.0))
+    return [(model.through(*decided.stages, _entering(decided))[0], seconds)
+            for (decided, _), seconds in taken]

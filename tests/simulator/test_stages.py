@@ -1,0 +1,65 @@
+"""Records of staged runs: a path's stages are told apart, and a replay runs them as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.engine.settings import Settings
+from penstock.events import kinds as ev
+from penstock.policies.operators import policies, policy
+from penstock.simulator.recorded import Recording, replay
+from penstock.simulator.whatif import compare
+from penstock.testing import FakeHost
+
+MODULE = "penstock.demo.detectors"
+APPLICATION = f"""
+    CREATE STREAM s (length INT, src INT, dst INT, port INT) FROM rate;
+    CREATE FUNCTION f FROM '{MODULE}:looks_like_a_scan';
+    CREATE FUNCTION g FROM '{MODULE}:looks_like_a_scan';
+    CREATE QUERY q AS SELECT src FROM s WHERE length > 5 AND f(port, length) AND g(dst, src);
+"""
+FIGURES = {"q#0:filter": (0.0004, 0.9), "q#0:python1": (0.0016, 0.98),
+           "q#0:python2": (0.0002, 0.1), "q#0:project": (0.02, 1.0)}
+
+
+def burst(name: str) -> list[ev.Event]:
+    host = FakeHost.of(APPLICATION, name, operators=FIGURES, settings=Settings(quantum=1.0))
+    random = np.random.default_rng(3)
+    for at in (0.0, 5.0, *np.sort(random.uniform(20.0, 95.0, 30)).tolist()):
+        host.arrive("s", at, rows=1000)
+    host.run()
+    return host.record
+
+
+def decisions(events: list[ev.Event]) -> list[tuple[float, str, tuple[int, ...]]]:
+    return [(round(e.at, 3), e.segment, e.blocks) for e in events if isinstance(e, ev.Decided)]
+
+
+def peak(events: list[ev.Event]) -> int:
+    return max(e.bytes for e in events if isinstance(e, ev.Queued))
+
+
+@pytest.mark.parametrize("ran", ["fifo", "chain", "greedy"])
+def test_stages_are_told_apart_whatever_policy_ran(ran: str) -> None:
+    (model,) = Recording.of(burst(ran)).paths.values()
+    costs = [stage.work * model.cost.per_row for stage in model.stages]
+    assert costs == pytest.approx([0.0004, 0.0016, 0.0002, 0.02], rel=0.02)
+    kept = [stage.selectivity for stage in model.stages]
+    assert kept[:3] == pytest.approx([0.9, 0.98, 0.1], rel=0.02)
+
+
+@pytest.mark.parametrize("ran", ["fifo", "chain", "greedy"])
+@pytest.mark.parametrize("tried", ["fifo", "chain", "greedy"])
+def test_a_record_of_one_policy_tells_what_another_does(ran: str, tried: str) -> None:
+    predicted, real = replay(Recording.of(burst(ran)), policy(tried)), burst(tried)
+    assert peak(predicted) == pytest.approx(peak(real), rel=0.1)
+    if ran == tried == "fifo":
+        assert decisions(predicted) == decisions(real)
+
+
+def test_chain_keeps_less_waiting_than_fifo_and_what_if_says_so() -> None:
+    outcomes = compare(burst("fifo"), policies("chain")).simulated
+    fifo, chain = (outcome.peak_bytes for outcome in outcomes)
+    assert chain < 0.7 * fifo
+    assert peak(burst("chain")) < 0.7 * peak(burst("fifo"))
