@@ -180,7 +180,7 @@ def _close(closeness: Mapping[str, Closeness]) -> Table:
     table = _table("figure", "recorded", "simulated", "off by")
     for figure, found in closeness.items():
         form = _FIGURES[figure]
-        off = "-" if found.percent is None else f"{found.percent:+.1f} %"
+        off = "-" if found.percent is None else f"{round(found.percent, 1) + 0.0:+.1f} %"
         table.add_row(figure, form(found.recorded), form(found.simulated), off)
     return table
 
