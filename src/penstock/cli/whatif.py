@@ -27,6 +27,8 @@ _MOST_QUERIES = 12
 _FIGURES: Mapping[str, Callable[[float], str]] = {
     "peak waiting": size, "mean latency": seconds, "seconds running": seconds}
 
+_LONGEST = max(map(len, POLICIES))
+
 Row = tuple[str, Outcome]
 
 
@@ -118,8 +120,8 @@ def _heading(comparison: Comparison) -> RenderableType:
 
 
 def _policies(rows: Sequence[Row]) -> Table:
-    table = _table("policy", "peak waiting", "blocks", "mean latency", "p50", "p99", "max", "runs",
-                   "running")
+    table = _table("\npolicy", "peak\nwaiting", "\nblocks", "mean\nlatency", "\np50", "\np99",
+                   "\nmax", "\nruns")
     best_peak = min(outcome.peak_bytes for _, outcome in rows[1:])
     best_mean = min((o.latency.mean for _, o in rows[1:] if o.latency), default=0.0)
     for name, outcome in rows:
@@ -128,7 +130,7 @@ def _policies(rows: Sequence[Row]) -> Table:
         mean = outcome.latency and outcome.latency.mean == best_mean
         latency = _latency(outcome.latency, "bold green" if judged and mean else "")
         table.add_row(name, Text(size(outcome.peak_bytes), peak), f"{outcome.peak_blocks:,}",
-                      *latency, f"{outcome.runs:,}", seconds(outcome.busy))
+                      *latency, f"{outcome.runs:,}")
     return table
 
 
@@ -168,9 +170,10 @@ def _latency(latency: Latency | None, style: str = "") -> list[Text]:
 
 
 def _costs(comparison: Comparison) -> Table:
-    table = _table("path", "runs", "per job", "per 1,000 rows", "first runs", "deviation")
+    table = _table("\npath", "\nruns", "\nper job", "per\n1,000 rows", "\ncold runs",
+                   "\ndeviation")
     for segment, cost in comparison.recording.costs.items():
-        cold = ", ".join(f"+{seconds(extra)}" for extra in cost.cold)
+        cold = f"{len(cost.cold)}: +{seconds(sum(cost.cold))}" if cost.cold else ""
         table.add_row(segment, f"{comparison.recording.runs[segment]:,}", seconds(cost.fixed),
                       seconds(1000 * cost.per_row), cold, f"{cost.error:.0%}")
     return table
@@ -190,7 +193,7 @@ def _part(title: str) -> Text:
 
 
 def _table(first: str, *others: str) -> Table:
-    heads = [Column(first, overflow="fold"),
+    heads = [Column(first, overflow="fold", min_width=_LONGEST),
              *(Column(title, justify="right", no_wrap=True) for title in others)]
     return Table(*heads, box=None, padding=(0, 1), header_style=_QUIET)
 
