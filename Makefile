@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCHMARKS := fanout sustained
+BENCHMARKS := fanout simulator sustained
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test check bench reproduce clean
@@ -39,11 +39,10 @@ bench: java $(STAMP) ## the benchmarks, quick form; tables and results/*.json
 	  $(BIN)/python -m benchmarks $$name --quick --out results || exit 1; done
 
 reproduce: $(STAMP) ## the experiments behind every figure
-	@if [ -d experiments ]; then $(BIN)/python -m experiments; \
-	else echo "No experiment exists yet: the first ones come with the scheduling policies."; fi
+	$(BIN)/python -m experiments --out results
 
 clean: ## remove .venv, caches and results
 	rm -rf $(VENV) build dist results penstock-demo spark-warehouse metastore_db derby.log
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src -name '*.egg-info' -type d -prune -exec rm -rf {} +

@@ -84,6 +84,16 @@ examples:
 """
 
 
+_ADVISE = """\
+RUN is a checkpoint folder (its newest run), the folder of one run, or an
+events.jsonl. Exit status 1 when no policy would have met the limits.
+
+examples:
+  penstock advise state --memory '64 MB' --latency '2 seconds'
+  penstock advise state --latency '500 ms' --json
+"""
+
+
 class CallFault(PenstockError):
     """The command line names something that is not there."""
 
@@ -100,6 +110,7 @@ def parser() -> ArgumentParser:
     _add_events(commands)
     _add_simulate(commands)
     _add_whatif(commands)
+    _add_advise(commands)
     return top
 
 
@@ -167,6 +178,17 @@ def _add_simulate(commands: _Commands[ArgumentParser]) -> None:
                        help="simulations at a time (default: one per core, if it is worth it)")
     where.add_argument("--spark", action="store_true", help="spread the simulations with Spark")
     simulate.add_argument("--master", metavar="URL", help="the Spark master; implies --spark")
+
+
+def _add_advise(commands: _Commands[ArgumentParser]) -> None:
+    advise = _described(
+        commands.add_parser("advise", help="name the policy that would have met given limits"),
+        "Replay a recorded run under all policies and name the best within limits.", _ADVISE)
+    advise.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
+    advise.add_argument("--memory", metavar="SIZE", help="the most that may wait, as '64 MB'")
+    advise.add_argument("--latency", metavar="TIME",
+                        help="the longest from arrival to delivery, as '2 seconds'")
+    advise.add_argument("--json", action="store_true", help="all figures as JSON")
 
 
 def _add_whatif(commands: _Commands[ArgumentParser]) -> None:

@@ -132,3 +132,10 @@ def console() -> Console:
     """Standard output: as wide as the terminal, or wide enough for a table."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=WIDE)
+
+
+def advise(arguments: Namespace) -> int:
+    """`penstock advise`."""
+    from penstock.cli.advise import advise_on
+
+    return advise_on(arguments, console())

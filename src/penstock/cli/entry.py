@@ -53,6 +53,7 @@ def _verbs() -> Mapping[str, Callable[[Namespace], int]]:
         "events": commands.events,
         "simulate": commands.simulate,
         "whatif": commands.whatif,
+        "advise": commands.advise,
     }
 
 

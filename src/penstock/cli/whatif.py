@@ -27,6 +27,8 @@ _MOST_QUERIES = 12
 _FIGURES: Mapping[str, Callable[[float], str]] = {
     "peak waiting": size, "mean latency": seconds, "seconds running": seconds}
 
+_LONGEST = max(map(len, POLICIES))
+
 Row = tuple[str, Outcome]
 
 
@@ -119,8 +121,8 @@ def _heading(comparison: Comparison) -> RenderableType:
 
 
 def _policies(rows: Sequence[Row]) -> Table:
-    table = _table("policy", "peak waiting", "blocks", "mean latency", "p50", "p99", "max", "runs",
-                   "running")
+    table = _table("\npolicy", "peak\nwaiting", "\nblocks", "mean\nlatency", "\np50", "\np99",
+                   "\nmax", "\nruns")
     best_peak = min(outcome.peak_bytes for _, outcome in rows[1:])
     best_mean = min((o.latency.mean for _, o in rows[1:] if o.latency), default=0.0)
     for name, outcome in rows:
@@ -129,7 +131,7 @@ def _policies(rows: Sequence[Row]) -> Table:
         mean = outcome.latency and outcome.latency.mean == best_mean
         latency = _latency(outcome.latency, "bold green" if judged and mean else "")
         table.add_row(name, Text(size(outcome.peak_bytes), peak), f"{outcome.peak_blocks:,}",
-                      *latency, f"{outcome.runs:,}", seconds(outcome.busy))
+                      *latency, f"{outcome.runs:,}")
     return table
 
 
@@ -169,12 +171,14 @@ def _latency(latency: Latency | None, style: str = "") -> list[Text]:
 
 
 def _costs(comparison: Comparison) -> Table:
-    table = _table("path", "runs", "per job", "per 1,000 rows", "first runs", "deviation")
-    for segment, model in comparison.recording.paths.items():
+    table = _table("\npath", "\nruns", "\nper job", "per\n1,000 rows", "\ncold runs",
+                   "\ndeviation")
+    for path, model in comparison.recording.paths.items():
         cost = model.cost
-        cold = ", ".join(f"+{seconds(extra)}" for extra in cost.cold)
-        table.add_row(segment, f"{model.runs:,}", seconds(cost.fixed),
-                      seconds(1000 * cost.per_row), cold, f"{cost.error:.0%}")
+        cold = f"{len(cost.cold)}: +{seconds(sum(cost.cold))}" if cost.cold else ""
+        work, _ = model.through(0, len(model.stages), 1000.0)
+        table.add_row(path, f"{model.runs:,}", seconds(cost.fixed),
+                      seconds(work * cost.per_row), cold, f"{cost.error:.0%}")
     return table
 
 
@@ -182,7 +186,7 @@ def _close(closeness: Mapping[str, Closeness]) -> Table:
     table = _table("figure", "recorded", "simulated", "off by")
     for figure, found in closeness.items():
         form = _FIGURES[figure]
-        off = "-" if found.percent is None else f"{found.percent:+.1f} %"
+        off = "-" if found.percent is None else f"{round(found.percent, 1) + 0.0:+.1f} %"
         table.add_row(figure, form(found.recorded), form(found.simulated), off)
     return table
 
@@ -192,7 +196,7 @@ def _part(title: str) -> Text:
 
 
 def _table(first: str, *others: str) -> Table:
-    heads = [Column(first, overflow="fold"),
+    heads = [Column(first, overflow="fold", min_width=_LONGEST),
              *(Column(title, justify="right", no_wrap=True) for title in others)]
     return Table(*heads, box=None, padding=(0, 1), header_style=_QUIET)
 

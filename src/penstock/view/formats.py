@@ -47,14 +47,14 @@ def size(count: float) -> str:
 def seconds(duration: float | None) -> str:
     """A duration with the digits that matter.
 
-    >>> [seconds(s) for s in (None, 0.0004, 0.0123, 0.234, 5.04, 75, 7300)]
-    ['-', '0.4 ms', '12 ms', '234 ms', '5.0 s', '1:15', '2:01:40']
+    >>> [seconds(s) for s in (None, 0.0004, 0.0123, 0.234, 0.9999, 5.04, 75, 7300)]
+    ['-', '0.4 ms', '12 ms', '234 ms', '1.0 s', '5.0 s', '1:15', '2:01:40']
     """
     if duration is None or not isfinite(duration):
         return "-"
     if duration < 0.01:
         return f"{duration * 1000:.1f} ms"
-    if duration < 1:
+    if duration < 0.9995:
         return f"{duration * 1000:.0f} ms"
     return f"{duration:.1f} s" if duration < 60 else clock(duration)
 
