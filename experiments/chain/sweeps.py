@@ -125,10 +125,16 @@ def _lowest(book: Book, query: str) -> None:
                                              for label, run in runs.items())
                 for kind, runs in shown]
     intensities = book.plan.pick(INTENSITIES, QUICK)
+    lower = [f"{label} {times(ratio)} at {x:g}, where {runs['chain'].peak * 1000 / BYTES:.1f} "
+             "tuples wait" for label in rivals
+             for x, ratio, runs in zip(intensities, found[label], bursts, strict=True)
+             if ratio < 1 - SAME]
     measured.append(
         f"bursts of {intensities[0]:g} to {intensities[-1]:g}: the best rival "
         f"{times(least)} to {times(_best_rival(found, rivals))} Chain's, "
         f"FIFO up to {times(max(found['fifo']))}")
+    if lower:
+        measured.append(f"lower than Chain: {', '.join(lower)}")
     book.check(
         f"lowest: {query}", f"Chain's peak is the lowest: {query}",
         "no rival is lower, on the traces and at every burst intensity, by more than 1% or the "
