@@ -103,7 +103,8 @@ def _burst_figure(book: Book, query: str) -> None:
         f"is at most {times(max(fifo))} Chain's, at intensity {at:g}; at {intensities[-1]:g} it "
         f"is {times(fifo[-1])}. More than {limit:.2f} is not possible for this query: at that "
         "much both have the same work before them, Chain all of it on the gentlest segment.",
-        checks=["two-fifo" if query == "two operators" else f"lowest: {query}", "fades"])
+        checks=["two-fifo" if query == "two operators" else f"lowest: {query}", "fades",
+                *(["join-round-robin"] if query == "window join" else [])])
     for intensity in intensities:
         runs = book.all(burst(query, intensity), _policies(query))
         book.rows(_id("burst", query), f"burst of {intensity:g}", runs)
