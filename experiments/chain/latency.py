@@ -9,13 +9,14 @@ import numpy as np
 
 from experiments.chain.book import Book, Plan, times
 from experiments.chain.calibration import MULTIPLE, SINGLE
+from experiments.chain.queries import BYTES, QUERIES, steepest
 from experiments.chain.rivals import flush, labels
 from experiments.chain.runs import AVERAGED, Found, Job, Load, Series
 from penstock.report.figures import Drawing
 
 TOLERANCE = 0.10
 """By how much Chain-Flush may exceed its threshold."""
-LATE = 1.5
+LATE = 2
 """What is called a multiple. While a mild burst lasts, Chain's last operator gets the time that the
 others leave it: on the chart of four operators 45%, which makes 2.2 times FIFO's latency."""
 PAPERS = 1.2, 1.8
@@ -149,11 +150,13 @@ def _keeps(book: Book) -> None:
         over += [(run.latency / threshold / 1e3 - 1, case.query, threshold, run.latency)
                  for threshold, run in _flushed(book, case) if threshold * 1e3 >= fifo * 0.99]
     worst, query, threshold, latency = max(over)
+    late = max(ended - promised * 1e3 for _, _, promised, ended in over)
     book.check(
         "keeps", "Chain-Flush keeps to its threshold, if FIFO could",
         f"no output later than the threshold by more than {TOLERANCE:.0%}",
         f"{len(over)} thresholds from FIFO's worst latency up: at most {worst:.1%} late "
-        f"({query}: {latency:.1f} for {threshold * 1e3:.1f} ms)",
+        f"({query}: {latency:.1f} for {threshold * 1e3:.1f} ms). In time it is late by at most "
+        f"{late:.1f} ms, which would be more than a tenth of thresholds below {late * 10:.0f} ms",
         worst <= TOLERANCE)
 
 
@@ -180,14 +183,15 @@ def _almost_fifo(book: Book) -> None:
         fifo = book.of(book.plan.real[case.query], "fifo")
         _, run = next((threshold, run) for threshold, run in _flushed(book, case)
                       if threshold * 1e3 >= fifo.latency * 0.99)
+        freed = steepest(QUERIES[case.query]()) * BYTES / 1e6
         told.append(f"{case.query}: {run.peak:.1f} KB ({times(run.peak / fifo.peak)} FIFO's), "
-                    f"worst latency {run.latency:.1f} ms (FIFO {fifo.latency:.1f})")
+                    f"worst latency {run.latency:.1f} ms (FIFO {fifo.latency:.1f}), and the "
+                    f"steepest segment frees {freed:.1f} KB per ms")
         holds = holds and abs(run.peak / fifo.peak - 1) <= 0.1
     book.check(
         "almost", "At the least threshold that can be kept, FIFO's worst latency, Chain-Flush "
         "needs almost as much memory as FIFO", "within 10% of FIFO's peak",
-        "; ".join(told) + ". With several queries it needs less: only one of them is near its "
-        "deadline at a time, and the others are served as Chain would", holds)
+        "; ".join(told) + ". The little that it is late is time for steep segments", holds)
 
 
 def _below(book: Book) -> None:

@@ -100,6 +100,11 @@ def _steep_seconds(route: Route) -> float:
     return known.times[last] - known.times[first]
 
 
+def steepest(network: Network) -> float:
+    """Tuples that the steepest segment of all frees per second."""
+    return max(chart(route).slopes[0] for route in network.routes)
+
+
 def excess(network: Network) -> float:
     """Tuples by which Chain may exceed the least possible memory: the deltas of Lemma 4.2.
 

@@ -62,10 +62,18 @@ def _more_operators(book: Book) -> None:
     middle = ratio[f"round_robin({QUANTA[1] * 1e6:.0f} µs)"]
     book.check(
         "round-robin", "Round-Robin degrades with the number of operators",
-        "from 2 operators on its peak never falls (by 5%), and at 16 is twice that at 2",
+        "its peak rises with every step until it is FIFO's (within 5%), and stays there",
         "peak over Chain's: " + ", ".join(f"{count}: {times(value)}"
                                           for count, value in zip(COUNTS, middle, strict=True)),
-        all(b >= a * 0.95 for a, b in pairwise(middle[1:])) and middle[-1] >= 2 * middle[1])
+        _rises_to(middle, ratio["fifo"]))
+
+
+def _rises_to(found: list[float], top: list[float]) -> bool:
+    """Whether values rise step by step to others (from the second on), and stay with them."""
+    there = [value >= 0.95 * most for value, most in zip(found, top, strict=True)][1:]
+    rising = found[1:][: there.index(True) + 1] if True in there else []
+    return (bool(rising) and all(a < b for a, b in pairwise(rising))
+            and all(there[len(rising) - 1 :]))
 
 
 def _misjudged() -> list[Load]:
@@ -78,10 +86,13 @@ def _robust(book: Book) -> None:
     right = book.of(loads[0], "chain").peak
     fifo = book.of(loads[0], "fifo").peak
     wrong = [book.of(load, "chain").peak / right for load in loads[1:]]
+    untouched = sum(ratio <= 1 + 1e-9 for ratio in wrong)
     book.check(
         "robust", "Chain is robust to small deviations from the chart it was told",
-        f"{DRAWS} times all costs and selectivities wrong by up to {MISTAKE:.0%}: peak higher "
-        "by no more than that",
-        f"{times(min(wrong))} to {times(max(wrong))} of the peak with true figures (FIFO "
-        f"{times(fifo / right)})",
-        max(wrong) <= 1 + MISTAKE)
+        f"{DRAWS} times all costs and selectivities wrong by up to {MISTAKE:.0%}: peak at most "
+        "10% higher",
+        f"{untouched} of {DRAWS} times nothing changed, at worst the peak is {times(max(wrong))} "
+        f"that with true figures (FIFO {times(fifo / right)}). Errors matter when they make two "
+        "slopes look the wrong way round: the last two of Table 1's chart differ by a third, and "
+        "taken for one segment they are served as by Mixed(0.0001)",
+        max(wrong) <= 1.1)

@@ -103,7 +103,8 @@ def _burst_figure(book: Book, query: str) -> None:
         f"is at most {times(max(fifo))} Chain's, at intensity {at:g}; at {intensities[-1]:g} it "
         f"is {times(fifo[-1])}. More than {limit:.2f} is not possible for this query: at that "
         "much both have the same work before them, Chain all of it on the gentlest segment.",
-        checks=["two-fifo" if query == "two operators" else f"lowest: {query}", "fades"])
+        checks=["two-fifo" if query == "two operators" else f"lowest: {query}", "fades",
+                *(["join-round-robin"] if query == "window join" else [])])
     for intensity in intensities:
         runs = book.all(burst(query, intensity), _policies(query))
         book.rows(_id("burst", query), f"burst of {intensity:g}", runs)
@@ -125,10 +126,16 @@ def _lowest(book: Book, query: str) -> None:
                                              for label, run in runs.items())
                 for kind, runs in shown]
     intensities = book.plan.pick(INTENSITIES, QUICK)
+    lower = [f"{label} {times(ratio)} at {x:g}, where {runs['chain'].peak * 1000 / BYTES:.1f} "
+             "tuples wait" for label in rivals
+             for x, ratio, runs in zip(intensities, found[label], bursts, strict=True)
+             if ratio < 1 - SAME]
     measured.append(
         f"bursts of {intensities[0]:g} to {intensities[-1]:g}: the best rival "
         f"{times(least)} to {times(_best_rival(found, rivals))} Chain's, "
         f"FIFO up to {times(max(found['fifo']))}")
+    if lower:
+        measured.append(f"lower than Chain: {', '.join(lower)}")
     book.check(
         f"lowest: {query}", f"Chain's peak is the lowest: {query}",
         "no rival is lower, on the traces and at every burst intensity, by more than 1% or the "

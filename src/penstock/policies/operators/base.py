@@ -46,6 +46,11 @@ class View:
     last: float = -1.0
     """The rank of the queue that was run last."""
 
+    @property
+    def instant(self) -> float:
+        """Less time than this is none: sums of costs are rounded."""
+        return 1e-9 * max(1.0, abs(self.now))
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -75,7 +75,7 @@ class ChainFlush(Chain):
     # --- section 5.2: queue heads ------------------------------------------------------------
 
     def _efficient(self, view: View) -> Run:
-        soon = view.now + _tolerance(view.now)
+        soon = view.now + view.instant
         due = [queue for queue in view.queues if _latest_start(queue) <= soon]
         later = (_latest_start(queue) for queue in view.queues)
         quantum = min((at for at in later if at > soon), default=inf) - view.now
@@ -94,8 +94,7 @@ class ChainFlush(Chain):
             for k, (arrival, left) in enumerate(queue.blocks))
         work = accumulate(left for _, left, _, _ in blocks)
         slacks = [block[0] - view.now - done for block, done in zip(blocks, work, strict=True)]
-        tolerance = _tolerance(view.now)
-        tight = next((i for i, slack in enumerate(slacks) if slack <= tolerance), None)
+        tight = next((i for i, slack in enumerate(slacks) if slack <= view.instant), None)
         if tight is None:
             chosen = self.foremost(view.queues)
         else:  # where paths meet it may stand behind others: then its queue must be served
@@ -103,7 +102,7 @@ class ChainFlush(Chain):
             chosen = self.foremost([view.queues[i] for i in allowed])
         # What stands before the chosen block is passed over, as long as its slack lasts.
         head = bisect_left(blocks, (_deadline(chosen), *chosen.blocks[0][1:], -1))
-        passed = (slack for slack in slacks[:head] if slack > tolerance)
+        passed = (slack for slack in slacks[:head] if slack > view.instant)
         run = self.turn(chosen.segment)
         reason = run.reason if tight is None else f"{run.reason}, and a deadline is tight"
         return replace(run, reason=reason, quantum=min(passed, default=inf))
@@ -115,8 +114,3 @@ def _deadline(queue: Queue) -> float:
 
 def _latest_start(queue: Queue) -> float:
     return _deadline(queue) - queue.left
-
-
-def _tolerance(now: float) -> float:
-    """Less slack than this is none: sums of costs are rounded."""
-    return 1e-9 * max(1.0, abs(now))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import inf
 
 from penstock.errors import PolicyError
@@ -33,24 +34,22 @@ class Mixed(Policy):
     [('a',), ('b', 'c')]
 
     Given ``latency`` instead (the promise to queries that state none), it finds its gamma by
-    itself, which the paper leaves open. At every decision it reckons the *latency ahead*: if all
-    that waits were served in order of arrival from now on, how old would the head of each queue
-    be when it is through, and how long would a block take that arrives now? While the worst of
-    these is below half of the limit, gamma is 0. From there to the limit gamma climbs over the
-    slopes, one by one, and at the limit it is infinite, so that FIFO takes over just in time. It
-    climbs at once and sinks with some play, lest it flutter.
+    itself, which the paper leaves open. At every decision it reckons the *latency ahead*: what
+    latency would every waiting block have if all were served by age from now on? While the worst is
+    below half of the limit, gamma is 0. From there on gamma climbs over the slopes, one by one,
+    and at the limit it is infinite: FIFO takes over just in time. So no block takes longer than the
+    limit that would not take as long under FIFO, unless paths meet or join. Gamma climbs at once
+    and sinks with some play, lest it flutter. The more waits, the more a decision costs.
 
     >>> policy = Mixed(latency=1000.0)
     >>> first, second, third = policy.prepare([route])
-    >>> queues = Queue(first, 1, oldest=10.0), Queue(second, 1, oldest=0.0, head=0.1)
+    >>> queues = (Queue(first, 1, oldest=10.0, blocks=((10.0, 100.0),)),
+    ...           Queue(second, 1, oldest=0.0, head=0.1, blocks=((0.0, 99.0),)))
     >>> for now in (20.0, 600.0, 900.0):
     ...     print(policy.choose(View(now, queues)).segment, round(policy.gamma, 5))
     p 0.0
     p 0.00101
     p@1 inf
-
-    Only heads are looked at, as in the efficient Chain-Flush: blocks that came in a clump behind
-    one may be late by a little.
 
     Reference: section 5.3 of the chain paper. All gentle segments share one rank, so that the
     blocks of several queries too are served in order of arrival.
@@ -78,6 +77,11 @@ class Mixed(Policy):
         """To find its gamma it must; a given one is in the ranks."""
         return self.latency < inf
 
+    @property
+    def looks_at_blocks(self) -> bool:
+        """To find its gamma it must."""
+        return self.sees_all
+
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
         """The segments of the envelopes, the gentle ones of a path united if gamma is given."""
         if not self.sees_all:
@@ -104,11 +108,12 @@ class Mixed(Policy):
         """By ranks; but gamma is found first, if it was not given."""
         if not (view.queues and self.sees_all):
             return Policy.choose(self, view)
-        self.gamma = self._found(_latency_ahead(view))
-        chosen = min(view.queues, key=self._order)
-        if self._is_gentle(chosen.segment):
-            return Run(chosen.segment.id, f"{_BY_AGE}, and it frees less than {self.gamma:.3g}")
-        return self.turn(chosen.segment)
+        ahead, slack = _ahead(view)
+        self.gamma = self._found(ahead) if slack > view.instant else inf
+        chosen = min(view.queues, key=self._order).segment
+        by_age = f"{_BY_AGE}, and it frees less than {self.gamma:.3g} per second"
+        reason = by_age if self._is_gentle(chosen) else chosen.reason
+        return Run(chosen.id, reason, quantum=slack if self.gamma < inf else inf)
 
     def _order(self, queue: Queue) -> tuple[float, float, int]:
         rank = 0.0 if self._is_gentle(queue.segment) else queue.segment.rank
@@ -126,11 +131,16 @@ class Mixed(Policy):
         return int(len(self._slopes) * min(max(part, 0.0), 1.0))
 
 
-def _latency_ahead(view: View) -> float:
-    """The worst latency if all is served by age from now on, as a part of its limit."""
-    worst = work = 0.0
-    for queue in sorted(view.queues, key=lambda q: q.oldest):
-        through = view.now + work + queue.left
-        worst = max(worst, (through - queue.oldest) / queue.segment.latency)
-        work += queue.left + (queue.length - 1) * queue.segment.rest * queue.head
-    return max(worst, work / min(queue.segment.latency for queue in view.queues))
+def _ahead(view: View) -> tuple[float, float]:
+    """By age from now on: the worst latency, as a part of its limit, and the least time to spare.
+
+    >>> cut = Segment("p", "p", ("a",), latency=10.0)
+    >>> _ahead(View(6.0, (Queue(cut, 2, oldest=0.0, blocks=((0.0, 2.0), (5.0, 3.0))),)))
+    (0.8, 2.0)
+    """
+    blocks = sorted((arrival, left, queue.segment.latency)
+                    for queue in view.queues for arrival, left in queue.blocks)
+    work = accumulate(left for _, left, _ in blocks)
+    waits = [(view.now + done - arrival, limit)
+             for (arrival, _, limit), done in zip(blocks, work, strict=True)]
+    return max(wait / limit for wait, limit in waits), min(limit - wait for wait, limit in waits)
