@@ -58,6 +58,8 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "in a segment": Moment("sinks:Sinks.deliver", "80"),
         "in a segment, the JVM lives on": Moment("sinks:Sinks.deliver", "120", alone=True),
         "through Python": Moment("sinks:Sinks._stage", "50", about="detected"),
+        "in a stage": Moment("parts:Parts.keep", "50"),
+        "rows kept between stages": Moment("parts:Parts.keep", "after"),
         "between two units": Moment("sinks:Sinks._write", nth=2),
         "recovery removes what never counted": Moment("sinks:Sinks._settle"),
         "moves written, not committed": Moment("deliveries:Deliveries.commit"),

@@ -54,7 +54,9 @@ CREATE QUERY joined INTO parquet 'out/joined'
     AS SELECT p.src, h.site FROM plain p JOIN hosts h ON p.port = h.id;
 CREATE QUERY detected INTO json 'out/detected' AS SELECT src, name FROM lines WHERE odd(src);
 """
-QUERIES = {"ingest": FEW, "delivery": FEW + MORE, "undisturbed": FEW + MORE}
+STAGED = "SET operators = 'greedy';"
+"""Paths through Python are left and taken up again; what is undisturbed runs them whole."""
+QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "undisturbed": FEW + MORE}
 FUNCTIONS = """
 import penstock
 import pyarrow.compute as pc

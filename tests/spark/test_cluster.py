@@ -1,0 +1,160 @@
+"""A standalone cluster on loopback: answers as on one machine, whoever dies in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+FILES, ROWS = 12, 400
+APPLICATION = """
+    SET operators = 'greedy';
+    CREATE STREAM numbers (n INT, name STRING) FROM parquet 'in' OPTIONS (maxFilesPerTrigger = 1);
+    CREATE FUNCTION odd FROM 'clustered:odd';
+    CREATE FUNCTION slow FROM 'clustered:slow';
+    CREATE QUERY staged INTO parquet 'out/staged'
+        AS SELECT n, name FROM numbers WHERE odd(n) AND slow(n);
+    CREATE QUERY cheap INTO parquet 'out/cheap' AS SELECT n FROM numbers WHERE n % 10 = 0;
+"""
+FUNCTIONS = """
+import time, penstock, pyarrow.compute as pc
+
+@penstock.predicate
+def odd(n):
+    return pc.equal(pc.bit_wise_and(n, 1), 1)
+
+@penstock.predicate
+def slow(n):
+    time.sleep(0.3)
+    return pc.not_equal(n, 7)
+"""
+
+
+class Cluster:
+    """A master and two workers with one core each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"spark://127.0.0.1:{free_port()}"
+        self.page = free_port()
+        self.master = self._start("master.Master", "--host", "127.0.0.1", "--port",
+                                  self.url.rpartition(":")[2], "--webui-port", str(self.page))
+        self.workers = [self._start("worker.Worker", "--host", "127.0.0.1", "--webui-port", "0",
+                                    "--cores", "1", "--memory", "1g", "--work-dir",
+                                    str(folder / f"work{n}"), self.url) for n in range(2)]
+        self._await_workers()
+
+    def _start(self, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
+        log = open(self.folder / "cluster.log", "ab")
+        with log:
+            return subprocess.Popen(
+                [SPARK_CLASS, f"org.apache.spark.deploy.{kind}", *arguments], stdout=log,
+                stderr=log, start_new_session=True,
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+
+    def _await_workers(self) -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.page}/json/", timeout=2) as r:
+                    if b'"aliveworkers" : 2' in r.read():
+                        return
+            except OSError:
+                pass
+            time.sleep(0.2)
+        raise AssertionError((self.folder / "cluster.log").read_text()[-3000:])
+
+    def stop(self) -> None:
+        for process in (*self.workers, self.master):
+            kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """As by `kill -9`, with everything the process has started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.stop()
+
+
+def start(folder: Path, master: str) -> subprocess.Popen[bytes]:
+    log = open(folder / "driver.log", "ab")
+    with log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", "run", "app.sql", "--until-drained",
+             "--checkpoint", "state", "--master", master],
+            cwd=folder, stdout=log, stderr=log, start_new_session=True)
+
+
+def delivered(folder: Path) -> int:
+    log = folder / "state" / "deliveries.jsonl"
+    return log.read_text().count('"run"') if log.exists() else 0
+
+
+def eventually(condition: object, process: subprocess.Popen[bytes], folder: Path) -> None:
+    deadline = time.monotonic() + 200
+    while not condition():  # type: ignore[operator]
+        assert process.poll() is None, (folder / "driver.log").read_text()[-3000:]
+        assert time.monotonic() < deadline, (folder / "driver.log").read_text()[-3000:]
+        time.sleep(0.1)
+
+
+def answers(folder: Path, query: str) -> list[int]:
+    return sorted(ds.dataset(folder / "out" / query).to_table(columns=["n"])["n"].to_pylist())
+
+
+def test_killing_a_worker_and_then_the_driver_changes_no_answer(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "app.sql").write_text(APPLICATION)
+    (tmp_path / "clustered.py").write_text(FUNCTIONS)
+    for file in range(FILES):
+        values = range(file * ROWS, (file + 1) * ROWS)
+        table = pa.table({"n": pa.array(values, pa.int32()), "name": [f"<{v}>" for v in values]})
+        pq.write_table(table, tmp_path / "in" / f"{file:03d}.parquet")
+    driver = start(tmp_path, cluster.url)
+    try:
+        eventually(lambda: delivered(tmp_path) >= 1, driver, tmp_path)
+        kill(cluster.workers[0])
+        before = delivered(tmp_path)
+        eventually(lambda: delivered(tmp_path) > before or driver.poll() == 0, driver, tmp_path)
+    finally:
+        kill(driver)
+    again = start(tmp_path, cluster.url)
+    try:
+        assert again.wait(timeout=300) == 0, (tmp_path / "driver.log").read_text()[-3000:]
+    finally:
+        kill(again)
+    everything = range(FILES * ROWS)
+    assert answers(tmp_path, "staged") == [n for n in everything if n % 2 and n != 7]
+    assert answers(tmp_path, "cheap") == [n for n in everything if n % 10 == 0]
