@@ -83,11 +83,6 @@ class _Block:
         """Seconds per row that its operator has spent on it."""
         return (self.fate.work[self.stage] - self.left) / self.rows
 
-    @property
-    def to_go(self) -> float:
-        """Seconds of work until it is through."""
-        return self.left + sum(self.fate.work[self.stage + 1 :])
-
 
 class _Simulation:
     """One processor in virtual time."""
@@ -146,13 +141,13 @@ class _Simulation:
 
     def _look(self, place: int) -> Queue:
         """A queue as a policy sees it."""
-        queue = self.queues[place]
+        segment, queue = self.scheduler.segments[place], self.queues[place]
         head = queue[0]
         blocks: tuple[tuple[float, float], ...] = ()
-        if self.policy.looks_at_blocks:
-            blocks = tuple((block.arrived, block.to_go) for block in queue)
-        return Queue(self.scheduler.segments[place], len(queue), head.arrived, head.done,
-                     head.rows, blocks)
+        if self.policy.looks_at_blocks:  # the work to be expected: nobody knows their fates
+            blocks = tuple((block.arrived, max(0.0, segment.rest - block.done) * block.rows)
+                           for block in queue)
+        return Queue(segment, len(queue), head.arrived, head.done, head.rows, blocks)
 
     # --- queues ------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Queue:
     @property
     def left(self) -> float:
         """Expected seconds until the head is through, if nothing else ran."""
-        return (self.segment.rest - self.done) * self.head
+        return max(0.0, self.segment.rest - self.done) * self.head
 
 
 @dataclass(frozen=True, slots=True)
