@@ -262,12 +262,8 @@ class Core:
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
         running = self._running.pop(event.run)
         rows_out = sum(event.rows_out.values())
-        renewed = self.statistics.record(
-            running.segment, event.at, event.rows_in, rows_out, event.seconds)
-        for entry in running.entries:
-            waited = event.at - entry.block.arrived
-            renewed = self.policy.observe(event.at, waited) or renewed
-        if renewed:
+        if self.statistics.record(
+                running.segment, event.at, event.rows_in, rows_out, event.seconds):
             self._prepare()
         for entry in running.entries:
             self._let_go(entry.block)

@@ -88,7 +88,7 @@ class _Simulation:
     """One processor in virtual time."""
 
     __slots__ = ("agenda", "block", "closing", "decisions", "freed", "freed_at", "invocations",
-                 "network", "next_arrival", "now", "observes", "outputs", "overhead", "partner",
+                 "network", "next_arrival", "now", "outputs", "overhead", "partner",
                  "place", "policy", "preemptions", "queues", "scheduler", "statistics", "switches",
                  "ways", "workload")
 
@@ -97,7 +97,6 @@ class _Simulation:
     ) -> None:
         self.workload, self.network = workload, workload.network
         self.policy, self.overhead = policy, overhead
-        self.observes = type(policy).observe is not Policy.observe
         self.statistics = Statistics(window) if window else None
         operators = self.network.operators
         place = {name: i for i, name in enumerate(operators)}
@@ -289,8 +288,6 @@ class _Simulation:
             self._put(way[stage], block)
         elif kept:
             self.outputs.append((self.now, block.arrived, block.route, kept))
-            if self.observes and self.policy.observe(self.now, self.now - block.arrived):
-                self._renew()
         if self.statistics is not None:
             name = self.network.operators[place]
             if self.statistics.record(name, self.now, rows, kept, fate.work[stage - 1]):
