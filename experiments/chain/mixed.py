@@ -35,8 +35,8 @@ FIFO_PEAK = TABLE["fifo"][0]
 def jobs(plan: Plan) -> list[Job]:
     """The rows of the table, more thresholds, limits for Mixed, and bursts to compare with."""
     load = plan.real[QUERY]
-    policies = [*_table_policies().values(), *map(flush, plan.pick(FLUSHES, FLUSHES[::2])),
-                *map(_limited, plan.pick(LIMITS, LIMITS[::3]))]
+    policies = [*_table_policies().values(), *map(flush, plan.pick(FLUSHES, FLUSHES[1::3])),
+                *map(_limited, plan.pick(LIMITS, LIMITS[1::4]))]
     bursts = [Job(_sized(x), policy) for x in _intensities(plan)
               for policy in _ordered().values()]
     return [Job(load, policy) for policy in policies] + bursts
@@ -129,8 +129,8 @@ def _ratio(found: dict[str, Found], name: str) -> float:
 def _trade_off(book: Book, found: dict[str, Found]) -> None:
     load = book.plan.real[QUERY]
     flushes = [book.of(load, flush(latency))
-               for latency in book.plan.pick(FLUSHES, FLUSHES[::2])]
-    limits = book.plan.pick(LIMITS, LIMITS[::3])
+               for latency in book.plan.pick(FLUSHES, FLUSHES[1::3])]
+    limits = book.plan.pick(LIMITS, LIMITS[1::4])
     limited = [book.of(load, _limited(latency)) for latency in limits]
     fixed = [found[label] for label in ORDER[1:4]]
     book.draw(

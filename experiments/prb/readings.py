@@ -48,7 +48,7 @@ def tell(telling: Telling, size: Size) -> None:
     """One figure, and the claims that hang on it."""
     read = {
         f"root is free, {size.tuples:,} tuples in all": costs(size),
-        f"root is free, {size.per_stream:,} tuples in each stream": long(size),
+        f"root is free, {size.per_stream:,} tuples in each stream (two skews)": long(size),
         f"root is like the others, {size.tuples:,} tuples in all": like_others(costs(size)),
     }
     telling.figure(

@@ -24,6 +24,7 @@ class Telling:
     report: Report
     runs: Runs
     folder: Path
+    """Pictures go into its `figures`."""
 
     def response(self, sweep: Sweep, name: str) -> Floats:
         """Mean response times over the parameter."""
@@ -42,7 +43,7 @@ class Telling:
         checks: Sequence[str] = (),
     ) -> None:
         """Draw lines, each point marked."""
-        file = draw(self.folder / f"prb-{id}.png", drawing, series)
+        file = draw(self.folder / "figures" / f"prb-{id}.png", drawing, series)
         self.report.figure(id, drawing.title, file, caption, checks)
 
     def responses(

@@ -235,5 +235,5 @@ def test_every_figure_of_the_paper_is_drawn_and_every_claim_is_beside_a_figure(
     assert {f"fig{number}" for number in range(3, 13)} <= {figure.id for figure in report.figures}
     linked = [check for figure in report.figures for check in figure.checks]
     assert sorted(linked) == sorted(check.id for check in report.checks)
-    assert all((tmp_path / f"prb-{figure.id}.png").exists() for figure in report.figures)
+    assert {figure.file for figure in report.figures} == set((tmp_path / "figures").iterdir())
     assert all(check.measured for check in report.checks)

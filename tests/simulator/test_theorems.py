@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.scheduler import Scheduler
-from penstock.policies.operators import POLICIES, Policy, Route, policy
+from penstock.policies.operators import POLICIES, Policy, Route, Run, View, policy
 from penstock.policies.operators.chain_flush import ChainFlush
 from penstock.policies.operators.charts import Chart, chart
 from penstock.policies.operators.oracles import (
@@ -374,3 +374,22 @@ def test_a_simulation_can_be_repeated_with_the_same_policy(text: str) -> None:
     first, second = simulate(workload, chosen), simulate(workload, chosen)
     assert second.outputs == first.outputs
     assert second.peak == first.peak
+
+
+def test_a_policy_is_not_told_what_becomes_of_a_block() -> None:
+    """It knows the work to be expected, also where each row has its chance."""
+    seen: list[View] = []
+
+    class Watching(ChainFlush):
+        def choose(self, view: View) -> Run | None:
+            seen.append(view)
+            return ChainFlush.choose(self, view)
+
+    known = route("q", Chart.of_points([(0, 1), (2, 0.5), (10, 0)]), latency=100.0)
+    workload = Workload(Network((known,)), {"q": np.zeros(5)}, rows=4.0, model="tuples", seed=1)
+    simulate(workload, Watching(exact=True))
+    assert seen[0].queues[0].blocks == ((0.0, 40.0),) * 5
+    for view in seen:
+        for queue in view.queues:
+            rest, done = queue.segment.rest, queue.done
+            assert queue.blocks[0][1] == pytest.approx((rest - done) * queue.head)

@@ -83,17 +83,12 @@ class _Block:
         """Seconds per row that its operator has spent on it."""
         return (self.fate.work[self.stage] - self.left) / self.rows
 
-    @property
-    def to_go(self) -> float:
-        """Seconds of work until it is through."""
-        return self.left + sum(self.fate.work[self.stage + 1 :])
-
 
 class _Simulation:
     """One processor in virtual time."""
 
     __slots__ = ("agenda", "block", "closing", "decisions", "freed", "freed_at", "invocations",
-                 "network", "next_arrival", "now", "observes", "outputs", "overhead", "partner",
+                 "network", "next_arrival", "now", "outputs", "overhead", "partner",
                  "place", "policy", "preemptions", "queues", "scheduler", "statistics", "switches",
                  "ways", "workload")
 
@@ -102,7 +97,6 @@ class _Simulation:
     ) -> None:
         self.workload, self.network = workload, workload.network
         self.policy, self.overhead = policy, overhead
-        self.observes = type(policy).observe is not Policy.observe
         self.statistics = Statistics(window) if window else None
         operators = self.network.operators
         place = {name: i for i, name in enumerate(operators)}
@@ -146,13 +140,13 @@ class _Simulation:
 
     def _look(self, place: int) -> Queue:
         """A queue as a policy sees it."""
-        queue = self.queues[place]
+        segment, queue = self.scheduler.segments[place], self.queues[place]
         head = queue[0]
         blocks: tuple[tuple[float, float], ...] = ()
-        if self.policy.looks_at_blocks:
-            blocks = tuple((block.arrived, block.to_go) for block in queue)
-        return Queue(self.scheduler.segments[place], len(queue), head.arrived, head.done,
-                     head.rows, blocks)
+        if self.policy.looks_at_blocks:  # the work to be expected: nobody knows their fates
+            blocks = tuple((block.arrived, max(0.0, segment.rest - block.done) * block.rows)
+                           for block in queue)
+        return Queue(segment, len(queue), head.arrived, head.done, head.rows, blocks)
 
     # --- queues ------------------------------------------------------------------------------
 
@@ -294,8 +288,6 @@ class _Simulation:
             self._put(way[stage], block)
         elif kept:
             self.outputs.append((self.now, block.arrived, block.route, kept))
-            if self.observes and self.policy.observe(self.now, self.now - block.arrived):
-                self._renew()
         if self.statistics is not None:
             name = self.network.operators[place]
             if self.statistics.record(name, self.now, rows, kept, fate.work[stage - 1]):

@@ -34,7 +34,7 @@ class Queue:
     @property
     def left(self) -> float:
         """Expected seconds until the head is through, if nothing else ran."""
-        return (self.segment.rest - self.done) * self.head
+        return max(0.0, self.segment.rest - self.done) * self.head
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,3 @@ class Policy:
         """The queue of the lowest rank, and what decides among equals."""
         return min(queues, key=lambda q: (self.rank(q.segment, q.done, last), q.due, q.oldest,
                                           -q.segment.first))
-
-    def observe(self, at: float, latency: float) -> bool:
-        """Answers came out with this latency; True asks for `prepare` with new cuts or ranks."""
-        return False

@@ -89,12 +89,13 @@ class ChainFlush(Chain):
     # --- section 5.1: every block ------------------------------------------------------------
 
     def _exact(self, view: View) -> Run:
+        instant = view.instant
         blocks = sorted(
             (arrival + queue.segment.latency, left, i, k) for i, queue in enumerate(view.queues)
             for k, (arrival, left) in enumerate(queue.blocks))
         work = accumulate(left for _, left, _, _ in blocks)
         slacks = [block[0] - view.now - done for block, done in zip(blocks, work, strict=True)]
-        tight = next((i for i, slack in enumerate(slacks) if slack <= view.instant), None)
+        tight = next((i for i, slack in enumerate(slacks) if slack <= instant), None)
         if tight is None:
             chosen = self.foremost(view.queues)
         else:  # where paths meet it may stand behind others: then its queue must be served
@@ -102,7 +103,7 @@ class ChainFlush(Chain):
             chosen = self.foremost([view.queues[i] for i in allowed])
         # What stands before the chosen block is passed over, as long as its slack lasts.
         head = bisect_left(blocks, (_deadline(chosen), *chosen.blocks[0][1:], -1))
-        passed = (slack for slack in slacks[:head] if slack > view.instant)
+        passed = (slack for slack in slacks[:head] if slack > instant)
         run = self.turn(chosen.segment)
         reason = run.reason if tight is None else f"{run.reason}, and a deadline is tight"
         return replace(run, reason=reason, quantum=min(passed, default=inf))
