@@ -293,6 +293,10 @@ class Core:
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
         running = self._running.pop(event.run)
         self._measure(event, running, sum(event.rows_out.values()))
+        for entry in running.entries:
+            self._let_go(entry)
+            self._kept.pop(entry.run, None)
+            self._riders.clear(entry.members)
         for query, reason in event.failed.items():
             self._fail_query(event.at, query, reason, out)
 
