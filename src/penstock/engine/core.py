@@ -21,6 +21,9 @@ from penstock.plan import Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Segment
 from penstock.policies.operators.routes import remainders
 
+OVERTAKING = 2.0
+"""A block overtakes if it ranks so many times better: two jobs at once cost more than one after
+the other, and only one can overtake at a time."""
 Place = tuple[str, int]
 """Before a stage of a path."""
 
@@ -371,8 +374,8 @@ class Core:
             self._start(at, number, out, urgent)
 
     def _overtakes(self) -> bool:
-        """Whether the choice just made is better than everything that is under way."""
-        return bool(self.settings.slots) and self._scheduler.last < min(
+        """Whether the choice just made is much better than everything that is under way."""
+        return bool(self.settings.slots) and self._scheduler.last < OVERTAKING * min(
             self._rank_of(running) for running in self._running.values())
 
     def _rank_of(self, running: _Running) -> float:
