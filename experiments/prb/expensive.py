@@ -126,7 +126,7 @@ def _prices(telling: Telling, sweep: Sweep) -> None:
     telling.responses(
         "fig11", Drawing("Fig. 11: how expensive the operator is",
                          "cost of the operator at depth 4", RESPONSE, marks=True,
-                         posts=((DEAREST, "the paper's range ends"),)), sweep,
+                         posts=((DEAREST, "paper ends"),)), sweep,
         f"{_TREE} Where the paper's range ends the two are level, and which of them is ahead "
         "depends on the draw.",
         ("fig11-best", "fig11-rr", "fig11-range"))

@@ -73,7 +73,7 @@ def _counted(telling: Telling, sweep: Sweep, overheads: tuple[float, ...]) -> No
     per_tuple = {name: _transitions(telling, sweep, name).mean() for name in sweep.policies}
     telling.figure(
         "fig12", Drawing("Fig. 12: overhead, counted", X, RESPONSE, marks=True, log_y=True,
-                         posts=((50.0, "PRB ahead to here, in the paper"),)),
+                         posts=((50.0, "the paper's 50"),)),
         {name: (x, curve) for name, curve in curves.items()},
         "Transitions per tuple: " + ", ".join(
             f"{name} {count:.1f}" for name, count in per_tuple.items())

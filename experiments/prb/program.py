@@ -23,12 +23,12 @@ FULL = Size(
 )
 QUICK = Size(
     tuples=10_000,
-    flat=16,
-    deep=4,
+    flat=12,
+    deep=3,
     slow=2,
     skews=(0.0, 0.3, 0.6, 0.9),
     numbers=(1, 4, 8, 16, 32),
-    prices=(25.0, 100.0, 200.0, 300.0, 400.0),
+    prices=(25.0, 150.0, 300.0, 400.0),
     overheads=(0.0, 0.5, 1.0, 10.0, 60.0),
     per_stream=1_000,
 )
