@@ -5,7 +5,8 @@ from __future__ import annotations
 from benchmarks import bursts, fanout, simulator, sustained
 from penstock.report.form import run
 
-PROGRAMS = {"bursts": bursts.run, "fanout": fanout.run, "simulator": simulator.run, "sustained": sustained.run}
+PROGRAMS = {"bursts": bursts.run, "fanout": fanout.run, "simulator": simulator.run,
+            "sustained": sustained.run}
 
 if __name__ == "__main__":
     run("benchmarks", PROGRAMS)
