@@ -6,13 +6,13 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from math import inf
 
 from penstock.engine.blocks import Blocks
 from penstock.engine.figures import Figures, names
 from penstock.engine.instructions import Finish, Forget, Instruction, Note, Run, Wake
-from penstock.engine.queues import Entry, StageQueue
+from penstock.engine.queues import Entry, StageQueue, extent
 from penstock.engine.riders import Riders
+from penstock.engine.running import Running
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
@@ -26,35 +26,6 @@ OVERTAKING = 2.0
 the other, and only one can overtake at a time."""
 Place = tuple[str, int]
 """Before a stage of a path."""
-
-
-@dataclass(slots=True)
-class _Running:
-    """A run under way."""
-
-    path: Path
-    segment: Segment
-    entries: list[Entry]
-    retried: bool
-    done: float = 0.0
-    """The part of its work that is behind it."""
-    left: set[str] = field(default_factory=set)
-    """Queries that left meanwhile: what becomes of the run no longer concerns them."""
-
-    @property
-    def first(self) -> int:
-        """The first of its stages."""
-        return self.segment.first
-
-    @property
-    def last(self) -> int:
-        """The stage before which it ends."""
-        return self.segment.first + len(self.segment.operators)
-
-    @property
-    def rows(self) -> int:
-        """Rows that went in."""
-        return sum(entry.rows for entry in self.entries)
 
 
 @dataclass(slots=True)
@@ -79,11 +50,9 @@ class Core:
     _queues: dict[Place, StageQueue] = field(default_factory=dict)
     _earlier: list[Block] = field(default_factory=list)
     _alone: dict[str, None] = field(default_factory=dict)
-    _running: dict[int, _Running] = field(default_factory=dict)
+    _running: dict[int, Running] = field(default_factory=dict)
     _kept: dict[int, int] = field(default_factory=dict)
     """Bytes in memory of what runs have kept, until it is taken up."""
-    _measured: dict[str, float] = field(default_factory=dict)
-    """When the stages of a path are to be timed apart again."""
     _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     _riders: Riders = field(default_factory=Riders)
     _retry: set[tuple[Place, int, int]] = field(default_factory=set)
@@ -323,7 +292,7 @@ class Core:
         out.extend(self._blocks.cool(self._hot_bytes - self.settings.memory))
 
     def _measure(
-        self, event: ev.RunFinished | ev.RunKept, running: _Running, rows_out: float
+        self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
     ) -> None:
         """Record what a run tells of its stages; figures that differ are new cuts and ranks."""
         kept = event.bytes if isinstance(event, ev.RunKept) else 0
@@ -378,7 +347,7 @@ class Core:
         return bool(self.settings.slots) and self._scheduler.last < OVERTAKING * min(
             self._rank_of(running) for running in self._running.values())
 
-    def _rank_of(self, running: _Running) -> float:
+    def _rank_of(self, running: Running) -> float:
         """The rank of a run by the work that is left of it."""
         whole = self.figures.cost(running.path.id, running.first, running.last)
         return self.policy.rank(running.segment, running.done * whole, self._scheduler.last)
@@ -417,7 +386,7 @@ class Core:
             self._retry.discard((place, *entry.order))
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
-        self._running[self._runs] = _Running(path, segment, train, retried)
+        self._running[self._runs] = Running(path, segment, train, retried)
         members = train[0].members
         group, formed = self._riders.group(path.id, members)
         if formed:
@@ -436,24 +405,13 @@ class Core:
             final=last == len(path.stages),
             parts=tuple(entry.run for entry in train if entry.run),
             on_disk=self._hot_bytes > self.settings.memory, urgent=urgent,
-            measure=self._is_to_measure(at, path, first)))
-
-    def _is_to_measure(self, at: float, path: Path, first: int) -> bool:
-        """Whether the stages of a path are to be timed apart, now that it begins with a block."""
-        if first or len(path.stages) == 1 or at < self._measured.get(path.id, -inf):
-            return False
-        self._measured[path.id] = at + self.settings.measure_every
-        return True
+            measure=first == 0 and self.figures.is_due(path, at, self.settings.measure_every)))
 
     def _account(self, at: float, out: list[Instruction]) -> None:
         """Note what waits or is under way, if it has changed."""
         entries = [entry for queue in self._queues.values() for entry in queue.entries]
         entries += [entry for run in self._running.values() for entry in run.entries]
-        blocks = {(block.stream, block.number): block.bytes
-                  for entry in entries if not entry.run for block in entry.blocks}
-        kept = {entry.run: entry.bytes for entry in entries if entry.run}
-        account = (len(blocks) + len(kept), sum(blocks.values()) + sum(kept.values()),
-                   self._hot_bytes)
+        account = (*extent(entries), self._hot_bytes)
         if account != self._accounted:
             self._accounted = account
             out.append(Note(ev.Queued(at, *account)))

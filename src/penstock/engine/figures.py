@@ -25,6 +25,8 @@ class Figures:
     """By path: what the policy was last told."""
     _pace: dict[tuple[str, int], float] = field(default_factory=dict)
     """Seconds per row of the latest run from a stage of a path on."""
+    _timed: dict[str, float] = field(default_factory=dict)
+    """When the stages of a path are to be timed apart again."""
 
     def tell(self, plan: Plan) -> list[Route]:
         """The paths with what is known of them now."""
@@ -56,6 +58,13 @@ class Figures:
         alone = {ran[0]: run} if len(ran) == 1 else {}
         for name, figure in {**measured, **alone}.items():
             self.statistics.record(name, at, *figure)
+
+    def is_due(self, path: Path, at: float, every: float) -> bool:
+        """Whether the stages of a path are to be timed apart now; then not before ``every``."""
+        if len(path.stages) == 1 or at < self._timed.get(path.id, -inf):
+            return False
+        self._timed[path.id] = at + every
+        return True
 
     def changed(self, plan: Plan) -> str:
         """What differs materially from the figures that the policy was told, in words."""

@@ -102,3 +102,15 @@ class StageQueue:
         """Take entries out."""
         gone = {entry.order for entry in entries}
         self.entries = [entry for entry in self.entries if entry.order not in gone]
+
+
+def extent(entries: Iterable[Entry]) -> tuple[int, int]:
+    """How many blocks and kept parts these are, and their bytes; a block counts once."""
+    blocks: dict[tuple[str, int], int] = {}
+    kept: dict[int, int] = {}
+    for entry in entries:
+        if entry.run:
+            kept[entry.run] = entry.bytes
+        else:
+            blocks.update({(block.stream, block.number): block.bytes for block in entry.blocks})
+    return len(blocks) + len(kept), sum(blocks.values()) + sum(kept.values())

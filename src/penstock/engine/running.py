@@ -1,0 +1,38 @@
+"""A run under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.engine.queues import Entry
+from penstock.plan import Path
+from penstock.policies.operators import Segment
+
+
+@dataclass(slots=True)
+class Running:
+    """What was ordered, and how far it is."""
+
+    path: Path
+    segment: Segment
+    entries: list[Entry]
+    retried: bool
+    done: float = 0.0
+    """The part of its work that is behind it."""
+    left: set[str] = field(default_factory=set)
+    """Queries that left meanwhile: what becomes of the run no longer concerns them."""
+
+    @property
+    def first(self) -> int:
+        """The first of its stages."""
+        return self.segment.first
+
+    @property
+    def last(self) -> int:
+        """The stage before which it ends."""
+        return self.segment.first + len(self.segment.operators)
+
+    @property
+    def rows(self) -> int:
+        """Rows that went in."""
+        return sum(entry.rows for entry in self.entries)
