@@ -61,7 +61,7 @@ class Pipeline:
     conditions: tuple[tuple[str, int, float], ...]
     every: float
     """Seconds between two blocks of the burst."""
-    blocks: int = 20
+    blocks: int = 24
 
     def functions(self) -> str:
         return FUNCTIONS + "".join(
@@ -79,7 +79,7 @@ class Pipeline:
 
 
 PIPELINES = (
-    Pipeline("two operators", (("op1", 300, 0.3), ("op2", 5000, 1.0)), every=0.8),
+    Pipeline("two operators", (("op1", 300, 0.3), ("op2", 5000, 1.0)), every=0.5),
     Pipeline("four operators", (("op1", 300, 0.9), ("op2", 1500, 0.98),
                                 ("op3", 300, 0.11), ("op4", 12000, 1.0)), every=0.8),
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.engine import Forget, Instruction
+from penstock.engine.figures import Figures
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
@@ -180,3 +183,13 @@ def test_a_run_is_overtaken_only_while_more_is_left_of_it(done: float, overtaken
     run.arrive("t", at=202.2)
     run.run(until=202.2)
     assert (len(run.core.under_way) == 2) == overtaken
+
+
+def test_samples_take_no_more_than_their_share_of_the_time() -> None:
+    figures = Figures()
+    paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(3)]
+    assert figures.is_due(paths[0], at=0.0, every=60.0)
+    assert not figures.is_due(paths[0], at=1.0, every=60.0), "it was timed a second ago"
+    figures.record(2.0, paths[0], 0, 4, (1.0, 1.0, 1.0, 0.0, 0.0), {}, sampling=3.0)
+    assert not figures.is_due(paths[1], at=3.0, every=60.0), "3 s of sampling in 3 s are too much"
+    assert figures.is_due(paths[1], at=21.0, every=60.0)

@@ -299,7 +299,8 @@ class Core:
         entered = sum(entry.bytes for entry in running.entries) if kept else 0
         run = (running.rows, rows_out, event.seconds, entered, kept)
         self.figures.record(
-            event.at, running.path, running.first, running.last, run, event.measured)
+            event.at, running.path, running.first, running.last, run, event.measured,
+            event.sampling)
         if changed := self.figures.changed(self.plan):
             self._prepare(event.at, changed)
 

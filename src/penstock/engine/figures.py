@@ -14,6 +14,8 @@ from penstock.policies.operators.routes import rest
 
 MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
+SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
+"""Timing stages apart takes at most this part of the time, beyond these seconds."""
 
 
 @dataclass(slots=True)
@@ -27,6 +29,9 @@ class Figures:
     """Seconds per row of the latest run from a stage of a path on."""
     _timed: dict[str, float] = field(default_factory=dict)
     """When the stages of a path are to be timed apart again."""
+    _sampling: float = 0.0
+    """Seconds that samples have taken."""
+    _began: float = inf
 
     def tell(self, plan: Plan) -> list[Route]:
         """The paths with what is known of them now."""
@@ -48,9 +53,10 @@ class Figures:
 
     def record(
         self, at: float, path: Path, first: int, last: int, run: Figure,
-        measured: Mapping[str, Figure],
+        measured: Mapping[str, Figure], sampling: float = 0.0,
     ) -> None:
-        """Take in a run of some stages, and what was timed apart beside it."""
+        """Take in a run of some stages, and what was timed apart beside it, in so many seconds."""
+        self._sampling += sampling
         rows, _, seconds, _, _ = run
         if rows:
             self._pace[path.id, first] = seconds / rows
@@ -60,8 +66,13 @@ class Figures:
             self.statistics.record(name, at, *figure)
 
     def is_due(self, path: Path, at: float, every: float) -> bool:
-        """Whether the stages of a path are to be timed apart now; then not before ``every``."""
-        if len(path.stages) == 1 or at < self._timed.get(path.id, -inf):
+        """Whether the stages of a path are to be timed apart now; then not before ``every``.
+
+        All samples together take no more than a small part of the time.
+        """
+        self._began = min(self._began, at)
+        spent = self._sampling <= SAMPLING_CREDIT + SAMPLING_SHARE * (at - self._began)
+        if len(path.stages) == 1 or at < self._timed.get(path.id, -inf) or not spent:
             return False
         self._timed[path.id] = at + every
         return True

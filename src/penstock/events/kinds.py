@@ -244,6 +244,8 @@ class RunFinished:
     """Queries whose sink refused the answers, and why."""
     measured: Mapping[str, Figure] = field(default_factory=dict)
     """Operators that were timed apart, on a sample."""
+    sampling: float = 0.0
+    """Seconds that this took, beside the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,8 @@ class RunKept:
     on_disk: bool = False
     measured: Mapping[str, Figure] = field(default_factory=dict)
     """Operators that were timed apart, on a sample."""
+    sampling: float = 0.0
+    """Seconds that this took, beside the run."""
 
 
 @dataclass(frozen=True, slots=True)

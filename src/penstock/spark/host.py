@@ -27,7 +27,7 @@ from penstock.events import kinds as ev
 from penstock.functions import PythonFunction
 from penstock.language import durations, load_attribute, load_function, sizes
 from penstock.model import FILE_SINKS, Application, Query
-from penstock.plan import Plan
+from penstock.plan import Path, Plan
 from penstock.planning import plan as planned
 from penstock.policies.operators import DEFAULT, policy
 from penstock.spark import sources
@@ -247,19 +247,26 @@ class SparkHost:
         path = plan.path(run.path)
         frame = self._frame(run)
         measured = self._parts.measure(compiler, path, run, frame) if run.measure else {}
-        if run.final:
-            return self._deliver(run, plan, compiler, frame, began, measured)
-        part = self._parts.keep(compiler, path, run, frame)
-        if part.rows == 0:  # nothing is left to go on with: that is an answer too
-            self._sinks.deliver_nothing(run)
-            self._parts.forget(run.run)
-            rows = sum(block.rows for block in run.blocks)
-            now = self._clock.now()
-            return ev.RunFinished(now, run.run, now - began, rows, {}, operators=part.counts,
-                                  jobs=1, measured=measured)
+        ready = self._clock.now()
+        sampling = ready - began if run.measure else 0.0
+        done: ev.RunFinished | ev.RunKept = (
+            self._deliver(run, plan, compiler, frame) if run.final
+            else self._keep(run, path, compiler, frame))
         now = self._clock.now()
-        return ev.RunKept(now, run.run, now - began, part.rows, part.bytes, part.counts, 1,
-                          run.on_disk, measured)
+        return replace(done, at=now, seconds=now - (ready if run.measure else began),
+                       measured=measured, sampling=sampling)
+
+    def _keep(
+        self, run: Run, path: Path, compiler: Compiler, frame: DataFrame
+    ) -> ev.RunFinished | ev.RunKept:
+        part = self._parts.keep(compiler, path, run, frame)
+        if part.rows:
+            return ev.RunKept(0.0, run.run, 0.0, part.rows, part.bytes, part.counts, 1,
+                              run.on_disk)
+        self._sinks.deliver_nothing(run)  # nothing is left to go on with: that is an answer too
+        self._parts.forget(run.run)
+        rows = sum(block.rows for block in run.blocks)
+        return ev.RunFinished(0.0, run.run, 0.0, rows, {}, operators=part.counts, jobs=1)
 
     def _frame(self, run: Run) -> DataFrame:
         if run.parts:
@@ -268,23 +275,22 @@ class SparkHost:
         return spool.frame([block.number for block in run.blocks], run.keep)
 
     def _deliver(
-        self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame, began: float,
-        measured: Mapping[str, ev.Figure],
+        self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
     ) -> ev.RunFinished:
         path = plan.path(run.path)
         answers = compiler.answers(path, run.members, frame, run.first)
         done = self._sinks.deliver(run, plan, answers)
-        now = self._clock.now()
         for number in run.parts:
             self._parts.forget(number)
         for block in run.blocks:
             if block.number in run.keep:
-                self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
+                self._inbox.put(ev.BlockHot(
+                    self._clock.now(), block.stream, block.number, block.bytes))
         rows = sum(block.rows for block in run.blocks)
         return ev.RunFinished(
-            now, run.run, now - began, rows, done.rows, done.rejected,
+            0.0, run.run, 0.0, rows, done.rows, done.rejected,
             _added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
-            done.jobs, done.bytes, done.failed, measured)
+            done.jobs, done.bytes, done.failed)
 
     # --- streams -----------------------------------------------------------------------------
 
