@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -80,6 +81,7 @@ class Ingest:
         self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
         offsets = self._checkpoint.folder("offsets", self._stream.name)
+        _remove_torn(offsets)
         writer = (
             frame.writeStream.foreachBatch(self._take)
             .queryName(f"penstock-{self._stream.name}-{id(self)}")
@@ -325,3 +327,12 @@ def _reason(error: PySparkException) -> str:
         if mark in text:
             text = text.rsplit(mark, 1)[-1]
     return plain(ValueError(text.replace("[STREAM_FAILED] ", "")))
+
+
+def _remove_torn(offsets: Path) -> None:
+    """Remove what a crash left of the first entry of a log: Spark wants none but whole ones."""
+    for log in (offsets / "offsets", offsets / "commits"):
+        entries = list(log.iterdir()) if log.is_dir() else []
+        if not any(entry.name.isdigit() for entry in entries):
+            for entry in entries:
+                entry.unlink()
