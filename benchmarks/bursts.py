@@ -31,6 +31,9 @@ from penstock.report.form import Progress, Report
 ROWS = 20_000
 """Rows of a block."""
 WARM_BLOCKS = 4
+PACE = 0.6
+"""Blocks of the burst come after so much of the time that FIFO takes for one: faster than whole
+paths can be run, slower than their selective segments."""
 COLUMNS = "(n BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, text STRING)"
 FUNCTIONS = '''
 import numpy as np, pyarrow as pa, penstock
@@ -59,8 +62,6 @@ class Pipeline:
 
     name: str
     conditions: tuple[tuple[str, int, float], ...]
-    every: float
-    """Seconds between two blocks of the burst."""
     blocks: int = 24
 
     def functions(self) -> str:
@@ -79,9 +80,9 @@ class Pipeline:
 
 
 PIPELINES = (
-    Pipeline("two operators", (("op1", 300, 0.3), ("op2", 5000, 1.0)), every=0.5),
-    Pipeline("four operators", (("op1", 300, 0.9), ("op2", 1500, 0.98),
-                                ("op3", 300, 0.11), ("op4", 12000, 1.0)), every=0.8),
+    Pipeline("two operators", (("op1", 900, 0.3), ("op2", 20000, 1.0))),
+    Pipeline("four operators", (("op1", 600, 0.9), ("op2", 3000, 0.98),
+                                ("op3", 600, 0.11), ("op4", 40000, 1.0))),
 )
 
 
@@ -123,8 +124,25 @@ def prepare(folder: Path, blocks: int) -> None:
             "text": [f"row {i:012d}" for i in n]}), folder / f"{number}.parquet")
 
 
+def calibrate(pipeline: Pipeline, spark: Any, prepared: Path, work: Path) -> float:
+    """Seconds between two blocks of the burst: `PACE` of what FIFO takes for one here."""
+    (work / "in").mkdir(parents=True)
+    (work / "burst_functions.py").write_text(pipeline.functions())
+    sys.modules.pop("burst_functions", None)
+    watch = Watch()
+    with Engine(spark=spark, checkpoint=work / "state", on_event=watch) as engine:
+        engine.load(pipeline.sql("fifo"), folder=work)
+        engine.start()
+        for number in range(WARM_BLOCKS + 3):  # one at a time
+            feed(prepared, work / "in", number, 1, 0.0)
+            until(lambda wanted=number + 1: len(watch.delivered()) >= wanted)  # type: ignore[misc]
+        engine.stop()
+    seconds = [e.seconds for e in watch.events if isinstance(e, ev.RunFinished)]
+    return PACE * float(np.median(seconds[-3:]))
+
+
 def measure(
-    pipeline: Pipeline, policy: str, spark: Any, prepared: Path, work: Path
+    pipeline: Pipeline, every: float, policy: str, spark: Any, prepared: Path, work: Path
 ) -> dict[str, Any]:
     """One policy through the burst."""
     (work / "in").mkdir(parents=True)
@@ -138,7 +156,7 @@ def measure(
         until(lambda: len(watch.delivered()) >= WARM_BLOCKS)
         began = time.time()
         feeder = threading.Thread(target=feed, args=(
-            prepared, work / "in", WARM_BLOCKS, pipeline.blocks, pipeline.every))
+            prepared, work / "in", WARM_BLOCKS, pipeline.blocks, every))
         feeder.start()
         until(lambda: len(watch.delivered()) >= WARM_BLOCKS + pipeline.blocks)
         feeder.join()
@@ -173,7 +191,9 @@ def _figures(
     }
 
 
-def native(pipeline: Pipeline, spark: Any, prepared: Path, work: Path) -> dict[str, Any]:
+def native(
+    pipeline: Pipeline, every: float, spark: Any, prepared: Path, work: Path
+) -> dict[str, Any]:
     """The same conditions in one Structured Streaming query with `mapInArrow`."""
     (work / "in").mkdir(parents=True)
     names = tuple(pipeline.conditions)
@@ -198,13 +218,13 @@ def native(pipeline: Pipeline, spark: Any, prepared: Path, work: Path) -> dict[s
         until(lambda: len(done) >= WARM_BLOCKS)
         began = time.time()
         feeder = threading.Thread(target=feed, args=(
-            prepared, work / "in", WARM_BLOCKS, pipeline.blocks, pipeline.every))
+            prepared, work / "in", WARM_BLOCKS, pipeline.blocks, every))
         feeder.start()
         until(lambda: len(done) >= WARM_BLOCKS + pipeline.blocks)
         feeder.join()
     finally:
         query.stop()
-    arrived = [began + n * pipeline.every for n in range(pipeline.blocks)]
+    arrived = [began + n * every for n in range(pipeline.blocks)]
     ended = [done[WARM_BLOCKS + n] for n in range(pipeline.blocks)]
     waits = [end - at for at, end in zip(arrived, ended, strict=True)]
     size = pq.read_table(prepared / "0.parquet").nbytes / 1e6
@@ -268,11 +288,14 @@ def _compare(
     report: Report, progress: Progress,
 ) -> None:
     rows = []
+    home = work / pipeline.name.replace(" ", "-")
+    progress(f"{pipeline.name}: what a block takes")
+    every = calibrate(pipeline, spark, work / "prepared", home / "calibration")
     for policy in ("native", *policies):
         progress(f"{pipeline.name}: {policy}")
-        folder = work / pipeline.name.replace(" ", "-") / policy
-        rows.append(native(pipeline, spark, work / "prepared", folder) if policy == "native"
-                    else measure(pipeline, policy, spark, work / "prepared", folder))
+        rows.append(native(pipeline, every, spark, work / "prepared", home / policy)
+                    if policy == "native" else
+                    measure(pipeline, every, policy, spark, work / "prepared", home / policy))
     file = draw(
         out / f"bursts-{pipeline.name.replace(' ', '-')}.png",
         Drawing(f"{pipeline.name}: bytes that wait", "seconds", "MB", steps=True),
