@@ -154,7 +154,7 @@ def _add_doctor(commands: _Commands[ArgumentParser]) -> None:
 def _add_events(commands: _Commands[ArgumentParser]) -> None:
     events = _described(commands.add_parser("events", help="account for a run"),
                         "Summarise the record of a run and check its books.", _EVENTS)
-    events.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
+    _add_record(events)
     events.add_argument("--json", action="store_true", help="the same as JSON")
 
 
@@ -184,7 +184,7 @@ def _add_advise(commands: _Commands[ArgumentParser]) -> None:
     advise = _described(
         commands.add_parser("advise", help="name the policy that would have met given limits"),
         "Replay a recorded run under all policies and name the best within limits.", _ADVISE)
-    advise.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
+    _add_record(advise)
     advise.add_argument("--memory", metavar="SIZE", help="the most that may wait, as '64 MB'")
     advise.add_argument("--latency", metavar="TIME",
                         help="the longest from arrival to delivery, as '2 seconds'")
@@ -195,13 +195,17 @@ def _add_whatif(commands: _Commands[ArgumentParser]) -> None:
     whatif = _described(
         commands.add_parser("whatif", help="replay a recorded run under other policies"),
         "Tell what a recorded run would have been under other policies.", _WHATIF)
-    whatif.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
+    _add_record(whatif)
     whatif.add_argument("--policies", metavar="LIST",
                         help="policies, separated by commas (default: all)")
     whatif.add_argument("--out", type=Path, metavar="DIR",
                         help="where the figure goes (default: out/whatif/RUN)")
     whatif.add_argument("--no-figures", action="store_true", help="draw none")
     whatif.add_argument("--json", action="store_true", help="all figures as JSON")
+
+
+def _add_record(command: ArgumentParser) -> None:
+    command.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
 
 
 def _add_checkpoint(command: ArgumentParser, default: str) -> None:

@@ -84,7 +84,7 @@ class Core:
         self._queues = {place: StageQueue() for place in self._places}
         self._alone = dict.fromkeys(_with_own_folder(plan))
         for place, entry in waiting:
-            self._move(place, entry)
+            self._put_back(place, entry, entry.members)
         self._prepare()
         if first_run is not None:
             self._runs = first_run
@@ -95,18 +95,6 @@ class Core:
         self._scheduler = Scheduler(policy, (), self._look)
         self._pending.append(Note(ev.PolicyChanged(at, name)))
         self._prepare(at, f"the policy is {name} now")
-
-    def _move(self, place: Place, entry: Entry) -> None:
-        """Put what waited under an earlier plan where it waits now."""
-        if entry.run and place in self._queues:
-            self._queues[place].add(entry, self._rank.__getitem__)
-            return
-        for block in entry.blocks:
-            if not entry.run:
-                self._enqueue(block, entry.members)
-            self._blocks.let_go(block)
-        if entry.run:
-            self._forget(entry)
 
     def handle(self, event: ev.Event) -> list[Instruction]:
         """Take an event in; say what is to be done."""
@@ -316,16 +304,20 @@ class Core:
         for entry in running.entries:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
-            self._try_again((running.path.id, running.first), entry, still)
+            self._put_back((running.path.id, running.first), entry, still, retry=True)
 
-    def _try_again(self, place: Place, entry: Entry, members: tuple[Member, ...]) -> None:
+    def _put_back(
+        self, place: Place, entry: Entry, members: tuple[Member, ...], retry: bool = False
+    ) -> None:
+        """Let what waited, or was under way, wait again; what nobody wants is let go."""
         if entry.run and members and place in self._queues:
             self._queues[place].add(entry, self._rank.__getitem__)
-            self._retry.add((place, *entry.order))
+            if retry:
+                self._retry.add((place, *entry.order))
             return
         for block in entry.blocks:
             if not entry.run:
-                self._enqueue(block, members, retry=True)
+                self._enqueue(block, members, retry)
         self._let_go(entry)
         self._forget(entry)
 

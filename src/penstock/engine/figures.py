@@ -47,9 +47,7 @@ class Figures:
         )
 
     def _stages(self, path: Path) -> tuple[Stage, ...]:
-        known = self.statistics
-        return tuple(Stage(name, known.cost(name), known.selectivity(name), known.width(name))
-                     for name in names(path))
+        return tuple(map(self.statistics.stage, names(path)))
 
     def record(
         self, at: float, path: Path, first: int, last: int, run: Figure,

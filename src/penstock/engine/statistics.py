@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.policies.operators import Stage
+
 
 @dataclass(slots=True)
 class _Sums:
@@ -71,6 +73,10 @@ class Statistics:
         if sums is None or not (sums.bytes_in and sums.bytes_out and sums.rows_in):
             return 1.0
         return (sums.bytes_out / sums.rows_out) / (sums.bytes_in / sums.rows_in)
+
+    def stage(self, name: str) -> Stage:
+        """All of it, as a policy is told."""
+        return Stage(name, self.cost(name), self.selectivity(name), self.width(name))
 
     def _known(self, segment: str) -> _Sums | None:
         return self._last.get(segment) or self._now.get(segment)

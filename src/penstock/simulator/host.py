@@ -106,7 +106,7 @@ class _Block:
 class _Simulation:
     """One processor in virtual time."""
 
-    __slots__ = ("agenda", "block", "closing", "decisions", "freed", "freed_at", "invocations",
+    __slots__ = ("block", "closing", "decisions", "freed", "freed_at", "invocations",
                  "network", "next_arrival", "now", "outputs", "overhead", "partner",
                  "place", "policy", "preemptions", "queues", "scheduler", "statistics", "switches",
                  "ways", "workload")
@@ -148,11 +148,10 @@ class _Simulation:
         known = self.statistics
         if known is None:
             return {}
-        return {name: Stage(name, known.cost(name), known.selectivity(name))
-                for name in self.network.operators if known.knows(name)}
+        return {name: known.stage(name) for name in self.network.operators if known.knows(name)}
 
     def _renew(self) -> None:
-        """Figures have changed, or the policy has learnt: rank everything anew."""
+        """Figures have changed: rank everything anew."""
         self.scheduler.adopt(self._places())
         for place in range(len(self.queues)):
             self._settle(place)
@@ -218,13 +217,13 @@ class _Simulation:
 
     def play(self) -> Result:
         """Everything from the first arrival to the last answer."""
-        self.agenda = iter(self.workload.script())
-        coming = next(self.agenda, None)
+        agenda = iter(self.workload.script())
+        coming = next(agenda, None)
         scheduler, overhead = self.scheduler, self.overhead
         while True:
             while coming is not None and coming[0] <= self.now:
                 self._put(self.ways[coming[1]][0], _Block(*coming))
-                coming = next(self.agenda, None)
+                coming = next(agenda, None)
             self.next_arrival = coming[0] if coming is not None else inf
             place = scheduler.decide(self.now)
             if place >= 0:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.clock import VirtualClock
-from penstock.engine import Core, Finish, Instruction, Note, Release, Run, Wake
+from penstock.engine import Core, Finish, Forget, Instruction, Note, Release, Run, Wake
 from penstock.events import kinds as ev
 
 _ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed)
@@ -28,6 +28,8 @@ class VirtualHost:
     """Every event, the core's own ones too."""
     runs: list[Run] = field(default_factory=list)
     released: list[tuple[str, int]] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)
+    """Runs whose kept rows nobody will take up."""
     finished: Finish | None = None
     _agenda: list[tuple[float, int, ev.Event]] = field(default_factory=list)
     _wakes: set[float] = field(default_factory=set)
@@ -66,6 +68,8 @@ class VirtualHost:
                 self._begin(instruction)
             case Release(stream=stream, number=number):
                 self.released.append((stream, number))
+            case Forget(run=run):
+                self.forgotten.append(run)
             case Wake(at=at):
                 self._wake(max(at, self.clock.now()))
             case Finish():

@@ -69,9 +69,7 @@ class Answers:
 
     def rejected(self) -> int:
         """How many rows Python rejected, once a job has computed the frame."""
-        if self.progress is None:
-            return 0
-        return int(self.progress.observations[REJECTED].get.get("rejected") or 0)
+        return self.progress.counts()[REJECTED] if self.progress else 0
 
     def counts(self) -> dict[str, int]:
         """Rows out of each observed operator, once a job has computed the frame."""
@@ -174,7 +172,7 @@ class Compiler:
         pipeline = self._pipeline(path, branch)
         progress = pipeline.run(block, first, len(path.stages))
         progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
-        progress.observe(REJECTED, ours(ERROR).isNull())
+        progress.observe(REJECTED, ours(ERROR).isNotNull())
         columns = _columns(branch, pipeline.stage.outputs)
         return Answers(progress.frame, branches, columns, pipeline.stage.row, progress)
 

@@ -30,17 +30,15 @@ class Progress:
     frame: DataFrame
     observations: dict[str, Observation] = field(default_factory=dict)
 
-    def observe(self, operator: str, good: SparkColumn | None = None) -> None:
-        """Count the rows after an operator while a job computes them."""
+    def observe(self, name: str, wanted: SparkColumn | None = None) -> None:
+        """Count the rows here, all or the wanted ones, while a job computes them."""
         observation = Observation()
-        rows = sf.count(sf.lit(1)) if good is None else sf.count(sf.when(good, 1))
-        rejected = sf.lit(0).cast("long") if good is None else sf.count(sf.when(~good, 1))
-        self.frame = self.frame.observe(
-            observation, rows.alias("rows"), rejected.alias("rejected"))
-        self.observations[operator] = observation
+        rows = sf.count(sf.lit(1) if wanted is None else sf.when(wanted, 1))
+        self.frame = self.frame.observe(observation, rows.alias("rows"))
+        self.observations[name] = observation
 
     def counts(self) -> dict[str, int]:
-        """Rows out of each operator, once a job has computed the frame."""
+        """The rows under each name, once a job has computed the frame."""
         return {id: seen.get.get("rows", 0) for id, seen in self.observations.items()}
 
 
