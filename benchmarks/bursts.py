@@ -13,7 +13,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,19 +125,43 @@ def prepare(folder: Path, blocks: int) -> None:
             "text": [f"row {i:012d}" for i in n]}), folder / f"{number}.parquet")
 
 
-def calibrate(pipeline: Pipeline, spark: Any, prepared: Path, work: Path) -> float:
-    """Seconds between two blocks of the burst: `PACE` of what FIFO takes for one here."""
+@contextmanager
+def running(
+    pipeline: Pipeline, policy: str, spark: Any, work: Path
+) -> Iterator[tuple[Engine, Watch]]:
+    """An engine that answers the pipeline's query, and what it tells."""
     (work / "in").mkdir(parents=True)
     (work / "burst_functions.py").write_text(pipeline.functions())
     sys.modules.pop("burst_functions", None)
     watch = Watch()
     with Engine(spark=spark, checkpoint=work / "state", on_event=watch) as engine:
-        engine.load(pipeline.sql("fifo"), folder=work)
+        engine.load(pipeline.sql(policy), folder=work)
         engine.start()
+        yield engine, watch
+        engine.stop()
+
+
+def burst(
+    pipeline: Pipeline, every: float, prepared: Path, work: Path, through: Callable[[], int]
+) -> float:
+    """Warm up, then let the burst come, and wait until all is through; when it began."""
+    feed(prepared, work / "in", 0, WARM_BLOCKS, 0.3)
+    until(lambda: through() >= WARM_BLOCKS)
+    began = time.time()
+    feeder = threading.Thread(target=feed, args=(
+        prepared, work / "in", WARM_BLOCKS, pipeline.blocks, every))
+    feeder.start()
+    until(lambda: through() >= WARM_BLOCKS + pipeline.blocks)
+    feeder.join()
+    return began
+
+
+def calibrate(pipeline: Pipeline, spark: Any, prepared: Path, work: Path) -> float:
+    """Seconds between two blocks of the burst: `PACE` of what FIFO takes for one here."""
+    with running(pipeline, "fifo", spark, work) as (_, watch):
         for number in range(WARM_BLOCKS + 3):  # one at a time
             feed(prepared, work / "in", number, 1, 0.0)
             until(lambda wanted=number + 1: len(watch.delivered()) >= wanted)  # type: ignore[misc]
-        engine.stop()
     seconds = [e.seconds for e in watch.events if isinstance(e, ev.RunFinished)]
     return PACE * float(np.median(seconds[-3:]))
 
@@ -145,25 +170,11 @@ def measure(
     pipeline: Pipeline, every: float, policy: str, spark: Any, prepared: Path, work: Path
 ) -> dict[str, Any]:
     """One policy through the burst."""
-    (work / "in").mkdir(parents=True)
-    (work / "burst_functions.py").write_text(pipeline.functions())
-    sys.modules.pop("burst_functions", None)
-    watch = Watch()
-    with Engine(spark=spark, checkpoint=work / "state", on_event=watch) as engine:
-        engine.load(pipeline.sql(policy), folder=work)
-        engine.start()
-        feed(prepared, work / "in", 0, WARM_BLOCKS, 0.3)
-        until(lambda: len(watch.delivered()) >= WARM_BLOCKS)
-        began = time.time()
-        feeder = threading.Thread(target=feed, args=(
-            prepared, work / "in", WARM_BLOCKS, pipeline.blocks, every))
-        feeder.start()
-        until(lambda: len(watch.delivered()) >= WARM_BLOCKS + pipeline.blocks)
-        feeder.join()
-        engine.stop()
-        rows_out = engine.status().queries["q"].rows_out
-        faults = engine.status().accounting()
-    return _figures(pipeline, policy, watch, began, rows_out, faults)
+    with running(pipeline, policy, spark, work) as (engine, watch):
+        began = burst(pipeline, every, prepared, work, lambda: len(watch.delivered()))
+    told = engine.status()
+    return _figures(
+        pipeline, policy, watch, began, told.queries["q"].rows_out, told.accounting())
 
 
 def _figures(
@@ -196,7 +207,6 @@ def native(
 ) -> dict[str, Any]:
     """The same conditions in one Structured Streaming query with `mapInArrow`."""
     (work / "in").mkdir(parents=True)
-    names = tuple(pipeline.conditions)
     done: dict[int, float] = {}
     rows = [0]
 
@@ -209,19 +219,12 @@ def native(
 
     source = (spark.readStream.schema("n BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, text STRING")
               .option("maxFilesPerTrigger", 1).parquet(str(work / "in")))
-    filtered = source.mapInArrow(_native(names), source.schema)
+    filtered = source.mapInArrow(_native(pipeline), source.schema)
     query = (filtered.select("n", "text").writeStream.foreachBatch(each)
              .trigger(processingTime="100 milliseconds")
              .option("checkpointLocation", str(work / "state")).start())
     try:
-        feed(prepared, work / "in", 0, WARM_BLOCKS, 0.3)
-        until(lambda: len(done) >= WARM_BLOCKS)
-        began = time.time()
-        feeder = threading.Thread(target=feed, args=(
-            prepared, work / "in", WARM_BLOCKS, pipeline.blocks, every))
-        feeder.start()
-        until(lambda: len(done) >= WARM_BLOCKS + pipeline.blocks)
-        feeder.join()
+        began = burst(pipeline, every, prepared, work, lambda: len(done))
     finally:
         query.stop()
     arrived = [began + n * every for n in range(pipeline.blocks)]
@@ -240,20 +243,17 @@ def native(
     }
 
 
-def _native(conditions: tuple[tuple[str, int, float], ...]) -> Callable[..., Any]:
-    salts = {"op1": 1009, "op2": 2003, "op3": 4001, "op4": 8009}
+def _native(pipeline: Pipeline) -> Callable[..., Any]:
+    """The pipeline's own conditions, one after the other, on Arrow batches."""
+    text = pipeline.functions().replace("penstock.predicate(function)", "function")
+    names = [name for name, _, _ in pipeline.conditions]
 
     def through(batches: Any) -> Any:
-        import numpy
-        import pyarrow
-
+        known: dict[str, Any] = {}
+        exec(text, known)
         for batch in batches:
-            for name, rounds, kept in conditions:
-                values = batch["a"].to_numpy(zero_copy_only=False).astype(float)
-                for _ in range(rounds):
-                    values = numpy.sqrt(values * values + 1.0)
-                hashed = (batch["n"].to_numpy(zero_copy_only=False) * 2654435761) % 2**32
-                batch = batch.filter(pyarrow.array(hashed % salts[name] < kept * salts[name]))
+            for name in names:
+                batch = batch.filter(known[name](batch["n"], batch["a"]))
             yield batch
 
     return through
