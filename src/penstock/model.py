@@ -135,6 +135,56 @@ def is_expensive(expression: Expression) -> bool:
     return any(isinstance(part, PythonCall) for part in walk(expression))
 
 
+# --- windows and aggregates --------------------------------------------------------------------
+
+ANSWER = -2
+"""The source of the columns of an answer: ``key0``, ``key1``, ... for what is grouped by, ``agg0``,
+``agg1``, ... for the aggregates, ``window_start`` and ``window_end``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of time before an answer, and how often it is renewed, in microseconds."""
+
+    length: int
+    slide: int
+    exactly: bool = False
+    """Whether answers come at the multiples of the slide and at no other time; otherwise the slide
+    is the longest time between two answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate function over the rows of a group and a window.
+
+    ``function`` is SUM COUNT AVG MIN MAX STDDEV VARIANCE COUNT_DISTINCT PERCENTILE TOPK or
+    APPROX_COUNT_DISTINCT APPROX_PERCENTILE APPROX_TOPK APPROX_F2; a count without arguments counts
+    rows. ``MEDIAN`` is a percentile.
+    """
+
+    function: str
+    args: tuple[Expression, ...]
+    type: Type
+    parameters: tuple[float, ...] = ()
+    """The p of a percentile, the k of a top-k, the error of an approximation."""
+    method: str = ""
+    """The sketch of an approximate form: hll fm kll count_min ams."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """What makes a SELECT a window aggregate.
+
+    The SELECT list and ``having`` of such a branch look at columns of source `ANSWER` alone.
+    """
+
+    window: Window
+    keys: tuple[Expression, ...]
+    aggregates: tuple[Aggregate, ...]
+    """Each aggregate once, in the order in which they are first written."""
+    having: tuple[Expression, ...] = ()
+
+
 # --- what an application declares --------------------------------------------------------------
 
 
@@ -218,6 +268,7 @@ class Branch:
     where: tuple[Expression, ...] = ()
     """Conjuncts, in the order written."""
     joins: tuple[Join, ...] = ()
+    grouping: Grouping | None = None
 
     @property
     def outputs(self) -> tuple[tuple[str, Type], ...]:
