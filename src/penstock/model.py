@@ -184,6 +184,11 @@ class Grouping:
     """Each aggregate once, in the order in which they are first written."""
     having: tuple[Expression, ...] = ()
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What is computed of each row: the keys, and what is aggregated."""
+        return (*self.keys, *(arg for aggregate in self.aggregates for arg in aggregate.args))
+
 
 # --- what an application declares --------------------------------------------------------------
 
@@ -277,9 +282,12 @@ class Branch:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """Every expression of the branch."""
-        return (*(join.on for join in self.joins), *self.where,
-                *(output.expression for output in self.select))
+        """Every expression over the rows of the stream and its relations."""
+        if self.grouping is None:
+            computed = tuple(output.expression for output in self.select)
+        else:
+            computed = self.grouping.expressions
+        return (*(join.on for join in self.joins), *self.where, *computed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,3 +345,7 @@ class Block:
     """Size of those rows in decoded form."""
     arrived: float
     """When its rows were there to be read, in seconds."""
+    cutoff: int | None = None
+    """None of its rows has an earlier time, in microseconds; None where that is not known."""
+    watermark: int | None = None
+    """No row of a later block has an earlier time, in microseconds."""

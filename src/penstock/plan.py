@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from penstock.errors import PlanError
-from penstock.model import Branch, Expression, Join, Query, Type
+from penstock.model import Aggregate, Branch, Expression, Join, Output, Query, Type
 
 _T = TypeVar("_T")
 
@@ -30,7 +30,7 @@ class Operator:
 
     id: str
     kind: str
-    """join, filter, python, fanout, project, sink."""
+    """join, filter, python, fanout, panes, project, sink."""
     text: str
     """What it does, in words for `penstock explain`."""
 
@@ -86,6 +86,11 @@ class Path:
     """Whether rows travel to Python."""
 
     @property
+    def panes(self) -> bool:
+        """Whether it ends in the panes of window aggregates, and not in answers."""
+        return self.operators[-1].kind == "panes"
+
+    @property
     def stages(self) -> tuple[tuple[Operator, ...], ...]:
         """The operators in the smallest parts that can be run apart, in order.
 
@@ -95,8 +100,38 @@ class Path:
         """
         if not self.expensive:
             return (self.operators,)
-        parts = tuple((operator,) for operator in self.operators[:-2])
-        return (*parts, self.operators[-2:])
+        last = -1 if self.panes else -2
+        return (*((operator,) for operator in self.operators[:last]), self.operators[last:])
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Window aggregates over the same rows, grouped alike: one synopsis answers them all."""
+
+    id: str
+    """It stays the same when queries join it and leave it."""
+    path: str
+    """The path that makes its panes."""
+    stream: str
+    joins: tuple[Join, ...]
+    where: tuple[Expression, ...]
+    keys: tuple[Expression, ...]
+    aggregates: tuple[Aggregate, ...]
+    """Those of all its queries, each once."""
+    members: tuple[Member, ...]
+    pane: int
+    """Microseconds: the longest that divides every window and every slide."""
+    span: int
+    """Panes in its longest window."""
+
+    @property
+    def rows(self) -> Branch:
+        """The query for the rows that are summarised: the keys, and what is aggregated."""
+        args = dict.fromkeys(arg for aggregate in self.aggregates for arg in aggregate.args)
+        named = [(f"key{n}", key) for n, key in enumerate(self.keys)]
+        named += [(f"arg{n}", arg) for n, arg in enumerate(args)]
+        select = tuple(Output(name, expression) for name, expression in named)
+        return Branch(self.stream, select, self.where, self.joins)
 
 
 @dataclass(frozen=True)  # no slots: the look-ups below are made once and kept
@@ -105,6 +140,8 @@ class Plan:
 
     queries: tuple[Query, ...]
     paths: tuple[Path, ...]
+    groups: tuple[Group, ...] = ()
+    """The synopses of window aggregates."""
 
     def branch(self, member: Member) -> Branch:
         """The branch that a member stands for."""
@@ -118,6 +155,18 @@ class Plan:
         """A path by its id."""
         return _found(self._paths, id, "path")
 
+    def group(self, id: str) -> Group:
+        """A group of window aggregates by its id."""
+        return _found(self._groups, id, "group")
+
+    def group_of(self, query: str) -> Group | None:
+        """The group that answers a query; None for one that is no window aggregate."""
+        return self._answering.get(query)
+
+    def groups_on(self, path: str) -> tuple[Group, ...]:
+        """The groups whose panes a path makes."""
+        return tuple(group for group in self.groups if group.path == path)
+
     def paths_of(self, query: str) -> tuple[Path, ...]:
         """The paths on which a query's branches ride, each once, in plan order."""
         return self._riding.get(query, ())
@@ -129,6 +178,14 @@ class Plan:
     @cached_property
     def _paths(self) -> dict[str, Path]:
         return {path.id: path for path in self.paths}
+
+    @cached_property
+    def _groups(self) -> dict[str, Group]:
+        return {group.id: group for group in self.groups}
+
+    @cached_property
+    def _answering(self) -> dict[str, Group]:
+        return {member.query: group for group in self.groups for member in group.members}
 
     @cached_property
     def _riding(self) -> dict[str, tuple[Path, ...]]:

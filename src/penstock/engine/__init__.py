@@ -2,14 +2,17 @@
 
 from penstock.engine.core import Core
 from penstock.engine.instructions import (
+    Asked,
     Cool,
     Finish,
     Forget,
     Instruction,
     Note,
+    Refresh,
     Release,
     Run,
     Wake,
 )
 
-__all__ = ["Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Release", "Run", "Wake"]
+__all__ = ["Asked", "Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Refresh", "Release",
+           "Run", "Wake"]

@@ -39,6 +39,37 @@ class Run:
     """Whether it overtakes a run that is under way: it gets the cores as they become free."""
     measure: bool = False
     """Whether to time the stages apart on a sample, beside the run."""
+    again: bool = False
+    """Whether its members have had these blocks before: only the panes are made once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An answer that a window aggregate is asked for."""
+
+    member: Member
+    end: int
+    """The end of its window, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """Answer some window aggregates of a group from its synopsis, in one pass over the panes."""
+
+    run: int
+    group: str
+    asked: tuple[Asked, ...]
+    """In order of their ends."""
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Those who are answered, each once."""
+        return tuple(dict.fromkeys(asked.member for asked in self.asked))
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """Up to where each query has answered when this is done."""
+        return {asked.member.query: asked.end for asked in self.asked}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +117,4 @@ class Note:
     event: Event
 
 
-Instruction: TypeAlias = Run | Cool | Forget | Release | Wake | Finish | Note
+Instruction: TypeAlias = Run | Refresh | Cool | Forget | Release | Wake | Finish | Note

@@ -13,7 +13,7 @@ from penstock.planning.shapes import columns
 
 MEMBER = "@member"
 """The column that tells the answers of members apart."""
-_ORDER = ("join", "filter", "python", "fanout", "project", "sink")
+_ORDER = ("join", "filter", "python", "fanout", "panes", "project", "sink")
 """The kinds of operators in the only order in which they can run."""
 
 
@@ -31,6 +31,7 @@ def _faults(plan: Plan, application: Application | None) -> Iterator[str]:
     yield from _repeated("path", (path.id for path in plan.paths))
     yield from _repeated("operator", (op.id for path in plan.paths for op in path.operators))
     yield from _riding(plan)
+    yield from _answering(plan)
     for path in plan.paths:
         yield from _path(plan, path)
     if application is not None:
@@ -61,6 +62,24 @@ def _riding(plan: Plan) -> Iterator[str]:
         yield f"no path carries {', '.join(missing[:8])}"
 
 
+def _answering(plan: Plan) -> Iterator[str]:
+    """Every window aggregate belongs to one group, on a path that makes panes."""
+    grouped = Counter(member for group in plan.groups for member in group.members)
+    for path in plan.paths:
+        for member in path.members:
+            windowed = plan.branch(member).grouping is not None
+            if windowed != path.panes:
+                how = "makes panes" if path.panes else "makes none"
+                yield f"{member} rides path {path.id!r}, which {how}"
+            if plan.groups and grouped[member] != windowed:
+                yield f"{member} belongs to {grouped[member]} groups"
+    for group in plan.groups:
+        windows = [grouping.window for member in group.members
+                   if (grouping := plan.branch(member).grouping) is not None]
+        if any(w.length % group.pane or w.slide % group.pane for w in windows):
+            yield f"the pane of group {group.id!r} does not divide its windows and slides"
+
+
 def _path(plan: Plan, path: Path) -> Iterator[str]:
     if not path.members:
         yield f"path {path.id!r} has no members"
@@ -76,7 +95,7 @@ def _path(plan: Plan, path: Path) -> Iterator[str]:
         if any(is_expensive(join.on) for join in branch.joins):
             yield f"{member} joins on a Python function"
     expensive = [any(map(is_expensive, branch.expressions)) for branch in branches]
-    if any(expensive) and len(path.members) > 1:
+    if any(expensive) and len(path.members) > 1 and not path.panes:
         yield f"path {path.id!r} shares a branch that calls Python"
     if path.expensive != any(expensive):
         yield f"path {path.id!r} is wrongly marked {'' if path.expensive else 'not '}expensive"
@@ -94,7 +113,8 @@ def _order(path: Path) -> Iterator[str]:
         if repeats or _ORDER.index(before) > _ORDER.index(after):
             yield f"path {path.id!r} runs {after} after {before}"
     shared = len(path.members) > 1
-    needed = {"sink", "fanout" if shared else "project", *(["python"] if path.expensive else [])}
+    ending = {"panes"} if path.panes else {"sink", "fanout" if shared else "project"}
+    needed = {*ending, *(["python"] if path.expensive else [])}
     for kind in _ORDER:
         if kind in needed and kind not in kinds:
             yield f"path {path.id!r} has no {kind}"

@@ -26,6 +26,7 @@ from penstock.model import (
 from penstock.plan import Member, Operator, Path, Plan
 from penstock.planning.check import check
 from penstock.planning.shapes import conjunction
+from penstock.planning.share_aggregates import group_id, share_aggregates
 from penstock.rendering import render
 
 Pass = Callable[[Plan], Plan]
@@ -67,9 +68,11 @@ def share(before: Plan) -> Plan:
     """
     groups: dict[str, list[Path]] = {}
     for path in before.paths:
-        groups.setdefault(path.id if path.expensive else _shared_id(path), []).append(path)
+        groups.setdefault(_shared_id(path, before), []).append(path)
     paths = [
-        group[0] if group[0].expensive else _shared_path(id, group, before)
+        _pane_path(id, group, before) if group[0].panes
+        else group[0] if group[0].expensive
+        else _shared_path(id, group, before)
         for id, group in groups.items()
     ]
     return replace(before, paths=tuple(paths))
@@ -78,6 +81,7 @@ def share(before: Plan) -> Plan:
 PASSES: tuple[Pass, ...] = (
     isolate,  # first, because sharing compares whole paths
     share,
+    share_aggregates,  # last, because a group's panes are made by one path
 )
 
 
@@ -94,14 +98,17 @@ def _own_path(query: Query, number: int) -> Path:
     )
 
 
-def _shared_id(path: Path) -> str:
+def _shared_id(path: Path, before: Plan) -> str:
     """The stream and its relations; joins on other conditions are told apart by a checksum."""
+    if path.expensive:
+        return group_id(before.branch(path.members[0])) if path.panes else path.id
+    end = "panes" if path.panes else "fanout"
     relations = (join.relation for join in path.joins)
     names = "+".join(quote(name, safe="") for name in (path.stream, *relations))
     if not path.joins:
-        return f"{names}/fanout"
+        return f"{names}/{end}"
     written = "; ".join(f"{join.kind} {join.relation} {render(join.on)}" for join in path.joins)
-    return f"{names}@{zlib.crc32(written.encode()):08x}/fanout"
+    return f"{names}@{zlib.crc32(written.encode()):08x}/{end}"
 
 
 def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
@@ -115,12 +122,26 @@ def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
     return Path(id, first.stream, first.joins, members, operators)
 
 
+def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
+    """One pass over a block makes the panes of all window aggregates that it serves."""
+    members = tuple(member for path in group for member in path.members)
+    first = before.branch(members[0])
+    if group[0].expensive:  # they are alike: conditions in Python are asked once
+        operators = _operators(id, first, Sink())[:-1]  # its own panes stand for all
+    else:
+        operators = tuple(_joins(id, first.joins))
+    panes = Operator(f"{id}:panes", "panes", f"panes of {len(members)} window aggregates")
+    return replace(group[0], id=id, members=members, operators=(*operators, panes))
+
+
 def _operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
     cheap = [conjunct for conjunct in branch.where if not is_expensive(conjunct)]
     operators = _joins(id, branch.joins)
     if cheap:
         operators.append(Operator(f"{id}:filter", "filter", conjunction(cheap)))
     operators += _python(id, branch)
+    if branch.grouping is not None:
+        return (*operators, Operator(f"{id}:panes", "panes", "panes of a window aggregate"))
     shown = ", ".join(output.name for output in branch.select)
     operators.append(Operator(f"{id}:project", "project", shown))
     delivered = sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
@@ -139,7 +160,9 @@ def _joins(id: str, joins: Iterable[Join]) -> list[Operator]:
 def _python(id: str, branch: Branch) -> list[Operator]:
     """One operator for each condition that calls Python, as written, and one for the answers."""
     texts = [render(conjunct) for conjunct in branch.where if is_expensive(conjunct)]
-    if called := _functions([output.expression for output in branch.select]):
+    computed = (branch.grouping.expressions if branch.grouping is not None
+                else [output.expression for output in branch.select])
+    if called := _functions(computed):
         texts.append(", ".join(called))
     return [Operator(f"{id}:python{number}", "python", text)
             for number, text in enumerate(texts, start=1)]

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.storagelevel import StorageLevel
 
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
@@ -49,6 +51,18 @@ class Answers:
     def has_rejects(self) -> bool:
         """Whether Python is involved: then persist the frame before using it twice."""
         return self.row is not None
+
+    def kept(self) -> Answers:
+        """The same, computed once however often they are used, until they are let go."""
+        return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
+
+    def let_go(self) -> None:
+        """Keep them no longer."""
+        self.frame.unpersist()
+
+    def table(self, members: Sequence[Member]) -> pa.Table | None:
+        """What `project` gives, if it is there already: only Spark can say."""
+        return None
 
     def project(self, members: Sequence[Member]) -> DataFrame:
         """``@member``, then the members' columns by name, NULL where a member has none.

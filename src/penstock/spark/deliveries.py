@@ -1,4 +1,5 @@
-"""The log of deliveries: which blocks each member has had, and the point at which a run counts.
+"""The log of deliveries: which blocks each member has had, up to which end each window aggregate
+has answered, and the point at which a run counts.
 
 A line of this log is the commit of a run. Before it, the staged files are rubbish that recovery
 removes; after it, the answers count as delivered and recovery finishes moving them. So a row is
@@ -71,6 +72,8 @@ class Standing:
     """Per stream the first block that is its own to see."""
     had: dict[int, Intervals] = field(default_factory=dict)
     """Per branch the blocks it has delivered."""
+    answered: int | None = None
+    """The end of the last window it has answered for, in microseconds."""
     rows: int = 0
     since: int = 0
     """Runs up to this one were not its own, but perhaps an earlier namesake's."""
@@ -129,9 +132,13 @@ class Deliveries:
             if group not in self._groups:
                 self._write({"group": group, "members": [list(member) for member in members]})
             self._write({"run": run, "group": group, "blocks": list(blocks), "rows": dict(rows)})
-            if self._lines > COMPACT_LINES:
-                with contextlib.suppress(OSError):  # the run counts, so nothing may fail any more
-                    self._compact()
+            self._shorten()
+
+    def answer(self, run: int, ends: Mapping[str, int], rows: Mapping[str, int]) -> None:
+        """These queries have answered for all windows up to these ends."""
+        with self._lock:
+            self._write({"run": run, "ends": dict(ends), "rows": dict(rows)})
+            self._shorten()
 
     def close(self) -> None:
         """Close the file."""
@@ -167,10 +174,16 @@ class Deliveries:
         self._lines += 1
         self._apply(line)
 
+    def _shorten(self) -> None:
+        if self._lines > COMPACT_LINES:
+            with contextlib.suppress(OSError):  # the run counts, so nothing may fail any more
+                self._compact()
+
     def _compact(self) -> None:
         """Write the log anew; where that fails the old one goes on."""
         snapshot = {
             name: {"start": s.start, "rows": s.rows, "since": s.since, "at": s.at, "text": s.text,
+                   "answered": s.answered,
                    "had": {str(branch): had.ranges for branch, had in s.had.items()}}
             for name, s in self.standing.items()
         }
@@ -221,12 +234,16 @@ class Deliveries:
     def _apply_run(self, line: dict[str, Any]) -> None:
         self.last_run = max(self.last_run, line["run"])
         self.committed.add(line["run"])
-        for query, branch in self._groups[line["group"]]:
+        for query, branch in self._groups[line["group"]] if "group" in line else ():
             standing = self.standing.get(query)
             if standing and standing.since < line["run"]:
                 had = standing.had.setdefault(branch, Intervals())
                 for block in line["blocks"]:
                     had.add(block)
+        for query, end in line.get("ends", {}).items():
+            standing = self.standing.get(query)
+            if standing and standing.since < line["run"]:
+                standing.answered = end
         for query, rows in line["rows"].items():
             standing = self.standing.get(query)
             if standing and standing.since < line["run"]:
@@ -237,5 +254,5 @@ class Deliveries:
         self.committed = set(line["committed"])
         for name, s in line["snapshot"].items():
             had = {int(branch): Intervals(ranges) for branch, ranges in s["had"].items()}
-            self.standing[name] = Standing(s["start"], had, s["rows"], s["since"], s["at"],
-                                           s["text"])
+            self.standing[name] = Standing(s["start"], had, s.get("answered"), s["rows"],
+                                           s["since"], s["at"], s["text"])

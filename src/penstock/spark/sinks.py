@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
 
-from penstock.engine.instructions import Run
+from penstock.arrow import arrow_type
+from penstock.engine.instructions import Refresh, Run
 from penstock.model import FILE_SINKS, Query, quoted
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
@@ -21,7 +24,8 @@ from penstock.spark.compile import Answers
 from penstock.spark.datasets import QUERY, Unit, shared_folders, units
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.expressions import data_type
-from penstock.spark.files import Files, same_device
+from penstock.spark.files import Files, local_path, same_device
+from penstock.spark.held import Held
 from penstock.spark.names import ours
 from penstock.spark.sources import plain
 
@@ -46,6 +50,11 @@ class Delivered:
     failed: dict[str, str] = field(default_factory=dict)
     jobs: int = 0
     bytes: int = 0
+
+    def count(self, rows: Mapping[str, int]) -> None:
+        """So many more rows of these queries."""
+        for query, count in rows.items():
+            self.rows[query] = self.rows.get(query, 0) + count
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +116,13 @@ class Sinks:
 
     # --- a run -------------------------------------------------------------------------------
 
-    def deliver(self, run: Run, plan: Plan, answers: Answers) -> Delivered:
+    def deliver(self, run: Run | Refresh, plan: Plan, answers: Answers | Held) -> Delivered:
         """Compute the answers, stage them, commit the run and move the files into place."""
         done = Delivered()
         wanted = self._units_of(plan, run.members)
         again = len(wanted) > 1 or answers.has_rejects
         if again:
-            kept = answers.frame.persist(StorageLevel.MEMORY_AND_DISK)
-            answers = replace(answers, frame=kept)
+            answers = answers.kept()
         try:
             moves = [move for number, unit in enumerate(wanted)
                      for move in self._stage(run, number, unit, answers, done)]
@@ -124,7 +132,7 @@ class Sinks:
             raise
         finally:
             if again:
-                kept.unpersist()
+                answers.let_go()
         done.operators = answers.counts()
         self._commit(run, moves, done)
         return done
@@ -148,29 +156,47 @@ class Sinks:
         return units(plan, members, self.shared, self._results, alone)
 
     def _stage(
-        self, run: Run, number: int, unit: Unit, answers: Answers, done: Delivered
+        self, run: Run | Refresh, number: int, unit: Unit, answers: Answers | Held, done: Delivered
     ) -> list[_Move]:
         """Compute one unit; files wait in the staging folder."""
+        table = answers.table(unit.members) if _is_driver_able(unit) else None
+        if table is not None:
+            return self._stage_table(run, number, unit, table, done)
         observation = Observation()
         frame = _counting(answers.project(unit.members), observation, len(run.members))
         done.jobs += 1
         if unit.kind == "noop":
             frame.write.format("noop").mode("overwrite").save()
         elif unit.kind == "console":
-            self._show(unit, frame)
+            self._show(unit, frame.drop(MEMBER).toArrow())
         elif unit.kind == "callback":
-            self._call(unit, frame, done)
+            self._call(unit, frame.drop(MEMBER).toArrow(), done)
         else:
             place = self._place(run, number, unit)
             self._write(run, unit, frame, place)
         rows = _counts(observation, run.members)
-        for query, count in rows.items():
-            done.rows[query] = done.rows.get(query, 0) + count
+        done.count(rows)
         if unit.kind not in FILE_SINKS or not rows:
             return []
         return self._moves(run, unit, place)
 
-    def _place(self, run: Run, number: int, unit: Unit) -> str:
+    def _stage_table(
+        self, run: Run | Refresh, number: int, unit: Unit, table: pa.Table, done: Delivered
+    ) -> list[_Move]:
+        """Stage a unit that the driver holds: no job is needed."""
+        if unit.kind == "console":
+            self._show(unit, table.drop_columns([MEMBER]))
+        elif unit.kind == "callback":
+            self._call(unit, table.drop_columns([MEMBER]), done)
+        done.count(_held_counts(table, run.members))
+        if unit.kind not in FILE_SINKS or not table.num_rows:
+            return []
+        place = self._place(run, number, unit)
+        for home, part in _homes(run.members, unit, table):
+            _write_table(f"{place}/{FOLDER}={home}", _held_columns(run.members, unit, part))
+        return self._moves(run, unit, place)
+
+    def _place(self, run: Run | Refresh, number: int, unit: Unit) -> str:
         """Where a unit is staged: in the checkpoint, or on the device of its own folder."""
         here = self._staging / f"{run.run:08d}"
         if same_device(str(self._staging), unit.folders[0]):
@@ -179,7 +205,7 @@ class Sinks:
         write_json(here / f"outside-{number}.json", outside)
         return outside
 
-    def _write(self, run: Run, unit: Unit, frame: DataFrame, place: str) -> None:
+    def _write(self, run: Run | Refresh, unit: Unit, frame: DataFrame, place: str) -> None:
         columns = _in_dataset(frame, unit)
         if unit.shared:
             names = [member.query for member in run.members]
@@ -194,7 +220,7 @@ class Sinks:
             writer = writer.option("header", "true")
         writer.format(unit.kind).save(place)
 
-    def _moves(self, run: Run, unit: Unit, place: str) -> list[_Move]:
+    def _moves(self, run: Run | Refresh, unit: Unit, place: str) -> list[_Move]:
         """Which staged file goes where."""
         moves = []
         for path, size in self._files.data(place):
@@ -207,24 +233,25 @@ class Sinks:
             moves.append(_Move(path, f"{unit.folders[number]}/{name}", queries, size))
         return moves
 
-    def _show(self, unit: Unit, frame: DataFrame) -> None:
+    def _show(self, unit: Unit, table: pa.Table) -> None:
         query = unit.members[0].query
-        rows = frame.drop(MEMBER).toArrow().to_pylist()
+        rows = table.to_pylist()
         for row in rows[:CONSOLE_ROWS]:
             self._say(f"{query}: " + ", ".join(f"{name}={value}" for name, value in row.items()))
         if len(rows) > CONSOLE_ROWS:
             self._say(f"{query}: ... and {len(rows) - CONSOLE_ROWS} more rows")
 
-    def _call(self, unit: Unit, frame: DataFrame, done: Delivered) -> None:
+    def _call(self, unit: Unit, table: pa.Table, done: Delivered) -> None:
         query = unit.members[0].query
-        table = frame.drop(MEMBER).toArrow()
         try:
             self._callback(unit.target)(query, table)
         except Exception as error:
             done.failed[query] = (f"its callback {unit.target} raised "
                                   f"{type(error).__name__}: {error}")
 
-    def _stage_rejects(self, run: Run, answers: Answers, done: Delivered) -> list[_Move]:
+    def _stage_rejects(
+        self, run: Run | Refresh, answers: Answers | Held, done: Delivered
+    ) -> list[_Move]:
         """Rows for which a Python function raised, with the error, in the checkpoint's rejects."""
         rejected = answers.rejected()
         if not rejected:
@@ -241,17 +268,25 @@ class Sinks:
 
     # --- commit and recovery -----------------------------------------------------------------
 
-    def _commit(self, run: Run, moves: Sequence[_Move], done: Delivered) -> None:
+    def _commit(self, run: Run | Refresh, moves: Sequence[_Move], done: Delivered) -> None:
         here = self._staging / f"{run.run:08d}"
         if moves:
             write_json(here / "moves.json", [[m.source, m.target] for m in moves])
-        members = [(m.query, m.branch) for m in run.members if m.query not in done.failed]
-        group = run.group if not done.failed else -run.run
-        rows = {query: count for query, count in done.rows.items() if query not in done.failed}
-        self._deliveries.commit(run.run, group, members, [b.number for b in run.blocks], rows)
+        self._log(run, done)
         moved = [self._move(move, done) for move in moves]
         if all(moved):
             self._settle(here, run.run)
+
+    def _log(self, run: Run | Refresh, done: Delivered) -> None:
+        """The moment at which a run counts."""
+        rows = {query: count for query, count in done.rows.items() if query not in done.failed}
+        if isinstance(run, Refresh):
+            ends = {query: end for query, end in run.ends.items() if query not in done.failed}
+            self._deliveries.answer(run.run, ends, rows)
+            return
+        members = [(m.query, m.branch) for m in run.members if m.query not in done.failed]
+        group = run.group if not done.failed else -run.run
+        self._deliveries.commit(run.run, group, members, [b.number for b in run.blocks], rows)
 
     def _move(self, move: _Move, done: Delivered) -> bool:
         """Put a file into place; where that fails it waits in the staging folder for a restart."""
@@ -302,6 +337,57 @@ class Sinks:
                 refused.append(error)
         if refused:
             raise refused[0]
+
+
+def _is_driver_able(unit: Unit) -> bool:
+    """Whether the driver could deliver a unit by itself, if it held the answers."""
+    if unit.kind in FILE_SINKS:
+        return unit.kind == "parquet" and local_path(unit.folders[0]) is not None
+    return True
+
+
+def _homes(
+    members: Sequence[Member], unit: Unit, table: pa.Table
+) -> list[tuple[int, pa.Table]]:
+    """A unit's rows by the folder that they go to."""
+    if len(unit.folders) == 1:
+        return [(0, table)]
+    homes = dict(zip(unit.members, unit.homes, strict=True))
+    of_member = pa.array([homes.get(member, -1) for member in members])
+    folder = of_member.take(table[MEMBER].combine_chunks())
+    parts = ((n, table.filter(pc.equal(folder, n))) for n in range(len(unit.folders)))
+    return [(n, part) for n, part in parts if part.num_rows]
+
+
+def _held_columns(members: Sequence[Member], unit: Unit, table: pa.Table) -> pa.Table:
+    """The columns as they are written; in a shared folder all of its dataset."""
+    present = {name.casefold(): name for name in table.column_names if name != MEMBER}
+    wanted = ([(field.name, arrow_type(field.type)) for field in unit.columns] or
+              [(name, table.schema.field(name).type) for name in present.values()])
+    columns = {}
+    if unit.shared:
+        names = pa.array([member.query for member in members])
+        columns[QUERY] = names.take(table[MEMBER].combine_chunks())
+    for name, kind in wanted:
+        known = present.get(name.casefold())
+        columns[name] = (table[known].cast(kind) if known is not None
+                         else pa.nulls(table.num_rows, kind))
+    return pa.table(columns)
+
+
+def _write_table(folder: str, table: pa.Table) -> None:
+    place = local_path(folder)
+    assert place is not None
+    place.mkdir(parents=True)
+    pq.write_table(table, place / "part-00000.parquet", compression="snappy")
+
+
+def _held_counts(table: pa.Table, members: Sequence[Member]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for item in table[MEMBER].value_counts().to_pylist():
+        query = members[item["values"]].query
+        counts[query] = counts.get(query, 0) + item["counts"]
+    return counts
 
 
 def _in_dataset(frame: DataFrame, unit: Unit) -> list[Column]:
