@@ -79,13 +79,13 @@ class Figures:
         """What differs materially from the figures that the policy was told, in words."""
         for id, route in self.told.items():
             for told, known in zip(route.stages, self._stages(plan.path(id)), strict=True):
-                if _differs(told.cost, known.cost):
+                if differs(told.cost, known.cost):
                     return (f"{known.operator} costs {known.cost * 1e6:.3g} us a row, "
                             f"{told.cost * 1e6:.3g} us before")
-                if _differs(told.selectivity, known.selectivity):
+                if differs(told.selectivity, known.selectivity):
                     return (f"{known.operator} keeps {known.selectivity:.3g} of its rows, "
                             f"{told.selectivity:.3g} before")
-                if _differs(told.width, known.width):
+                if differs(told.width, known.width):
                     return (f"rows after {known.operator} are {known.width:.3g} times as wide as "
                             f"before it, {told.width:.3g} times earlier")
         return ""
@@ -108,5 +108,6 @@ def names(path: Path) -> list[str]:
     return [path.id] if len(path.stages) == 1 else [stage[0].id for stage in path.stages]
 
 
-def _differs(told: float, known: float) -> bool:
+def differs(told: float, known: float) -> bool:
+    """Whether two figures are materially different."""
     return abs(known - told) > MATERIAL * max(abs(known), abs(told))

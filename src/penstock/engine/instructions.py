@@ -73,6 +73,19 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Refresh:
+    """Answer these queries of a group from its synopsis, in one scan back from an end."""
+
+    run: int
+    group: str
+    end: int
+    """The pane before which all windows end."""
+    queries: tuple[tuple[str, int], ...]
+    """Each with the length of its window, in panes."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cool:
     """Let go of a hot block; the spool still has it."""
 

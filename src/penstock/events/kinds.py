@@ -286,6 +286,58 @@ class RunFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class PeriodsChosen:
+    """The answers of a group are renewed at least this often from now on, for a reason."""
+
+    at: float
+    group: str
+    periods: Mapping[str, int]
+    """Per query, in panes; a query may be answered more often than it asks."""
+    costs: Mapping[str, float]
+    """Per pane: of what was ``chosen``, and of the ``conservative`` and ``aggressive`` schedule."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshDecided:
+    """The core ordered a joint run over a synopsis, for a reason."""
+
+    at: float
+    refresh: int
+    group: str
+    end: int
+    """The pane before which all windows end."""
+    queries: tuple[str, ...]
+    reason: str
+    waiting: int = 0
+    """Tasks that were due when the choice was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshFinished:
+    """A joint run delivered its answers."""
+
+    at: float
+    refresh: int
+    seconds: float
+    rows_out: Mapping[str, int]
+    """Rows delivered per query; a query that got none may be absent."""
+    scanning: float | None = None
+    """Seconds of it for reading and merging panes; None: all but the answering."""
+    answering: float = 0.0
+    """Seconds of it for making answers of merged panes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshFailed:
+    """A joint run broke before it delivered anything."""
+
+    at: float
+    refresh: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class BlockHot:
     """A block is held in executor memory for those who still have to read it."""
 
@@ -343,12 +395,13 @@ Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
     | Decided | Queued | RunFinished | RunKept
+    | PeriodsChosen | RefreshDecided | RefreshFinished | RefreshFailed
     | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
     QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut, Decided, Queued,
-    RunFinished, RunKept, RunProgressed, RunFailed, BlockHot, BlockCold, BlockReleased, Tick,
-    Warned, Memory,
+    RunFinished, RunKept, RunProgressed, RunFailed, PeriodsChosen, RefreshDecided, RefreshFinished,
+    RefreshFailed, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -158,7 +158,7 @@ class Summary:
         self.warned += 1
         self.warnings.append(event)
 
-    def _tick(self, event: k.Tick | k.RunProgressed | k.PathCut | k.Queued) -> None:
+    def _tick(self, event: k.Event) -> None:
         """Only the time moves, which `apply` has seen to."""
 
     # -- streams ---------------------------------------------------------------------------------
@@ -401,6 +401,10 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.RunKept: Summary._run_kept,
     k.RunProgressed: Summary._tick,
     k.RunFailed: Summary._run_failed,
+    k.PeriodsChosen: Summary._tick,
+    k.RefreshDecided: Summary._tick,
+    k.RefreshFinished: Summary._tick,
+    k.RefreshFailed: Summary._tick,
     k.BlockHot: Summary._block_hot,
     k.BlockCold: Summary._block_cold,
     k.BlockReleased: Summary._block_released,

@@ -1,0 +1,76 @@
+"""What a refresh policy sees, what it answers, and the contract between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from penstock.policies.refresh.tasks import Due, Group, Task, cost_per_pane, subgroups
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The tasks that may be run now, in plan order."""
+
+    due: tuple[Due, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Run these tasks of one group as one, for this reason."""
+
+    tasks: tuple[str, ...]
+    reason: str
+
+
+class Policy:
+    """Decides which answers are renewed next, and which of them together.
+
+    `prepare` makes tasks of the queries, `choose` runs the task whose deadline is the nearest or
+    the furthest past; among equals the one of the highest priority, then plan order. Tasks of the
+    same group whose windows end at the same pane may ride along: `joins` says which.
+    """
+
+    shares: ClassVar[bool] = True
+    """Whether tasks of a group that are due together are one run."""
+
+    def prepare(self, groups: Sequence[Group]) -> tuple[Task, ...]:
+        """Make tasks of the queries; again whenever queries or costs change."""
+        return tuple(task for group in groups for task in self.divide(group))
+
+    def divide(self, group: Group) -> tuple[Task, ...]:
+        """The tasks of one group: unless a policy knows better, one for each period."""
+        return subgroups(group)
+
+    def choose(self, view: View) -> Decision | None:
+        """The tasks to run next, or None to wait."""
+        if not view.due:
+            return None
+        first = min(view.due, key=lambda due: (due.slack, -due.task.priority))
+        riders = [due for due in view.due if due is not first and self._rides(first, due)]
+        together = sorted([first, *riders], key=view.due.index)
+        return Decision(tuple(due.task.id for due in together), _reason(first, len(riders)))
+
+    def joins(self, first: Due, other: Due) -> bool:
+        """Whether a task of the same group and end rides with the first."""
+        return self.shares and other.left == first.left
+
+    def cost(self, group: Group, tasks: Sequence[Task]) -> float:
+        """What the tasks of a group cost per pane if none is late."""
+        return cost_per_pane(group, tasks, self.shares)
+
+    def _rides(self, first: Due, other: Due) -> bool:
+        same = other.task.group == first.task.group and other.end == first.end
+        return same and self.joins(first, other)
+
+
+def _reason(first: Due, riders: int) -> str:
+    """In words.
+
+    >>> _reason(Due(Task("g every 2", "g", (), 2), end=7, left=-1), riders=2)
+    'g every 2 is 1 pane late; 2 more ride along'
+    """
+    panes = f"{abs(first.left)} pane{'s' * (abs(first.left) != 1)}"
+    when = f"{panes} late" if first.left < 0 else f"due in {panes}" if first.left else "due now"
+    return f"{first.task.id} is {when}" + (f"; {riders} more ride along" if riders else "")

@@ -1,0 +1,31 @@
+"""EDF: every query by itself, the one whose deadline is nearest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.policies.refresh.base import Policy
+from penstock.policies.refresh.tasks import Group, Task, task
+
+
+@dataclass(frozen=True, slots=True)
+class Edf(Policy):
+    """Earliest deadline first, one query at a time: the algorithm that the others build upon.
+
+    A query that was late has its whole period again, so periods stretch under overload and nobody
+    is dropped.
+
+    >>> from penstock.policies.refresh.base import View
+    >>> from penstock.policies.refresh.tasks import Due, Query
+    >>> a, b = Edf().prepare([Group("g", (Query("a", 10, 2), Query("b", 6, 2)))])
+    >>> Edf().choose(View((Due(a, end=5, left=0), Due(b, end=5, left=-1))))
+    Decision(tasks=('g b',), reason='g b is 1 pane late')
+
+    Reference: section 4.1 of the aggregates paper, Algorithm 1.
+    """
+
+    shares = False
+
+    def divide(self, group: Group) -> tuple[Task, ...]:
+        """Every query is a task."""
+        return tuple(task(group, [query], query.period, query.name) for query in group.queries)

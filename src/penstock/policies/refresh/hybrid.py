@@ -1,0 +1,139 @@
+"""Hybrid: shorten periods where running together costs less than running apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.policies.refresh.aggressive import Aggressive
+from penstock.policies.refresh.base import Policy
+from penstock.policies.refresh.coincidences import alone
+from penstock.policies.refresh.tasks import Group, Query, Task, cost_per_pane, subgroups, task
+
+KEPT = 64
+"""So many partial schedules are carried on at each step of the search: all of them for up to six
+periods in a group, the most promising ones for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid(Policy):
+    """The schedule of the least relative cost among all ways of shortening periods.
+
+    A sub-group may take the period of a more frequent one and always run with it. The scan of the
+    longest window is paid once for both; the price is that the long window is read more often.
+
+    >>> a, b, c = Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)
+    >>> group = Group("g", (a, b, c))
+    >>> tasks = Hybrid().prepare([group])
+    >>> [one.id for one in tasks], round(cost_per_pane(group, tasks), 2)
+    (['g every 2', 'g every 5'], 11.4)
+
+    Reference: section 4.3 of the aggregates paper. The paper says that dynamic programming finds
+    the optimum in polynomial time and leaves the rest open. Ours takes the sub-groups from the
+    dearest scan to the cheapest. A task of a given period, once it is there, carries every later
+    sub-group for nothing but its answers; so all that matters of the past is *which periods are
+    there*, and of the schedules that have the same ones the cheapest goes on. What a new task adds
+    is its scan at those multiples of its period at which no dearer task is due, which is known
+    exactly. Answers count too: a task that runs more often has more of them to make.
+    """
+
+    def divide(self, group: Group) -> tuple[Task, ...]:
+        """The cheapest schedule that is found; never one dearer than the two extremes."""
+        apart = subgroups(group)
+        extremes = [apart, Aggressive().divide(group)]
+        limit = min(cost_per_pane(group, tasks) for tasks in extremes)
+        periods = cheapest(group, apart, limit)
+        found = [_merged(group, apart, periods)] if periods else []
+        return min([*found, *extremes], key=lambda tasks: cost_per_pane(group, tasks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """A schedule of the sub-groups seen so far."""
+
+    cost: float
+    taken: tuple[int, ...]
+    """The period that each of them got."""
+
+
+def cheapest(group: Group, apart: Sequence[Task], limit: float) -> dict[int, int]:
+    """The period that every sub-group should have, by its own; empty if none is within the limit.
+
+    >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))
+    >>> cheapest(group, subgroups(group), limit=12.0)
+    {5: 5, 3: 2, 2: 2}
+    """
+    scans = {part.id: group.costs.scan(part.window) for part in apart}
+    order = sorted(apart, key=lambda part: (-scans[part.id], part.period))
+    free = [part for part in order if not part.exactly]
+    fixed: list[int] = []  # periods of exact tasks: they run anyway, but carry nobody
+    partial: dict[frozenset[int], _Partial] = {frozenset(): _Partial(0.0, ())}
+    last = min(free, key=lambda part: part.period, default=None)
+    for part in order:
+        if part.exactly:
+            partial = {there: _Partial(so_far.cost + scans[part.id] * alone(
+                part.period, [*there, *fixed]), so_far.taken)
+                for there, so_far in partial.items()}
+            fixed.append(part.period)
+            continue
+        offered = [other.period for other in free[free.index(part):]]
+        partial = _step(partial, part, offered, scans[part.id], group.answering(part.queries),
+                        fixed)
+        assert last is not None
+        partial = _pruned(partial, last.period, scans[last.id], fixed, limit)
+    best = min(partial.values(), key=lambda found: (found.cost, found.taken), default=None)
+    if best is None:
+        return {}
+    return {part.period: period for part, period in zip(free, best.taken, strict=True)}
+
+
+def _step(
+    partial: dict[frozenset[int], _Partial], part: Task, offered: Sequence[int], scan: float,
+    answering: float, fixed: Sequence[int],
+) -> dict[frozenset[int], _Partial]:
+    """Every way to go on with one more sub-group: riding on a task that is there, or a new one."""
+    after: dict[frozenset[int], _Partial] = {}
+    for there, so_far in partial.items():
+        carrying = max((period for period in there if period <= part.period), default=0)
+        if carrying:  # its scan is dearer: riding is free but for the answers
+            _offer(after, there, so_far, carrying, answering / carrying)
+        for period in offered:
+            if carrying < period <= part.period:
+                more = scan * alone(period, [*there, *fixed]) + answering / period
+                _offer(after, there | {period}, so_far, period, more)
+    return after
+
+
+def _offer(
+    after: dict[frozenset[int], _Partial], there: frozenset[int], so_far: _Partial, period: int,
+    more: float,
+) -> None:
+    found = _Partial(so_far.cost + more, (*so_far.taken, period))
+    known = after.get(there)
+    if known is None or (found.cost, found.taken) < (known.cost, known.taken):
+        after[there] = found
+
+
+def _pruned(
+    partial: dict[frozenset[int], _Partial], shortest: int, scan: float, fixed: Sequence[int],
+    limit: float,
+) -> dict[frozenset[int], _Partial]:
+    """The most promising, going by the least that each of them will still cost.
+
+    Whatever comes, something runs at the multiples of the shortest period.
+    """
+    bounds = {there: so_far.cost + scan * alone(shortest, [*there, *fixed])
+              for there, so_far in partial.items()}
+    order = sorted((there for there in partial if bounds[there] <= limit * (1 + 1e-9)),
+                   key=lambda there: (bounds[there], sorted(there)))
+    return {there: partial[there] for there in order[:KEPT]}
+
+
+def _merged(group: Group, apart: Sequence[Task], periods: dict[int, int]) -> tuple[Task, ...]:
+    """The tasks after periods were shortened."""
+    together: dict[int, list[Query]] = {}
+    for part in apart:
+        if not part.exactly:
+            together.setdefault(periods[part.period], []).extend(part.queries)
+    free = tuple(task(group, together[period], period) for period in sorted(together))
+    return free + tuple(part for part in apart if part.exactly)

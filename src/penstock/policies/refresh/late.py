@@ -1,0 +1,46 @@
+"""Late sharing: under overload all late tasks of a group run together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.errors import PolicyError
+from penstock.policies.refresh.base import Policy
+from penstock.policies.refresh.tasks import Due, Group, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Late(Policy):
+    """A modifier of a policy that shares: the late ride together, however late each of them is.
+
+    Without it only tasks that are equally late do, and the others scan the same panes again soon
+    after.
+
+    >>> from penstock.policies.refresh.base import View
+    >>> from penstock.policies.refresh.conservative import Conservative
+    >>> from penstock.policies.refresh.tasks import Query
+    >>> late = Late(Conservative())
+    >>> two, three, five = late.prepare([Group("g", (
+    ...     Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))])
+    >>> due = Due(two, end=5, left=-2), Due(three, end=5, left=-1), Due(five, end=5, left=0)
+    >>> late.choose(View(due)).tasks
+    ('g every 2', 'g every 3')
+
+    Reference: section 4.4 of the aggregates paper.
+    """
+
+    of: Policy
+
+    def __post_init__(self) -> None:
+        """There must be something to modify."""
+        if not self.of.shares:
+            raise PolicyError("late and late_pending say what runs together; this policy runs "
+                              "every task by itself")
+
+    def divide(self, group: Group) -> tuple[Task, ...]:
+        """As the policy does."""
+        return self.of.divide(group)
+
+    def joins(self, first: Due, other: Due) -> bool:
+        """While the first is late, all that are late too."""
+        return other.left < 0 if first.left < 0 else self.of.joins(first, other)

@@ -1,0 +1,30 @@
+"""Late-pending sharing: under overload the late tasks of a group take along those due now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.policies.refresh.late import Late
+from penstock.policies.refresh.tasks import Due
+
+
+@dataclass(frozen=True, slots=True)
+class LatePending(Late):
+    """A modifier of a policy that shares: what is just due will not be late at the next pane.
+
+    >>> from penstock.policies.refresh.base import View
+    >>> from penstock.policies.refresh.conservative import Conservative
+    >>> from penstock.policies.refresh.tasks import Group, Query
+    >>> policy = LatePending(Conservative())
+    >>> two, three, five = policy.prepare([Group("g", (
+    ...     Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))])
+    >>> due = Due(two, end=5, left=-2), Due(three, end=5, left=-1), Due(five, end=5, left=0)
+    >>> policy.choose(View(due)).tasks
+    ('g every 2', 'g every 3', 'g every 5')
+
+    Reference: section 4.4 of the aggregates paper, Algorithm 3.
+    """
+
+    def joins(self, first: Due, other: Due) -> bool:
+        """While the first is late, all that are late or due now."""
+        return other.left <= 0 if first.left < 0 else self.of.joins(first, other)

@@ -1,0 +1,174 @@
+"""What refresh policies are told, and what they make of it: queries, groups, tasks.
+
+Time is counted in panes. A *group* is one synopsis with the queries that read it; a *task* is some
+of a group's queries that are always answered together, every so many panes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from penstock.policies.refresh.coincidences import mean_cost
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A standing aggregate: the window it covers and how often it is to be answered."""
+
+    name: str
+    window: int
+    """Panes that an answer covers."""
+    period: int
+    """Panes after which the next answer is due: n of the paper."""
+    priority: int = 1
+    exactly: bool = False
+    """Whether it is answered at the multiples of its period and at no other time."""
+    asks: str = ""
+    """What it asks besides the window; two queries that ask the same of one window have one answer.
+    Empty if nobody is known to ask the same."""
+
+    @property
+    def question(self) -> tuple[str, int]:
+        """Queries of one question need the same work after the scan, and need it once."""
+        return self.asks or f"query {self.name}", self.window
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a run over a group costs, in seconds or in any other unit.
+
+    Unless they are told, they are the paper's: a scan of n panes is n - 1 merges.
+
+    >>> Costs().scan(10), Costs(start=5.0, read=0.5, merge=0.0).scan(10)
+    (9.0, 10.0)
+    """
+
+    start: float = 0.0
+    """A run at all, whatever it reads."""
+    read: float = 0.0
+    """A pane."""
+    merge: float = 1.0
+    """A pane into what was read before it."""
+    answer: float = 0.0
+    """An answer, once its panes are merged: sorting, quantiles, delivery."""
+
+    def scan(self, panes: int) -> float:
+        """One run over so many panes, without its answers."""
+        return self.start + self.read * panes + self.merge * (panes - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The queries that read one synopsis: a run over a long window answers the shorter ones too.
+
+    >>> group = Group("g", (Query("a", 10, 2), Query("b", 6, 2)), costs=Costs(answer=0.5))
+    >>> group.cost(group.queries)
+    10.0
+    """
+
+    id: str
+    queries: tuple[Query, ...]
+    pane: int = 1
+    """How long a pane is, in microseconds: groups differ in it."""
+    costs: Costs = Costs()
+
+    def cost(self, queries: Sequence[Query]) -> float:
+        """A joint run: the scan of the longest window once, and every answer."""
+        return self.costs.scan(max(q.window for q in queries)) + self.answering(queries)
+
+    def answering(self, queries: Iterable[Query]) -> float:
+        """The answers of a joint run."""
+        return self.costs.answer * len({query.question for query in queries})
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Queries of a group that are answered together, every ``period`` panes or more often."""
+
+    id: str
+    group: str
+    queries: tuple[Query, ...]
+    period: int
+    exactly: bool = False
+
+    @property
+    def window(self) -> int:
+        """The longest."""
+        return max(query.window for query in self.queries)
+
+    @property
+    def priority(self) -> int:
+        """The highest."""
+        return max(query.priority for query in self.queries)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A task that may be run now."""
+
+    task: Task
+    end: int
+    """The pane before which the windows of its answers would end."""
+    left: int
+    """Panes until its deadline: d(T) of the paper, negative when it is late."""
+    pane: int = 1
+    """How long a pane of its group is."""
+
+    @property
+    def slack(self) -> int:
+        """The time until its deadline, which groups of different panes can be compared by."""
+        return self.left * self.pane
+
+
+def task(group: Group, queries: Sequence[Query], period: int, name: str = "") -> Task:
+    """A task of these queries."""
+    exactly = queries[0].exactly
+    every = "exactly" if exactly else "every"
+    return Task(f"{group.id} {name or every + ' ' + str(period)}", group.id, tuple(queries),
+                period, exactly)
+
+
+def subgroups(group: Group, adopting: bool = True) -> tuple[Task, ...]:
+    """Queries of one period are one task, the shortest period first.
+
+    With ``adopting``, a query that asks what another asks more often takes the other's answer.
+
+    >>> same = [Query("a", 10, 2, asks="max"), Query("b", 10, 6, asks="max"), Query("c", 9, 6)]
+    >>> [(t.id, [q.name for q in t.queries]) for t in subgroups(Group("g", tuple(same)))]
+    [('g every 2', ['a', 'b']), ('g every 6', ['c'])]
+    """
+    parts: dict[tuple[int, bool], list[Query]] = {}
+    for query in adopted(group.queries) if adopting else group.queries:
+        parts.setdefault((query.period, query.exactly), []).append(query)
+    return tuple(task(group, parts[key], key[0]) for key in sorted(parts))
+
+
+def adopted(queries: Sequence[Query]) -> tuple[Query, ...]:
+    """The same queries, each with the shortest period at which its question is answered."""
+    shortest: dict[tuple[str, int], int] = {}
+    for query in queries:
+        if not query.exactly:
+            known = shortest.get(query.question, query.period)
+            shortest[query.question] = min(known, query.period)
+    return tuple(query if query.exactly else replace(query, period=shortest[query.question])
+                 for query in queries)
+
+
+def cost_per_pane(group: Group, tasks: Sequence[Task], sharing: bool = True) -> float:
+    """What a schedule of a group costs per pane, over time; section 4.3 of the paper.
+
+    Tasks that fall due together are one run, as expensive as the longest of their windows.
+
+    >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))
+    >>> round(cost_per_pane(group, subgroups(group)), 2)
+    11.93
+    """
+    scans = [(task.period, group.costs.scan(task.window)) for task in tasks]
+    if not sharing:
+        return sum(cost / period for period, cost in scans) + _answers(group, tasks)
+    return mean_cost(scans) + _answers(group, tasks)
+
+
+def _answers(group: Group, tasks: Sequence[Task]) -> float:
+    return sum(group.answering(task.queries) / task.period for task in tasks)
