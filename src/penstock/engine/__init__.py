@@ -2,7 +2,6 @@
 
 from penstock.engine.core import Core
 from penstock.engine.instructions import (
-    Asked,
     Cool,
     Finish,
     Forget,
@@ -11,8 +10,10 @@ from penstock.engine.instructions import (
     Refresh,
     Release,
     Run,
+    Scan,
+    Trim,
     Wake,
 )
 
-__all__ = ["Asked", "Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Refresh", "Release",
-           "Run", "Wake"]
+__all__ = ["Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Refresh", "Release",
+           "Run", "Scan", "Trim", "Wake"]

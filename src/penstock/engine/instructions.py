@@ -44,36 +44,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An answer that a window aggregate is asked for."""
-
-    member: Member
-    end: int
-    """The end of its window, in microseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refresh:
-    """Answer some window aggregates of a group from its synopsis, in one pass over the panes."""
-
-    run: int
-    group: str
-    asked: tuple[Asked, ...]
-    """In order of their ends."""
-
-    @property
-    def members(self) -> tuple[Member, ...]:
-        """Those who are answered, each once."""
-        return tuple(dict.fromkeys(asked.member for asked in self.asked))
-
-    @property
-    def ends(self) -> dict[str, int]:
-        """Up to where each query has answered when this is done."""
-        return {asked.member.query: asked.end for asked in self.asked}
-
-
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Scan:
     """Answer these queries of a group from its synopsis, in one scan back from an end."""
 
     run: int
@@ -83,6 +54,40 @@ class Refresh:
     queries: tuple[tuple[str, int], ...]
     """Each with the length of its window, in panes."""
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """Renew answers of a group of window aggregates, and deliver them together."""
+
+    run: int
+    group: str
+    pane: int
+    """How long a pane is, in microseconds."""
+    scans: tuple[Scan, ...]
+    """In order of their ends."""
+    arrived: float
+    """When the rows came that closed the last of the panes."""
+    first_try: bool = True
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Those who are answered, each once."""
+        return tuple(dict.fromkeys(
+            Member(query, 0) for scan in self.scans for query, _ in scan.queries))
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """Up to where each query has answered when this is done, in microseconds."""
+        return {query: scan.end * self.pane for scan in self.scans for query, _ in scan.queries}
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """Drop the panes of a group before this one: no answer will look at them."""
+
+    group: str
+    before: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +135,4 @@ class Note:
     event: Event
 
 
-Instruction: TypeAlias = Run | Refresh | Cool | Forget | Release | Wake | Finish | Note
+Instruction: TypeAlias = Run | Refresh | Trim | Cool | Forget | Release | Wake | Finish | Note

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.engine.deadlines import Deadlines
 from penstock.engine.figures import differs
-from penstock.engine.instructions import Refresh
+from penstock.engine.instructions import Scan
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.policies.refresh import Costs, Group, Policy, Task, View, policy
@@ -44,7 +44,7 @@ class Refresher:
     runs: int = 0
     """The highest number given to a run so far."""
     _groups: dict[str, Deadlines] = field(default_factory=dict)
-    _under_way: dict[int, Refresh] = field(default_factory=dict)
+    _under_way: dict[int, Scan] = field(default_factory=dict)
     _periods: dict[str, dict[str, int]] = field(default_factory=dict)
     _notes: list[ev.Event] = field(default_factory=list)
 
@@ -90,7 +90,7 @@ class Refresher:
             longest = max(query.window for query in deadlines.group.queries)
             deadlines.close(deadlines.last + longest, ())
 
-    def decide(self, at: float) -> Refresh | None:
+    def decide(self, at: float) -> Scan | None:
         """The next joint run, or None while nothing is due."""
         due = [one for deadlines in self._groups.values() for one in deadlines.due()]
         decision = self.policy.choose(View(tuple(due)))
@@ -155,11 +155,11 @@ class Refresher:
 
     def _ordered(
         self, at: float, group: str, end: int, tasks: Sequence[str], reason: str, waiting: int
-    ) -> Refresh:
+    ) -> Scan:
         deadlines = self._groups[group]
         queries = [query for task in tasks for query in deadlines.queries(task, end)]
         self.runs += 1
-        run = Refresh(self.runs, group, end, tuple((q.name, q.window) for q in queries), reason)
+        run = Scan(self.runs, group, end, tuple((q.name, q.window) for q in queries), reason)
         names = tuple(query.name for query in queries)
         deadlines.start(tasks, names, end)
         self._under_way[run.run] = run
@@ -184,7 +184,7 @@ class Refresher:
             name: rival.cost(group, rival.prepare([group])) for name, rival in rivals.items()}
 
     def _measure(
-        self, at: float, run: Refresh, seconds: float, scanning: float | None, answering: float
+        self, at: float, run: Scan, seconds: float, scanning: float | None, answering: float
     ) -> bool:
         """Record a run; True if the group's costs are materially others than its tasks rest on."""
         read = seconds - answering if scanning is None else scanning

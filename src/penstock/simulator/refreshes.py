@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
-from penstock.engine.instructions import Refresh
+from penstock.engine.instructions import Scan
 from penstock.engine.refresher import Refresher
 from penstock.policies.refresh import Group, Policy, Query
 
@@ -40,7 +40,7 @@ class Refreshed:
     queries: dict[str, Query]
     ends: dict[str, list[int]] = field(default_factory=dict)
     """Per query the window ends that were answered."""
-    runs: list[Refresh] = field(default_factory=list)
+    runs: list[Scan] = field(default_factory=list)
     busy: float = 0.0
     """Seconds in which the processor worked."""
     tasks: int = 0
@@ -105,7 +105,7 @@ def play(load: Refreshing, policy: Policy) -> Refreshed:
 
 
 def _carried_out(
-    load: Refreshing, refresher: Refresher, run: Refresh, now: float, found: Refreshed
+    load: Refreshing, refresher: Refresher, run: Scan, now: float, found: Refreshed
 ) -> float:
     scanning, answering = load.price(run.group, tuple(window for _, window in run.queries))
     done = now + scanning + answering

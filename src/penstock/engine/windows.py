@@ -1,0 +1,255 @@
+"""Window aggregates inside the core: which panes are closed, and what is answered of them.
+
+Blocks become panes on the paths of the plan like any other work. A pane is closed when no row can
+come for it any more: when every block that might hold one has been taken in. The refresher then
+decides which answers are renewed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.engine.instructions import Refresh, Scan, Trim
+from penstock.engine.refresher import Refresher
+from penstock.events import kinds as ev
+from penstock.model import Block
+from penstock.plan import Group, Plan
+from penstock.policies import refresh as refreshing
+
+_EVER = -(1 << 62)
+MOST_SCANS = 256
+"""Ends that one refresh answers for where nobody waits: its delivery has a fixed cost."""
+
+
+@dataclass(slots=True)
+class _Panes:
+    """What is known of a group's synopsis."""
+
+    name: str
+    """Under which the refresher knows it: a synopsis that is made anew has a new one."""
+    group: Group
+    open: set[int] = field(default_factory=set)
+    """Panes that hold rows and are not closed."""
+    closed: int | None = None
+    arrived: float = 0.0
+    """When the rows came that closed the latest of them."""
+    trimmed: int | None = None
+
+
+@dataclass(slots=True)
+class Windows:
+    """All groups of window aggregates of a plan."""
+
+    refresher: Refresher
+    _plan: Plan = field(default_factory=lambda: Plan((), ()))
+    _panes: dict[str, _Panes] = field(default_factory=dict)
+    """By the id of the group."""
+    _answered: dict[str, int | None] = field(default_factory=dict)
+    """Queries to answer, each with the end of its last window, in microseconds."""
+    _under_way: dict[int, Refresh] = field(default_factory=dict)
+    _again: list[Refresh] = field(default_factory=list)
+    """What is left of refreshes that broke, query by query."""
+    _left: list[Scan] = field(default_factory=list)
+    """A scan that was decided and waits for its refresh."""
+    _known: set[str] = field(default_factory=set)
+    """The groups that the refresher knows, by the names of their synopses."""
+    _begun: int = 0
+    _told: bool = True
+
+    # --- queries -----------------------------------------------------------------------------
+
+    def adopt(self, plan: Plan) -> None:
+        """Answer the queries of this plan from now on."""
+        self._plan, self._told = plan, False
+
+    def add(self, query: str, since: int | None) -> None:
+        """A query is to be answered, for windows that end after ``since``."""
+        self._answered[query], self._told = since, False
+
+    def remove(self, query: str) -> None:
+        """A query is answered no longer."""
+        if self._answered.pop(query, self) is not self:
+            self._told = False
+
+    def use(self, policy: refreshing.Policy, at: float) -> None:
+        """Decide by another policy from now on."""
+        self._tell(at)
+        self.refresher.use(at, policy)
+
+    def begin(self, group: str) -> None:
+        """A group's synopsis is empty, and is made of blocks from now on."""
+        self._begun += 1
+        self._panes[group] = _Panes(f"{group}#{self._begun}", self._plan.group(group))
+        self._told = False
+
+    # --- panes -------------------------------------------------------------------------------
+
+    def fill(self, filled: Mapping[str, Iterable[int]]) -> None:
+        """These panes of these groups have rows."""
+        for id, panes in filled.items():
+            if id in self._panes:
+                self._panes[id].open.update(panes)
+
+    def close(
+        self, at: float, group: str, unfinished: Iterable[Block], newest: Block | None, ended: bool
+    ) -> None:
+        """Close the panes of a group for which no row can come: blocks not taken in may hold some.
+
+        With ``ended`` the stream brings no more, and every window that has begun is closed.
+        """
+        panes = self._panes.get(group)
+        if panes is None or newest is None:
+            return
+        waiting = list(unfinished)
+        bounds = [block.cutoff for block in waiting] or [newest.watermark]
+        if ended and not waiting:
+            self._conclude(at, panes)
+        elif None not in bounds:
+            end = min(bound for bound in bounds if bound is not None) // panes.group.pane
+            self._close(at, panes, end, newest.arrived)
+
+    def _close(self, at: float, panes: _Panes, end: int, arrived: float) -> None:
+        if panes.closed is not None and end <= panes.closed:
+            return
+        self._tell(at)
+        filled = sorted(pane for pane in panes.open if pane < end)
+        panes.open.difference_update(filled)
+        panes.closed, panes.arrived = end, arrived
+        if panes.name in self._known:
+            self.refresher.close(panes.name, end, filled)
+
+    def _conclude(self, at: float, panes: _Panes) -> None:
+        if panes.open:
+            self._close(at, panes, max(panes.open) + 1, at)
+        self._tell(at)
+        if panes.name in self._known:
+            self.refresher.conclude(panes.name)
+
+    # --- refreshes ---------------------------------------------------------------------------
+
+    def next(self, at: float, run: int) -> Refresh | None:
+        """What to answer next, under this number of a run; None while nothing is due."""
+        self._tell(at)
+        if self._again:
+            chosen = replace(self._again.pop(0), run=run)
+        else:
+            scans = self._scans(at)
+            if not scans:
+                return None
+            panes = self._called(scans[0].group)
+            chosen = Refresh(run, panes.group.id, panes.group.pane, tuple(scans), panes.arrived)
+        self._under_way[run] = chosen
+        return chosen
+
+    def _scans(self, at: float) -> list[Scan]:
+        """One joint run; where nobody waits for a first answer, many ends of a group at once."""
+        if not self.refresher.drained:
+            scan = self.refresher.decide(at)
+            return [scan] if scan else []
+        scans, self._left = self._left, []
+        while len(scans) < MOST_SCANS and (scan := self.refresher.decide(at)):
+            self.refresher.finished(at, scan.run, 0.0)  # what fails is asked for here, not there
+            if scans and scan.group != scans[0].group:
+                self._left = [scan]
+                break
+            scans.append(scan)
+        return scans
+
+    def finish(self, event: ev.RefreshFinished) -> None:
+        """A refresh has been delivered."""
+        done = self._under_way.pop(event.refresh)
+        if not self.refresher.drained and done.first_try:
+            (scan,) = done.scans
+            self.refresher.finished(event.at, scan.run, event.seconds, event.scanning,
+                                    event.answering)
+        for query, end in done.ends.items():
+            if query in self._answered:
+                self._answered[query] = end
+
+    def fail(self, run: int) -> list[str]:
+        """A refresh broke: each of its queries is tried once more, alone; then it is given up.
+
+        The queries that are given up are returned.
+        """
+        broken = self._under_way.pop(run)
+        if not broken.first_try:
+            return [member.query for member in broken.members]
+        if not self.refresher.drained:
+            self.refresher.finished(0.0, broken.scans[0].run, 0.0)
+        for member in broken.members:
+            scans = [replace(scan, queries=((member.query, dict(scan.queries)[member.query]),))
+                     for scan in broken.scans if member.query in dict(scan.queries)]
+            self._again.append(replace(broken, scans=tuple(scans), first_try=False))
+        return []
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is due and nothing under way."""
+        return not (self._under_way or self._again or self._left or self.refresher.waiting)
+
+    @property
+    def under_way(self) -> int:
+        """Refreshes under way."""
+        return len(self._under_way)
+
+    # --- what may go -------------------------------------------------------------------------
+
+    def trims(self) -> Iterator[Trim]:
+        """Panes that no coming answer looks at."""
+        busy = {refresh.group for refresh in (*self._under_way.values(), *self._again)}
+        busy |= {self._called(scan.group).group.id for scan in self._left}
+        for id, panes in self._panes.items():
+            if id not in busy and panes.name in self._known:
+                oldest = self.refresher.oldest(panes.name)
+                if oldest is not None and oldest != panes.trimmed:
+                    panes.trimmed = oldest
+                    yield Trim(id, oldest)
+
+    def needed(self, stream: str) -> int | None:
+        """The time from which on a stream's rows may be needed again, in microseconds.
+
+        A synopsis that is lost, or has to grow, is made anew from the blocks that hold them.
+        """
+        times = [panes.trimmed * panes.group.pane if panes.trimmed is not None else _EVER
+                 for panes in self._panes.values() if panes.group.stream == stream]
+        return min(times, default=None)
+
+    # --- what the refresher knows ------------------------------------------------------------
+
+    def _tell(self, at: float) -> None:
+        """Tell the refresher of queries that came or went."""
+        if self._told:
+            return
+        self._told = True
+        known = {group.id: group for group in self._plan.groups}
+        self._panes = {id: panes for id, panes in self._panes.items() if id in known}
+        groups: list[refreshing.Group] = []
+        answered: dict[str, int] = {}
+        for id, panes in self._panes.items():
+            panes.group = known[id]
+            asking = [query for member in known[id].members
+                      if (query := member.query) in self._answered]
+            if asking:
+                groups.append(self._asked(panes, asking))
+                answered |= {query: end // panes.group.pane for query in asking
+                             if (end := self._answered[query]) is not None}
+        self.refresher.adopt(at, groups, answered)
+        self._known = {group.id for group in groups}
+
+    def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.Group:
+        return refreshing.Group(
+            panes.name, tuple(self._question(query, panes.group.pane) for query in queries),
+            pane=panes.group.pane)
+
+    def _question(self, name: str, pane: int) -> refreshing.Query:
+        query = self._plan.query(name)
+        branch = query.branches[0]
+        assert branch.grouping is not None
+        window = branch.grouping.window
+        asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
+        return refreshing.Query(name, window.length // pane, window.slide // pane, query.priority,
+                                window.exactly, asks)
+
+    def _called(self, name: str) -> _Panes:
+        return next(panes for panes in self._panes.values() if panes.name == name)
