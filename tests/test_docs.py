@@ -32,7 +32,8 @@ import pytest
 from penstock import errors
 from penstock.events import KINDS
 from penstock.language import bind
-from penstock.language.functions import ADMITTED, AGGREGATES, REFUSED, SYNONYMS
+from penstock.language.aggregates import AGGREGATES
+from penstock.language.functions import ADMITTED, REFUSED, SYNONYMS
 from penstock.language.settings import SETTINGS
 from penstock.language.sinks import KINDS as SINKS
 from penstock.language.types import SIMPLE

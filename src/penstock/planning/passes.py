@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
-from penstock.errors import PlanError
+from penstock.errors import NotYet, PlanError
 from penstock.model import (
     Application,
     Branch,
@@ -40,6 +40,7 @@ def plan(source: Application | Iterable[Query]) -> Plan:
     application = source if isinstance(source, Application) else None
     queries = source.queries.values() if isinstance(source, Application) else source
     result = Plan(tuple(queries), ())
+    _refuse_aggregates(result)
     for step in PASSES:
         result = step(result)
         try:
@@ -79,6 +80,13 @@ PASSES: tuple[Pass, ...] = (
     isolate,  # first, because sharing compares whole paths
     share,
 )
+
+
+def _refuse_aggregates(plan: Plan) -> None:
+    for query in plan.queries:
+        if any(branch.grouping is not None for branch in query.branches):
+            message = "window aggregates are bound but not yet run"
+            raise NotYet(message, statement=f"query {query.name}")
 
 
 def _own_path(query: Query, number: int) -> Path:
