@@ -181,7 +181,8 @@ def is_aggregate(name: str) -> bool:
 def only_where(condition: Expression, aggregate: Aggregate) -> Aggregate:
     """``aggregate FILTER (WHERE condition)``: what is left out is NULL, which aggregates skip.
 
-    >>> only_where(Literal(True, BOOLEAN), COUNT_ROWS).args[0].function
+    >>> from penstock.model import BOOLEAN, Column
+    >>> only_where(Column("ok", BOOLEAN), COUNT_ROWS).args[0].function
     'case'
     """
     first, *others = aggregate.args or (Literal(1, INT),)

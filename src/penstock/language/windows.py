@@ -170,7 +170,8 @@ def _hop(node: exp.Expr, given: Sequence[exp.Expr], first: Sequence[str], around
     name = node.name.upper()
     words = {"HOP": ("a slide", "a size"), "TUMBLE": ("a size",)}[name]
     if len(given) != 1 + len(words):
-        raise Misfit(TypeFault, f"{name} takes {', '.join((*first, *words))}")
+        *others, last = (*first, *words)
+        raise Misfit(TypeFault, f"{name} takes {', '.join(others)} and {last}")
     lengths = [_duration(part, name) for part in given[1:]]
     place = place_of_node(node) or around
     window = Window(length=lengths[-1], slide=lengths[0], exactly=True)

@@ -421,14 +421,14 @@ SELECT MAX(n) FROM readings GROUP BY TUMBLE(at, 1 MIN)
 -- case: HOP with too little
 SELECT MAX(src) FROM packets GROUP BY HOP(ts, 1 MIN)
 -- gives:
--- TypeFault: query q1, line 1, column 39: HOP takes the TIME of the stream, a slide, a size
+-- TypeFault: query q1, line 1, column 39: HOP takes the TIME of the stream, a slide and a size
 --   SELECT MAX(src) FROM packets GROUP BY HOP(ts, 1 MIN)
 --                                         ^^^
 
 -- case: TUMBLE with too much
 SELECT MAX(src) FROM TABLE(TUMBLE(TABLE packets, DESCRIPTOR(ts), 1 MIN, 5 MIN))
 -- gives:
--- TypeFault: query q1, line 1, column 22: TUMBLE takes a stream, DESCRIPTOR(ts), a size
+-- TypeFault: query q1, line 1, column 22: TUMBLE takes a stream, DESCRIPTOR(ts) and a size
 --   SELECT MAX(src) FROM TABLE(TUMBLE(TABLE packets, DESCRIPTOR(ts), 1 MIN, 5 MIN))
 --                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
