@@ -32,7 +32,9 @@ import pytest
 from penstock import errors
 from penstock.events import KINDS
 from penstock.language import bind
-from penstock.language.functions import ADMITTED, AGGREGATES, REFUSED, SYNONYMS
+from penstock.language.aggregates import AGGREGATES
+from penstock.language.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
+from penstock.language.functions import ADMITTED, REFUSED, SYNONYMS
 from penstock.language.settings import SETTINGS
 from penstock.language.sinks import KINDS as SINKS
 from penstock.language.types import SIMPLE
@@ -313,11 +315,21 @@ def test_the_page_names_what_will_not_be_admitted_and_why() -> None:
     assert told == REFUSED
 
 
-def test_the_page_names_the_aggregates_that_are_not_yet_run() -> None:
-    after = LANGUAGE.read_text(encoding="utf-8").split("<!-- aggregates -->\n", 1)[1]
-    told = quoted(after.split("\n\n", 1)[0])
-    assert len(told) == len(AGGREGATES)
-    assert set(told) == AGGREGATES
+def test_the_page_names_the_aggregates_and_no_others() -> None:
+    assert names(LANGUAGE, "aggregates") == sorted(AGGREGATES)
+    table = rows(LANGUAGE, "aggregate synonyms")
+    told = {name: quoted(row[1])[0] for row in table for name in quoted(row[0])}
+    assert told == AGGREGATE_SYNONYMS
+
+
+@pytest.mark.parametrize("row", rows(LANGUAGE, "aggregates"), ids=lambda row: quoted(row[0])[0])
+def test_the_examples_of_an_aggregate_use_it_and_have_the_type_that_is_told(row: list[str]) -> None:
+    name = quoted(row[0])[0]
+    for example in quoted(row[2]):
+        assert example.startswith(f"{name}(")
+        text = f"CREATE QUERY x AS SELECT {example} AS y FROM packets [WINDOW 1 MIN]"
+        given = bind(text, declared(LANGUAGE)).queries["x"].branches[0].select[-1]
+        assert row[1] == str(given.expression.type) or row[1] not in SIMPLE
 
 
 def test_the_page_names_the_settings_and_their_defaults() -> None:

@@ -157,9 +157,10 @@ class Window:
 class Aggregate:
     """An aggregate function over the rows of a group and a window.
 
-    ``function`` is SUM COUNT AVG MIN MAX STDDEV VARIANCE COUNT_DISTINCT PERCENTILE TOPK or
-    APPROX_COUNT_DISTINCT APPROX_PERCENTILE APPROX_TOPK APPROX_F2; a count without arguments counts
-    rows. ``MEDIAN`` is a percentile.
+    ``function`` is SUM COUNT AVG MIN MAX STDDEV VARIANCE STDDEV_POP VAR_POP COUNT_DISTINCT
+    PERCENTILE TOPK or APPROX_COUNT_DISTINCT APPROX_PERCENTILE APPROX_TOPK APPROX_F2; a count
+    without arguments counts rows. ``MEDIAN`` is a percentile. STDDEV and VARIANCE are those of a
+    sample. The second argument of a TOPK is the weight that is summed.
     """
 
     function: str
@@ -266,7 +267,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One SELECT over one stream: join, filter, project."""
+    """One SELECT over one stream: join, filter, and project or aggregate."""
 
     stream: str
     select: tuple[Output, ...]
@@ -282,7 +283,7 @@ class Branch:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """Every expression over the rows of the stream and its relations."""
+        """Every expression over rows: what a window aggregate makes of its groups is not."""
         if self.grouping is None:
             computed = tuple(output.expression for output in self.select)
         else:

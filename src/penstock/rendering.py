@@ -12,13 +12,17 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from penstock.model import (
+    ANSWER,
+    Aggregate,
     Branch,
     Call,
     Column,
     Expression,
+    Grouping,
     Literal,
     PythonCall,
     Query,
+    Window,
     quoted,
 )
 
@@ -67,13 +71,65 @@ def render_branch(branch: Branch) -> str:
     outputs = [
         f"{render(o.expression)} AS {_name(o.name)}: {o.expression.type}" for o in branch.select
     ]
-    lines = [f"SELECT {', '.join(outputs)}", f"FROM {_name(branch.stream)}"]
+    window = f" {render_window(branch.grouping.window)}" if branch.grouping else ""
+    lines = [f"SELECT {', '.join(outputs)}", f"FROM {_name(branch.stream)}{window}"]
     for number, join in enumerate(branch.joins, 1):
         kind = "LEFT JOIN" if join.kind == "left" else "JOIN"
         lines.append(f"{kind} {_name(join.relation)}@{number} ON {render(join.on)}")
-    for number, conjunct in enumerate(branch.where):
-        lines.append(f"{'  AND' if number else 'WHERE'} {_conjunct(conjunct)}")
+    lines += _conjuncts("WHERE", branch.where)
+    if branch.grouping is not None:
+        lines += _grouping(branch.grouping)
     return "\n".join(lines)
+
+
+def render_window(window: Window) -> str:
+    """The window as text.
+
+    >>> render_window(Window(length=600_000_000, slide=2_500_000, exactly=True))
+    '[WINDOW 10 min SLIDE EXACTLY 2500 ms]'
+    """
+    exactly = "EXACTLY " if window.exactly else ""
+    return f"[WINDOW {_span(window.length)} SLIDE {exactly}{_span(window.slide)}]"
+
+
+def render_aggregate(aggregate: Aggregate) -> str:
+    """The aggregate as text.
+
+    >>> from penstock.model import DOUBLE, INT
+    >>> render_aggregate(Aggregate("PERCENTILE", (Column("length", INT),), DOUBLE, (0.5,)))
+    'PERCENTILE(length, 0.5)'
+    """
+    if not aggregate.args:
+        return f"{aggregate.function}(*)"
+    first, *weights = (render(arg) for arg in aggregate.args)
+    parameters = [repr(parameter) for parameter in aggregate.parameters]
+    method = [f"'{aggregate.method}'"] if aggregate.method else []
+    return f"{aggregate.function}({', '.join((first, *parameters, *weights, *method))})"
+
+
+def _grouping(grouping: Grouping) -> list[str]:
+    keys = [f"{render(key)} AS key{n}" for n, key in enumerate(grouping.keys)]
+    lines = [f"GROUP BY {', '.join(keys)}"] if keys else []
+    found = [
+        f"{render_aggregate(aggregate)} AS agg{number}: {aggregate.type}"
+        for number, aggregate in enumerate(grouping.aggregates)
+    ]
+    lines += [f"AGGREGATE {', '.join(found)}"] if found else []
+    return [*lines, *_conjuncts("HAVING", grouping.having)]
+
+
+def _conjuncts(clause: str, conjuncts: tuple[Expression, ...]) -> list[str]:
+    words = (clause, *["AND".rjust(len(clause))] * len(conjuncts))
+    return [f"{word} {_conjunct(c)}" for word, c in zip(words, conjuncts, strict=False)]
+
+
+def _span(micros: int) -> str:
+    """A length of time in the largest unit that it is a whole number of."""
+    units = (86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s")
+    for size, unit in (*units, (1_000, "ms")):
+        if micros % size == 0:
+            return f"{micros // size} {unit}"
+    return f"{micros} us"
 
 
 def _name(name: str) -> str:
@@ -81,7 +137,7 @@ def _name(name: str) -> str:
 
 
 def _column(column: Column) -> str:
-    return _name(column.name) + (f"@{column.source}" if column.source else "")
+    return _name(column.name) + (f"@{column.source}" if column.source not in (0, ANSWER) else "")
 
 
 def _list(args: tuple[Expression, ...]) -> str:

@@ -26,7 +26,7 @@ nested price day ( ) [ ] { } , ; . : :: = <> < > <= >= <=> + - * / % || ! & | ^ 
 'text' "text" `name` 1 2.5 1e3 10L .5 99999999999999999999 X'ab' DATE TIMESTAMP TRUE FALSE abs
 substr from_json is_botnet score count sum INT DECIMAL STRING -- /* */ ' " ` LATERAL VIEW PIVOT
 TABLESAMPLE EXISTS USING NATURAL CROSS VALUES TABLE HOP TUMBLE ESCAPE DIV ILIKE FOR
-MATCH_RECOGNIZE QUALIFY CONNECT PRIOR START
+MATCH_RECOGNIZE QUALIFY CONNECT PRIOR START median topk FILTER DESCRIPTOR window_end percentile 0.5
 """.split()
     + ["\\", "\x00", "\n"]
 )
@@ -79,6 +79,11 @@ def test_token_soup(words):
 @given(st.lists(st.sampled_from(WORDS), max_size=25))
 def test_token_soup_in_a_query(words):
     check("SELECT src FROM packets WHERE " + " ".join(words))
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=25))
+def test_token_soup_in_a_window_aggregate(words):
+    check("SELECT src, COUNT(*) FROM packets [WINDOW 1 MIN] GROUP BY src " + " ".join(words))
 
 
 @settings(max_examples=400)

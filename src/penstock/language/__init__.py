@@ -14,11 +14,19 @@ from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute
-from penstock.language.statements import Load, StatementBinder
+from penstock.language.statements import Load, StatementBinder, one_select
 from penstock.language.tokens import statements as split
-from penstock.model import Application, Statement
+from penstock.model import Application, Query, Statement
 
-__all__ = ["bind", "bind_statements", "durations", "load_attribute", "load_function", "sizes"]
+__all__ = [
+    "bind",
+    "bind_question",
+    "bind_statements",
+    "durations",
+    "load_attribute",
+    "load_function",
+    "sizes",
+]
 
 _NOTHING = Application()
 
@@ -47,6 +55,16 @@ def bind_statements(statements: Iterable[Statement], *, load: Load = load_functi
     for statement in statements:
         _add(statement.text, catalogue, statement.folder, load)
     return catalogue.application()
+
+
+def bind_question(text: str, application: Application, *, name: str = "question") -> Query:
+    """The query of a bare ``SELECT ...``, which the application does not come to hold.
+
+    >>> app = bind("CREATE STREAM s (a INT) FROM rate")
+    >>> bind_question("SELECT MAX(a) FROM s [WINDOW 1 MIN]", app).branches[0].grouping.window
+    Window(length=60000000, slide=60000000, exactly=False)
+    """
+    return one_select(list(split(text)), text, name, Catalogue.of(application))
 
 
 def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from penstock.errors import Refused, TypeFault
+from penstock.errors import LanguageError, Refused
 from penstock.language import coercion
 from penstock.language.dialect import place_of_node
 from penstock.language.places import Misfit, Place, Source
@@ -30,10 +30,15 @@ class ExpressionBinder:
         scope: Scope,
         registered: Mapping[str, Function],
         around: Place,
+        clause: str,
     ) -> None:
-        """``registered`` is keyed by lower-case names; ``around`` is where the SELECT stands."""
+        """``registered`` is keyed by lower-case names; ``around`` is where the SELECT stands.
+
+        ``clause`` is what is bound, for messages.
+        """
         self.admitted = admitted
         self.source, self.scope, self.registered, self.around = source, scope, registered, around
+        self.clause = clause
         self._depth = 0
 
     def bind(self, node: exp.Expr) -> Expression:
@@ -42,17 +47,27 @@ class ExpressionBinder:
             raise self.source.syntax("this is nested too deeply", self.place(node))
         self._depth += 1
         try:
-            entry = self.admitted.get(type(node))
-            if entry is None:
-                raise Misfit(Refused, f"{describe(node)} is not admitted here")
-            entry.check(node)
-            return entry.bind(self, node)
+            return self.meaning(node)
         except Misfit as misfit:
-            raise self.source.fault(
-                misfit.kind, misfit.message, self.place(node), misfit.hint
-            ) from None
+            raise self.misfitting(misfit, node) from None
         finally:
             self._depth -= 1
+
+    def meaning(self, node: exp.Expr) -> Expression:
+        """What its entry makes of a node."""
+        entry = self.admitted.get(type(node))
+        if entry is None:
+            raise Misfit(Refused, f"{describe(node)} is not admitted here")
+        check_read(node, entry.reads)
+        return entry.bind(self, node)
+
+    def seen(self, expression: Expression) -> Expression:
+        """An expression over rows as it may stand here."""
+        return expression
+
+    def origin(self, expression: Expression) -> Expression:
+        """What an expression was made of by `seen`."""
+        return expression
 
     def all(self, nodes: Sequence[exp.Expr]) -> tuple[Expression, ...]:
         """Each of them bound."""
@@ -64,7 +79,11 @@ class ExpressionBinder:
         try:
             return coercion.boolean(bound, what)
         except Misfit as misfit:
-            raise self.source.fault(TypeFault, misfit.message, self.place(node)) from None
+            raise self.misfitting(misfit, node) from None
+
+    def misfitting(self, misfit: Misfit, node: exp.Expr) -> LanguageError:
+        """The error for what is wrong with a node."""
+        return self.source.fault(misfit.kind, misfit.message, self.place(node), misfit.hint)
 
     def place(self, node: exp.Expr) -> Place:
         """Where a node stands, or the SELECT when that is not known."""
@@ -78,12 +97,13 @@ class Entry:
     bind: Callable[[ExpressionBinder, exp.Expr], Expression]
     reads: tuple[str, ...] = ("this", "expression")
 
-    def check(self, node: exp.Expr) -> None:
-        """Refuse a node with an attribute that is not read."""
-        for name, value in node.args.items():
-            if name not in self.reads and value not in (None, False, []):
-                with_ = "a subquery" if name == "query" else name
-                raise Misfit(Refused, f"{describe(node)} with {with_} is not admitted")
+
+def check_read(node: exp.Expr, reads: Sequence[str]) -> None:
+    """Refuse a node with an attribute that is not read."""
+    for name, value in node.args.items():
+        if name not in reads and value not in (None, False, []):
+            with_ = "a subquery" if name == "query" else name
+            raise Misfit(Refused, f"{describe(node)} with {with_} is not admitted")
 
 
 def describe(node: exp.Expr) -> str:
@@ -102,13 +122,16 @@ _WORDS: dict[type[exp.Expr], str] = {
     exp.BitwiseNot: "the operator ~",
     exp.BitwiseOr: "the operator |",
     exp.BitwiseXor: "the operator ^",
+    exp.Cube: "CUBE",
     exp.Distinct: "DISTINCT",
     exp.Exists: "EXISTS",
     exp.Filter: "FILTER",
+    exp.GroupingSets: "GROUPING SETS",
     exp.In: "IN",
     exp.JSONExtract: "the operator ->",
     exp.Lambda: "a lambda",
     exp.Placeholder: "a placeholder",
+    exp.Rollup: "ROLLUP",
     exp.Select: "a subquery",
     exp.Star: "*",
     exp.Subquery: "a subquery",

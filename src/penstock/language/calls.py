@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from penstock.errors import NotYet, Refused, TypeFault, UnknownName
+from penstock.errors import Refused, TypeFault, UnknownName
 from penstock.language import arguments, coercion, comparisons, functions, types
+from penstock.language.aggregates import AGGREGATES, is_aggregate
 from penstock.language.binder import ExpressionBinder
-from penstock.language.dialect import Penstock
+from penstock.language.dialect import STANDARD, Penstock
 from penstock.language.foreign import OF_SPARK
 from penstock.language.places import Misfit, suggestion
 from penstock.model import STRING, Call, Expression, Function, PythonCall, Type
@@ -113,14 +114,17 @@ def _python(function: Function, args: tuple[Expression, ...]) -> Expression:
 
 def _not_a_function(binder: ExpressionBinder, name: str) -> Misfit:
     upper = name.upper()
-    if upper in functions.AGGREGATES:
-        return Misfit(NotYet, f"the aggregate {upper} is not yet run here")
+    if is_aggregate(name):
+        hint = "write it in HAVING" if binder.clause == "WHERE" else ""
+        return Misfit(Refused, f"the aggregate {upper} is not admitted in {binder.clause}", hint)
+    if upper in STANDARD:
+        return Misfit(Refused, f"{upper} stands in GROUP BY or in FROM TABLE({upper}(...))")
     refusal = functions.refusal(name)
     if refusal is not None:
         return refusal
     if upper in OF_SPARK:
         return Misfit(Refused, f"the function {name} is not admitted")
     known = [*functions.ADMITTED, *functions.SYNONYMS]
-    known += [function.name for function in binder.registered.values()]
+    known += [*AGGREGATES, *STANDARD, *(function.name for function in binder.registered.values())]
     hint = suggestion(name, known) or "CREATE FUNCTION declares one in Python"
     return Misfit(UnknownName, f"no function '{name}'", hint)

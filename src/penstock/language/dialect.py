@@ -16,6 +16,7 @@ from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from penstock.language.durations import is_unit
 from penstock.language.places import Place
 
 _CLAUSES = (
@@ -34,6 +35,9 @@ _CLAUSES = (
     TokenType.TABLE_SAMPLE,
 )
 """Clauses that are read, if only to be refused by name; any other is a syntax error."""
+
+STANDARD = ("HOP", "TUMBLE")
+"""The windows of standard SQL."""
 
 _SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING")
 """Functions with words among their arguments, such as ``CAST(a AS INT)``."""
@@ -131,13 +135,33 @@ def _neighbours(tokens: Sequence[Token]) -> Iterator[tuple[TokenType, Token, Tok
 def _prepared(tokens: Sequence[Token]) -> list[Token]:
     """The tokens as sqlglot understands them: ``ARRAY(`` is no type, ``(TABLE s`` is a name."""
     prepared = []
-    for before, token, after in _neighbours(tokens):
+    for before, token, after in _neighbours(list(_with_intervals(tokens))):
         if token.token_type in _CONSTRUCTORS and after is TokenType.L_PAREN:
             token = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
         if token.token_type is TokenType.TABLE and after in _NAMES and before in _ARGUMENT:
             continue
         prepared.append(token)
     return prepared
+
+
+def _with_intervals(tokens: Sequence[Token]) -> Iterator[Token]:
+    """The tokens with the word INTERVAL before ``10 MIN`` in HOP and TUMBLE, for sqlglot's sake."""
+    depth, opened = 0, 0
+    for k, token in enumerate(tokens):
+        following = tokens[k + 1] if k + 1 < len(tokens) else None
+        if token.token_type is TokenType.L_PAREN:
+            depth += 1
+            if not opened and k and tokens[k - 1].text.upper() in STANDARD:
+                opened = depth
+        elif token.token_type is TokenType.R_PAREN:
+            depth -= 1
+            opened = opened if depth >= opened else 0
+        elif opened and token.token_type is TokenType.NUMBER and tokens[k - 1].text == ",":
+            if following is not None and is_unit(following.text):
+                yield Token(
+                    TokenType.INTERVAL, "INTERVAL", token.line, token.col, token.start, token.end
+                )
+        yield token
 
 
 def _check_commas(tokens: Sequence[Token]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+from decimal import Decimal, localcontext
 
 UNITS = {
     1e-6: ("us", "microsecond", "microseconds"),
@@ -20,7 +20,7 @@ SECONDS = {word: size for size, words in UNITS.items() for word in words}
 _WRITTEN = re.compile(
     r"\s*(?:INTERVAL\s+)?(['\"]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*\1\s*([a-z]+)\s*", re.ASCII | re.I
 )
-_LONGEST = 1e11  # three thousand years: more is a slip of the pen, and overflows timestamps
+_LONGEST = 100_000_000_000  # seconds, three thousand years: more is a slip and overflows timestamps
 
 
 def seconds(text: str) -> float:
@@ -32,14 +32,37 @@ def seconds(text: str) -> float:
     Traceback (most recent call last):
     ValueError: '10 fortnights' is not a duration such as '10 minutes' or '500 ms'
     """
+    amount, size = _read(text)
+    return float(amount) * size
+
+
+def microseconds(text: str) -> int:
+    """The length of a written duration, exactly: the times of rows are whole microseconds.
+
+    >>> microseconds("2.5 s"), microseconds("INTERVAL '10' MINUTE")
+    (2500000, 600000000)
+    >>> microseconds("0.5 us")
+    Traceback (most recent call last):
+    ValueError: '0.5 us' is no whole number of microseconds
+    """
+    amount, size = _read(text)
+    with localcontext(prec=len(text) + 20):  # no digit that was written is rounded away
+        exact = amount * round(size * 1_000_000)
+        if exact != exact.to_integral_value():
+            raise ValueError(f"{text!r} is no whole number of microseconds")
+        return int(exact)
+
+
+def _read(text: str) -> tuple[Decimal, float]:
+    """The amount, and the seconds in its unit."""
     match = _WRITTEN.fullmatch(text)
     size = SECONDS.get(match[3].lower()) if match else None
     if match is None or size is None:
         raise ValueError(f"{text!r} is not a duration such as '10 minutes' or '500 ms'")
-    length = float(match[2]) * size
-    if not math.isfinite(length) or length > _LONGEST:
+    amount = Decimal(match[2])
+    if amount > _LONGEST / size:
         raise ValueError(f"{text!r} is too long")
-    return length
+    return amount, size
 
 
 def is_unit(word: str) -> bool:

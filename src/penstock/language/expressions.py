@@ -62,7 +62,7 @@ ADMITTED_NODES: dict[type[exp.Expr], Entry] = {
 
 
 def expression_binder(
-    source: Source, scope: Scope, registered: Mapping[str, Function], around: Place
+    source: Source, scope: Scope, registered: Mapping[str, Function], around: Place, clause: str
 ) -> ExpressionBinder:
-    """A binder for the expressions of one SELECT."""
-    return ExpressionBinder(ADMITTED_NODES, source, scope, registered, around)
+    """A binder for the expressions of one clause of a SELECT."""
+    return ExpressionBinder(ADMITTED_NODES, source, scope, registered, around, clause)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from penstock.errors import Refused, TypeFault
 from penstock.language import results
@@ -28,22 +29,24 @@ from penstock.language.arguments import (
 from penstock.language.places import Misfit
 from penstock.model import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Expression
 
+Result = TypeVar("Result")
+
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Generic[Result]):
     """A function of the language."""
 
     arguments: tuple[Callable[[Expression], Expression], ...]
-    """What each argument must be; the last entry serves all further """
-    build: results.Build
+    """What each argument must be; the last entry serves all further ones."""
+    build: Callable[[tuple[Expression, ...]], Result]
     """The typed call, from arguments that are as they must be."""
     least: int
-    """The fewest """
+    """The fewest arguments."""
     most: int | None
     """The most arguments; None for any number."""
 
-    def call(self, name: str, given: Sequence[Expression]) -> Expression:
-        """The function applied to these"""
+    def call(self, name: str, given: Sequence[Expression]) -> Result:
+        """The function applied to these arguments."""
         if len(given) < self.least or (self.most is not None and len(given) > self.most):
             raise Misfit(TypeFault, f"{name} takes {self._count()}, not {len(given)}")
         kinds = (*self.arguments, *[self.arguments[-1]] * len(given))
@@ -63,25 +66,25 @@ class Admitted:
         return f"{self.least} to {self.most} arguments"
 
 
-def _extract(part: str) -> Admitted:
+def _extract(part: str) -> Admitted[Expression]:
     return Admitted((moment,), results.gives(part, INT), 1, 1)
 
 
-def _math(function: str) -> Admitted:
+def _math(function: str) -> Admitted[Expression]:
     return Admitted((double,), results.gives(function, DOUBLE), 1, 1)
 
 
-def _text(function: str) -> Admitted:
+def _text(function: str) -> Admitted[Expression]:
     return Admitted((string,), results.gives(function, STRING), 1, 1)
 
 
-def _test(function: str) -> Admitted:
+def _test(function: str) -> Admitted[Expression]:
     return Admitted((string, string), results.gives(function, BOOLEAN), 2, 2)
 
 
 _REGEX = (string, constant_string)
 
-ADMITTED: dict[str, Admitted] = {
+ADMITTED: dict[str, Admitted[Expression]] = {
     "ABS": Admitted((number,), results.like_first("abs"), 1, 1),
     "ARRAY": Admitted((untyped,), results.array_of, 1, None),
     "CEIL": Admitted((number,), results.to_whole("ceil"), 1, 1),
@@ -151,12 +154,6 @@ SYNONYMS = {
     "WEEKOFYEAR": "WEEK",
 }
 """Other names that Spark has for the same functions."""
-
-AGGREGATES = frozenset(
-    "SUM COUNT AVG MEAN MIN MAX STDDEV STDDEV_SAMP STD VARIANCE VAR_SAMP MEDIAN PERCENTILE TOPK "
-    "APPROX_COUNT_DISTINCT APPROX_PERCENTILE APPROX_TOPK HOP TUMBLE".split()
-)
-"""Functions of form 4, which this version does not run."""
 
 REFUSED = {
     **dict.fromkeys(("REFLECT", "JAVA_METHOD", "TRY_REFLECT"), "it would run any Java method"),

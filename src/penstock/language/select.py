@@ -1,4 +1,4 @@
-"""A query's tree into branches: FROM, JOIN, WHERE, SELECT list, UNION ALL."""
+"""A query's tree into branches: FROM, JOIN, WHERE, GROUP BY, HAVING, SELECT list, UNION ALL."""
 
 from __future__ import annotations
 
@@ -8,17 +8,45 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from penstock.errors import LanguageError, Refused, TypeFault, UnknownName
+from penstock.errors import LanguageError, NotYet, Refused, TypeFault, UnknownName
 from penstock.language import coercion, comparisons, types
 from penstock.language.binder import ExpressionBinder, describe
 from penstock.language.catalogue import Catalogue
-from penstock.language.dialect import Unparsed, parse_query, place_of_node
+from penstock.language.dialect import place_of_node
 from penstock.language.expressions import expression_binder
-from penstock.language.forms import not_yet, refuse_later_forms
+from penstock.language.grouping import (
+    WINDOW_COLUMNS,
+    AnswerBinder,
+    first_aggregate,
+    group_keys,
+    grouped_by,
+    is_aggregate,
+    windowed,
+)
+from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import Input, Scope
-from penstock.language.windows import take_windows
-from penstock.model import Branch, Call, Expression, Join, Output, Relation, Stream, is_expensive
+from penstock.language.windows import (
+    Clause,
+    Hop,
+    grouped_hop,
+    hopping_table,
+    is_standard,
+    misplaced,
+    take_windows,
+)
+from penstock.model import (
+    Branch,
+    Call,
+    Expression,
+    Grouping,
+    Join,
+    Output,
+    Relation,
+    Stream,
+    Window,
+    is_expensive,
+)
 
 _CLAUSES = {
     "with_": "a common table expression (WITH)",
@@ -34,13 +62,13 @@ _CLAUSES = {
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
     "sort": "SORT BY",
+    "all": "GROUP BY ALL",
     "kind": "SELECT AS STRUCT",
     "pivots": "PIVOT",
     "joins": "a join of this kind",
     "alias": "an alias of a query",
 }
 _JOINS = "JOIN and LEFT JOIN are"
-_WORDS = ("FROM", "WHERE", "JOIN", "ON", "AS", "AND", "OR", "UNION", "SELECT", "GROUP", "HAVING")
 
 
 def bind_select(
@@ -49,58 +77,22 @@ def bind_select(
     """The branches of a query, one per SELECT."""
     around = Place(tokens[0].start, tokens[-1].end + 1)
     rest, windows = take_windows(tokens, source)
-    tree = _parse(rest, source, around)
-    refuse_later_forms(tree, windows, catalogue.functions, source)
-    binder = _SelectBinder(source, catalogue, around)
+    tree = parsed(rest, source, around)
+    binder = _SelectBinder(source, catalogue, around, windows)
     try:
         selects = binder.selects(tree)
+        binder.refuse_union_of_aggregates(selects)
         return binder.aligned([binder.branch(select) for select in selects], selects)
     except RecursionError:
         raise source.syntax("this query is nested too deeply", around) from None
 
 
-def _parse(tokens: Sequence[Token], source: Source, around: Place) -> exp.Expr:
-    """Sqlglot's tree; whatever goes wrong inside sqlglot is an error of the text."""
-    try:
-        tree = parse_query(tokens, source.text)
-    except Unparsed as error:
-        raise _unparsed(error, tokens, source) from None
-    except RecursionError:
-        raise source.syntax("this query is nested too deeply", around) from None
-    except Exception as error:  # whatever sqlglot raises, the text is at fault
-        raise source.syntax(f"this is not a query: {error}"[:200], around) from None
-    if tree is None:
-        raise source.syntax("expected SELECT", around)
-    return tree
-
-
-def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> LanguageError:
-    at = next((i for i, t in enumerate(tokens) if t.start == error.place.start), len(tokens) - 1)
-    hint = ""
-    for token in reversed(tokens[max(0, at - 1) : at + 1]):
-        if token.text.isalpha() and token.text.upper() not in _WORDS:
-            hint = hint or suggestion(token.text, _WORDS)
-    written = source.text[error.place.start : error.place.end]
-    message = error.message.lower()
-    if message.startswith(("expected", "expecting")):
-        wanted = error.message.split(" ", 1)[1].split(" but got")[0].replace("TYPE", "a type")
-        where = "after" if error.ended else "at"
-        return source.syntax(f"expected {wanted} {where} '{written}'", error.place, hint)
-    if error.ended:
-        return source.syntax(f"expected more after '{written}'", error.place, hint)
-    if message.startswith("required argument"):
-        return source.syntax(
-            f"something is missing at '{written}'",
-            error.place,
-            hint or "expected a value or a column",
-        )
-    hint = hint or "expected an operator, a comma, or a clause such as FROM, JOIN or WHERE"
-    return source.syntax(f"unexpected '{written}'", error.place, hint)
-
-
 class _SelectBinder:
-    def __init__(self, source: Source, catalogue: Catalogue, around: Place) -> None:
+    def __init__(
+        self, source: Source, catalogue: Catalogue, around: Place, windows: Sequence[Clause]
+    ) -> None:
         self.source, self.catalogue, self.around = source, catalogue, around
+        self.windows = windows
 
     def place(self, node: exp.Expr) -> Place:
         return place_of_node(node) or self.around
@@ -109,6 +101,9 @@ class _SelectBinder:
         self, kind: type[LanguageError], message: str, node: exp.Expr, hint: str = ""
     ) -> LanguageError:
         return self.source.fault(kind, message, self.place(node), hint)
+
+    def misfitting(self, misfit: Misfit, node: exp.Expr) -> LanguageError:
+        return self.fault(misfit.kind, misfit.message, node, misfit.hint)
 
     # --- the shape of the query ----------------------------------------------------------------
 
@@ -119,7 +114,7 @@ class _SelectBinder:
         while rest:
             node = rest.pop()
             if isinstance(node, exp.Select):
-                self._check(node, ("expressions", "from_", "joins", "where"))
+                self._check(node, ("expressions", "from_", "joins", "where", "group", "having"))
                 found.append(node)
             elif isinstance(node, exp.Union):
                 self._check(node, ("this", "expression", "distinct"), distinct_is_default=True)
@@ -148,37 +143,129 @@ class _SelectBinder:
                 hint = "a stream has no end" if name in ("order", "limit", "distinct") else ""
                 raise self.fault(Refused, f"{words} is not admitted", part, hint)
 
+    def refuse_union_of_aggregates(self, selects: Sequence[exp.Select]) -> None:
+        """Complain about a window aggregate that is not the only SELECT."""
+        places = [window.place for window in self.windows]
+        places += [self.place(node) for node in map(_aggregating, selects) if node is not None]
+        if len(selects) > 1 and places:
+            message = "a window aggregate in a UNION ALL is not yet run by this version"
+            raise self.source.fault(NotYet, message, places[0], "make it a query of its own")
+
     # --- one SELECT ----------------------------------------------------------------------------
 
     def branch(self, select: exp.Select) -> Branch:
-        stream, inputs, joined = self._from(select)
-        joins = [self._join(join, inputs[: k + 2]) for k, join in enumerate(joined)]
-        binder = self._binder(inputs)
-        where = select.args.get("where")
-        condition = binder.condition(where.this, "the condition of WHERE") if where else None
-        return Branch(
-            stream=stream.name,
-            select=self._outputs(select, binder),
-            where=comparisons.conjuncts(condition) if condition is not None else (),
-            joins=tuple(joins),
-        )
+        stream, inputs, joined, hop = self._from(select)
+        joins = tuple(self._join(join, inputs[: k + 2]) for k, join in enumerate(joined))
+        condition = self._condition(self._binder(inputs, "WHERE"), select, "where")
+        reason = _aggregating(select)
+        if reason is None and hop is None and not self.windows:
+            outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
+            return Branch(stream.name, outputs, condition, joins)
+        window = self._window(select, stream, inputs, hop)
+        if reason is None:
+            self._outputs(select, self._binder(inputs, "the SELECT list"))  # its own faults first
+            hint = "select an aggregate such as COUNT(*), or GROUP BY"
+            raise self.source.fault(TypeFault, "nothing is aggregated here", window.place, hint)
+        grouping, outputs = self._grouped(select, inputs, self._time(window))
+        return Branch(stream.name, outputs, condition, joins, grouping)
 
-    def _binder(self, inputs: Sequence[Input]) -> ExpressionBinder:
+    def _binder(self, inputs: Sequence[Input], clause: str) -> ExpressionBinder:
         registered = self.catalogue.functions
-        return expression_binder(self.source, Scope(inputs), registered, self.around)
+        return expression_binder(self.source, Scope(inputs), registered, self.around, clause)
 
-    def _from(self, select: exp.Select) -> tuple[Stream, list[Input], list[exp.Join]]:
-        """The stream, all inputs with it first, and the joins."""
+    def _condition(
+        self, binder: ExpressionBinder, select: exp.Select, clause: str
+    ) -> tuple[Expression, ...]:
+        """The conjuncts of WHERE or HAVING."""
+        node = select.args.get(clause)
+        if node is None:
+            return ()
+        what = f"the condition of {clause.upper()}"
+        return comparisons.conjuncts(binder.condition(node.this, what))
+
+    # --- windows and groups --------------------------------------------------------------------
+
+    def _window(
+        self, select: exp.Select, stream: Stream, inputs: Sequence[Input], hop: Hop | None
+    ) -> Clause:
+        """The one window of a SELECT that aggregates."""
+        hops = [hop] if hop is not None else []
+        hops += [self._grouped_hop(node) for node in grouped_by(select) if is_standard(node)]
+        for each in hops:
+            self._check_time(each, stream, inputs[0])
+        clauses = sorted((*self.windows, *(h.clause for h in hops)), key=lambda c: c.place.start)
+        if len(clauses) > 1:
+            raise self.source.syntax("a query has one window", clauses[1].place)
+        if not clauses:
+            hint = f"write FROM {stream.name} [WINDOW 10 MIN SLIDE 2 MIN]"
+            message = "an aggregate over a stream needs a window"
+            raise self.fault(TypeFault, message, _aggregating(select) or select, hint)
+        self._check_position(clauses[0], select)
+        return clauses[0]
+
+    def _grouped_hop(self, node: exp.Expr) -> Hop:
+        try:
+            return grouped_hop(node, self.around)
+        except Misfit as misfit:
+            raise self.misfitting(misfit, node) from None
+
+    def _check_time(self, hop: Hop, stream: Stream, first: Input) -> None:
+        """HOP and TUMBLE look at the stream's time, and at no other column."""
+        if stream.time is None:
+            message = f"{stream.name} has no TIME for {hop.name} to look at"
+            hint = "write [WINDOW ... SLIDE EXACTLY ...] for windows of the time of arrival"
+            raise self.fault(TypeFault, message, hop.time, hint)
+        bound = self._binder([first], hop.name).bind(hop.time)
+        if bound != first.column(stream.time):
+            message = f"{hop.name} looks at the TIME of {stream.name}, which is {stream.time}"
+            raise self.fault(TypeFault, message, hop.time)
+
+    def _check_position(self, clause: Clause, select: exp.Select) -> None:
+        """A window in brackets follows the stream, before any relation."""
+        later = [*(select.args.get("joins") or []), *grouped_by(select)]
+        later += [part for name in ("where", "having") if (part := select.args.get(name))]
+        start, stream = clause.place.start, self.place(select.args["from_"]).start
+        if clause.bracketed and not (
+            stream < start and all(start < self.place(node).start for node in later)
+        ):
+            raise misplaced(clause.place, self.source)
+
+    def _time(self, clause: Clause) -> Window:
+        if clause.window is None:
+            message = "a window of ROWS is for joins of streams; an aggregate has a window of time"
+            raise self.source.fault(Refused, message, clause.place, "write WINDOW 10 MIN")
+        return clause.window
+
+    def _grouped(
+        self, select: exp.Select, inputs: Sequence[Input], window: Window
+    ) -> tuple[Grouping, tuple[Output, ...]]:
+        """What is grouped and aggregated, and the columns of the answer."""
+        group = select.args.get("group")
+        if group is not None:
+            self._check(group, ("expressions",))
+        keys = tuple(dict.fromkeys(group_keys(select, self._binder(inputs, "GROUP BY"))))
+        binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list")
+        outputs = self._outputs(select, binder)
+        named = [item for item in select.expressions if isinstance(item, exp.Alias)]
+        binder.aliases = {item.alias.lower(): binder.bind(item.this) for item in named}
+        having = self._condition(binder, select, "having")
+        return Grouping(window, keys, tuple(binder.aggregates), having), outputs
+
+    # --- FROM and JOIN -------------------------------------------------------------------------
+
+    def _from(self, select: exp.Select) -> tuple[Stream, list[Input], list[exp.Join], Hop | None]:
+        """The stream, all inputs with it first, the joins, and the window of the stream's table."""
         clause = select.args.get("from_")
         if clause is None:
             hint = "a query reads a stream: SELECT ... FROM packets"
             raise self.fault(TypeFault, "this SELECT has no FROM", select, hint)
         joins = list(select.args.get("joins") or [])
-        tables = [clause.this, *(join.this for join in joins)]
+        read, hop = self._read(clause.this)
+        tables = [read, *(join.this for join in joins)]
         found = [self._table(table) for table in tables]
         streams = [t for t, f in zip(tables, found, strict=True) if isinstance(f, Stream)]
         if len(streams) > 1:
-            raise not_yet(len(tables), self.place(streams[1]), self.source)
+            raise self._join_of_streams(streams)
         first = found[0]
         if not isinstance(first, Stream):
             raise self._no_stream(first, tables[0], bool(streams))
@@ -187,7 +274,20 @@ class _SelectBinder:
             for k, (table, f) in enumerate(zip(tables, found, strict=True))
         ]
         self._check_aliases(inputs, tables)
-        return first, inputs, joins
+        return first, inputs, joins, hop
+
+    def _read(self, table: exp.Expr) -> tuple[exp.Expr, Hop | None]:
+        """A table by its name, and its window when it is ``TABLE(HOP(...))``."""
+        try:
+            return hopping_table(table, self.around) or (table, None)
+        except Misfit as misfit:
+            raise self.misfitting(misfit, table) from None
+
+    def _join_of_streams(self, streams: Sequence[exp.Expr]) -> LanguageError:
+        form = "a window join (form 5)" if len(streams) == 2 else "a multiway join (form 6)"
+        hint = "it runs filters, joins with relations, UNION ALL and window aggregates"
+        message = f"{form} is not yet run by this version"
+        return self.fault(NotYet, message, streams[1], hint)
 
     def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
         hint = (
@@ -236,7 +336,7 @@ class _SelectBinder:
         if condition is None:
             hint = f"write JOIN {join.this.name} ON ..."
             raise self.fault(TypeFault, "a join needs its condition", join, hint)
-        on = self._binder(inputs).condition(condition, "the condition of ON")
+        on = self._binder(inputs, "ON").condition(condition, "the condition of ON")
         if is_expensive(on):
             hint = "put it into WHERE"
             raise self.fault(Refused, "a Python function is not admitted in ON", condition, hint)
@@ -246,29 +346,43 @@ class _SelectBinder:
     # --- the SELECT list -----------------------------------------------------------------------
 
     def _outputs(self, select: exp.Select, binder: ExpressionBinder) -> tuple[Output, ...]:
-        outputs: list[Output] = []
+        """The columns of the answer, each with a name of its own."""
+        found = [(item, o) for item in select.expressions for o in self._item(item, binder)]
+        if isinstance(binder, AnswerBinder):
+            ends = windowed([output for _, output in found])
+            found = [*((select, output) for output in ends), *found]
         seen: set[str] = set()
-        for item in select.expressions:
-            for output in self._item(item, binder):
+        for item, output in found:
+            if not is_aggregate(item):
                 if output.name.lower() in seen:
                     message = f"two columns of the answer are called '{output.name}'"
-                    raise self.fault(TypeFault, message, item, "name one of them with AS")
+                    own = any(output.name.lower() == column.name for column in WINDOW_COLUMNS)
+                    hint = "that is the window's own" if own else "name one of them with AS"
+                    raise self.fault(TypeFault, message, item, hint)
                 seen.add(output.name.lower())
-                outputs.append(output)
-        if not outputs:
+        if not found:
             raise self.fault(TypeFault, "this SELECT has no columns", select)
-        return tuple(outputs)
+        return tuple(_numbered(o, seen) if is_aggregate(item) else o for item, o in found)
 
     def _item(self, item: exp.Expr, binder: ExpressionBinder) -> list[Output]:
         if isinstance(item, exp.Star):
             self._check(item, ())
-            return _columns(binder.scope.inputs)
+            return self._columns(item, binder.scope.inputs, binder)
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             return self._columns_of(item, binder)
         if isinstance(item, exp.Alias):
             return [Output(self._named(item), binder.bind(item.this))]
         expression = binder.bind(item)
-        return [Output(_name(item, expression), expression)]
+        return [Output(_name(item, binder.origin(expression)), expression)]
+
+    def _columns(
+        self, item: exp.Expr, inputs: Sequence[Input], binder: ExpressionBinder
+    ) -> list[Output]:
+        found = [(f.name, i.column(f.name)) for i in inputs for f in i.columns]
+        try:
+            return [Output(name, binder.seen(column)) for name, column in found if column]
+        except Misfit as misfit:
+            raise self.misfitting(misfit, item) from None
 
     def _columns_of(self, item: exp.Column, binder: ExpressionBinder) -> list[Output]:
         self._check(item, ("this", "table"))
@@ -279,7 +393,7 @@ class _SelectBinder:
             hint = suggestion(item.table, names) or f"the query reads {', '.join(names)}"
             message = f"nothing in this query is called '{item.table}'"
             raise self.fault(UnknownName, message, item, hint)
-        return _columns([found])
+        return self._columns(item, [found], binder)
 
     def _named(self, item: exp.Alias) -> str:
         name = item.alias
@@ -321,13 +435,27 @@ class _SelectBinder:
         return tuple(Output(name, expression) for expression in unified)
 
 
-def _columns(inputs: Sequence[Input]) -> list[Output]:
-    found = [(f.name, i.column(f.name)) for i in inputs for f in i.columns]
-    return [Output(name, column) for name, column in found if column is not None]
+def _aggregating(select: exp.Select) -> exp.Expr | None:
+    """What makes a SELECT an aggregate, or None."""
+    group, having = select.args.get("group"), select.args.get("having")
+    found: exp.Expr | None = first_aggregate(select.expressions) or group or having
+    return found
+
+
+def _numbered(output: Output, seen: set[str]) -> Output:
+    """An aggregate's own name, or that name with a number where it is taken."""
+    name, number = output.name, 1
+    while name.lower() in seen:
+        number += 1
+        name = f"{output.name}_{number}"
+    seen.add(name.lower())
+    return replace(output, name=name)
 
 
 def _name(item: exp.Expr, expression: Expression) -> str:
-    """The name of a column that was given none: its own, its field's, or its text."""
+    """The name of a column that was given none: its own, its field's, its aggregate's, its text."""
+    if is_aggregate(item):
+        return (item.this if isinstance(item, exp.Filter) else item).name.lower()
     if isinstance(item, exp.Column | exp.Dot):
         if isinstance(expression, Call):
             return expression.detail or item.name

@@ -11,13 +11,15 @@ from sqlglot.tokenizer_core import Token
 from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
 from penstock.language import functions, sinks, types
+from penstock.language.aggregates import is_aggregate
 from penstock.language.catalogue import Catalogue
 from penstock.language.coercion import article
+from penstock.language.dialect import STANDARD
 from penstock.language.options import parse_options, parse_with, setting_value
 from penstock.language.places import Place, Source, suggestion
 from penstock.language.select import bind_select
 from penstock.language.settings import SETTINGS
-from penstock.language.tokens import Cursor
+from penstock.language.tokens import Cursor, place_of
 from penstock.model import (
     TIMESTAMP,
     Field,
@@ -32,6 +34,7 @@ from penstock.model import (
 Load = Callable[[str, str, str], PythonFunction]
 Declared = TypeVar("Declared", Stream, Relation, Function, Query)
 _KINDS = ("STREAM", "RELATION", "FUNCTION", "QUERY")
+_SELECTS = ("SELECT", "(", "WITH")
 _HEADS = ("CREATE", "DROP", "SET", "SELECT")
 
 
@@ -53,7 +56,7 @@ class StatementBinder:
             self._drop(cursor)
         elif cursor.take("SET"):
             self._set(cursor, written)
-        elif cursor.word() in ("SELECT", "(", "WITH"):
+        elif cursor.word() in _SELECTS:
             self._bare_select(cursor, written)
         else:
             hint = suggestion(cursor.word(), _HEADS)
@@ -117,7 +120,8 @@ class StatementBinder:
         if (
             upper in functions.ADMITTED
             or upper in functions.SYNONYMS
-            or (upper in functions.AGGREGATES or upper in ("CAST", "TRY_CAST", "CASE", "EXTRACT"))
+            or is_aggregate(upper)
+            or upper in (*STANDARD, "CAST", "TRY_CAST", "CASE", "EXTRACT")
         ):
             raise source.fault(TypeFault, f"the language has a function {upper} already", place)
 
@@ -195,7 +199,7 @@ class StatementBinder:
     def _select(
         self, cursor: Cursor, name: str, sink: Sink, options: Mapping[str, object]
     ) -> Query:
-        if cursor.word() not in ("SELECT", "(", "WITH"):
+        if cursor.word() not in _SELECTS:
             raise cursor.expected("SELECT")
         branches = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue)
         return Query(name, branches, sink, **options)  # type: ignore[arg-type]
@@ -239,6 +243,21 @@ class StatementBinder:
         except ValueError as error:
             raise cursor.source.fault(TypeFault, str(error), value_place) from None
         self.catalogue.record(Statement("setting", name, written, self.folder))
+
+
+def one_select(
+    statements: Sequence[Sequence[Token]], text: str, name: str, catalogue: Catalogue
+) -> Query:
+    """The query of a text that is one SELECT."""
+    source = Source(text, f"query {name}")
+    if len(statements) != 1:
+        again = statements[1][0] if statements else None
+        place = place_of(again) if again is not None else Place(0, max(1, len(text)))
+        raise source.syntax("expected one SELECT", place)
+    cursor = Cursor(statements[0], source)
+    if cursor.word() not in _SELECTS:
+        raise cursor.expected("SELECT", "a question is a query without CREATE QUERY")
+    return Query(name, bind_select(cursor.tokens, source, catalogue))
 
 
 def _columns(cursor: Cursor) -> tuple[Field, ...]:

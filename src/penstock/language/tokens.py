@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -13,6 +14,7 @@ from penstock.language import durations
 from penstock.language.dialect import Penstock
 from penstock.language.places import Place, Source
 
+Length = TypeVar("Length", int, float)
 _WORD = re.compile(r"\w+")
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _OPENERS = re.compile(
@@ -230,7 +232,14 @@ class Cursor:
         return self.current is not None and self.current.token_type is TokenType.STRING
 
     def duration(self) -> tuple[float, Place]:
-        """Take a duration: ``10 MIN``, ``INTERVAL '10' MINUTE`` or ``'10 minutes'``."""
+        """Take a duration in seconds: ``10 MIN``, ``INTERVAL '10' MINUTE`` or ``'10 minutes'``."""
+        return self._duration(durations.seconds)
+
+    def microseconds(self) -> tuple[int, Place]:
+        """Take a duration, in whole microseconds."""
+        return self._duration(durations.microseconds)
+
+    def _duration(self, read: Callable[[str], Length]) -> tuple[Length, Place]:
         first = self.place
         begin = self.index
         quoted_only = self.at_string()
@@ -240,7 +249,7 @@ class Cursor:
             parts.append(self.advance().text)
         place = first.until(place_of(self.tokens[self.index - 1]))
         try:
-            return durations.seconds(" ".join(parts)), place
+            return read(" ".join(parts)), place
         except ValueError as error:
             self.index = begin
             raise self.source.syntax(str(error), place) from None

@@ -1,0 +1,200 @@
+"""Window aggregates: GROUP BY, and what stands over the groups in the SELECT list and in HAVING.
+
+Keys and the arguments of aggregates are expressions over rows. The SELECT list and HAVING see the
+answer instead: a column for each key, each aggregate, and the two ends of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from penstock.errors import LanguageError, Refused, TypeFault
+from penstock.language import aggregates, arguments, coercion
+from penstock.language.binder import ExpressionBinder, check_read
+from penstock.language.places import Misfit
+from penstock.language.windows import is_standard
+from penstock.model import (
+    ANSWER,
+    TIMESTAMP,
+    Aggregate,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Output,
+    PythonCall,
+)
+
+WINDOW_COLUMNS = tuple(Column(n, TIMESTAMP, ANSWER) for n in ("window_start", "window_end"))
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a node is a call of an aggregate, with FILTER or without, but not with OVER."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    if not isinstance(call, exp.Anonymous) or isinstance(node.parent, exp.Window):
+        return False
+    return aggregates.is_aggregate(call.name)
+
+
+def first_aggregate(nodes: Sequence[exp.Expr]) -> exp.Expr | None:
+    """The first call of an aggregate among these or below."""
+    return next((n for node in nodes for n in node.walk() if is_aggregate(n)), None)
+
+
+def window_column(node: exp.Expr, binder: ExpressionBinder) -> Column | None:
+    """``window_start`` or ``window_end``, unless a stream's own column is meant by its alias."""
+    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
+        return None
+    found = [column for column in WINDOW_COLUMNS if column.name == node.name.lower()]
+    if not found or node.args.get("db"):
+        return None
+    if node.table:
+        stream = binder.scope.inputs[0]
+        if node.table.lower() != stream.alias.lower() or stream.column(node.name):
+            return None
+    return found[0]
+
+
+class AnswerBinder(ExpressionBinder):
+    """Binds what stands over the groups; gathers the aggregates, each once."""
+
+    def __init__(self, rows: ExpressionBinder, keys: Sequence[Expression], clause: str) -> None:
+        """``rows`` binds the arguments of aggregates."""
+        super().__init__(
+            rows.admitted, rows.source, rows.scope, rows.registered, rows.around, clause
+        )
+        self.rows, self.keys = rows, tuple(keys)
+        self.aggregates: list[Aggregate] = []
+        self.aliases: dict[str, Expression] = {}
+        """Names that come before those of rows, in lower case."""
+
+    def meaning(self, node: exp.Expr) -> Expression:
+        """A column of the answer, or what is computed from such columns."""
+        if is_aggregate(node):
+            return self._aggregate(node)
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        key = self._key(node)
+        if key is not None:
+            return key
+        bound = super().meaning(node)
+        if isinstance(bound, PythonCall):
+            hint = "call it in WHERE, in GROUP BY or inside an aggregate"
+            raise Misfit(Refused, "a Python function is not admitted over an aggregate", hint)
+        return bound
+
+    def seen(self, expression: Expression) -> Expression:
+        """An expression over rows, made of keys alone."""
+        if expression in self.keys:
+            return Column(f"key{self.keys.index(expression)}", expression.type, ANSWER)
+        if isinstance(expression, Column):
+            owner = self.scope.inputs[expression.source].alias
+            message = f"{owner}.{expression.name} is neither grouped by nor inside an aggregate"
+            raise Misfit(TypeFault, message, "add it to GROUP BY, or take an aggregate of it")
+        if isinstance(expression, Call):
+            return replace(expression, args=tuple(self.seen(arg) for arg in expression.args))
+        return expression
+
+    def origin(self, expression: Expression) -> Expression:
+        """The key that a column of the answer stands for."""
+        stands_for = {self.seen(key): key for key in self.keys}
+        return stands_for.get(expression, expression)
+
+    def _column(self, node: exp.Column) -> Expression:
+        window = window_column(node, self)
+        if window is not None:
+            return window
+        alias = self.aliases.get(node.name.lower()) if not node.table else None
+        return alias if alias is not None else self.seen(self.rows.meaning(node))
+
+    def _key(self, node: exp.Expr) -> Column | None:
+        """The column of the answer for a whole expression that is grouped by."""
+        if not self.keys:
+            return None
+        try:
+            bound = self.rows.bind(node)
+        except LanguageError:
+            return None  # not over rows alone; what is wrong in it is found below
+        if bound not in self.keys or isinstance(bound, Literal):
+            return None
+        return Column(f"key{self.keys.index(bound)}", bound.type, ANSWER)
+
+    def _aggregate(self, node: exp.Expr) -> Column:
+        aggregate = _bound(node, self.rows)
+        if aggregate not in self.aggregates:
+            self.aggregates.append(aggregate)
+        return Column(f"agg{self.aggregates.index(aggregate)}", aggregate.type, ANSWER)
+
+
+def _bound(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    """An aggregate from its call, with FILTER or without."""
+    if isinstance(node, exp.Filter):
+        check_read(node, ("this", "expression"))
+        condition = node.expression
+        kept = rows.condition(condition.this, "the condition of FILTER")
+        return aggregates.only_where(kept, _bound(node.this, rows))
+    check_read(node, ("this", "expressions"))
+    name, given = node.name.upper(), node.expressions
+    if name == "COUNT" and len(given) == 1 and isinstance(given[0], exp.Star):
+        check_read(given[0], ())
+        return aggregates.COUNT_ROWS
+    if len(given) == 1 and isinstance(given[0], exp.Distinct):
+        return _distinct(name, given[0], rows)
+    admitted = aggregates.AGGREGATES[aggregates.SYNONYMS.get(name, name)]
+    return admitted.call(name, rows.all(given))
+
+
+def _distinct(name: str, node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+    check_read(node, ("expressions",))
+    if name != "COUNT":
+        raise Misfit(Refused, f"{name}(DISTINCT ...) is not admitted", "only COUNT takes DISTINCT")
+    return aggregates.COUNT_DISTINCT.call("COUNT(DISTINCT ...)", rows.all(node.expressions))
+
+
+def group_keys(select: exp.Select, rows: ExpressionBinder) -> Iterator[Expression]:
+    """The expressions of GROUP BY but for windows: also by number, or by a name that AS gives."""
+    for written in grouped_by(select):
+        node = _meant(written, select.expressions, rows)
+        if window_column(node, rows) is None and not is_standard(written):
+            key = arguments.anything(rows.bind(node))
+            if coercion.holds_map(key.type) or key.type.name == "INTERVAL":
+                message = f"{coercion.article(key.type)} cannot be grouped by"
+                raise rows.misfitting(Misfit(TypeFault, message), written)
+            yield key
+
+
+def grouped_by(select: exp.Select) -> list[exp.Expr]:
+    """What stands in GROUP BY."""
+    group = select.args.get("group")
+    return list(group.expressions) if group is not None else []
+
+
+def _meant(node: exp.Expr, items: Sequence[exp.Expr], rows: ExpressionBinder) -> exp.Expr:
+    """The item of the SELECT list that a number or a name stands for, or the node itself."""
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        number = int(node.name[:9])
+        if not 1 <= number <= len(items):
+            message = f"the SELECT list has no item {node.name[:9]}, it has {len(items)}"
+            raise rows.misfitting(Misfit(TypeFault, message), node)
+        return items[number - 1].unalias()
+    if isinstance(node, exp.Column) and not node.table and not _is_column(node, rows):
+        named = [i.this for i in items if isinstance(i, exp.Alias) and _same(i.alias, node.name)]
+        return named[0] if named else node
+    return node
+
+
+def _is_column(node: exp.Column, rows: ExpressionBinder) -> bool:
+    return any(i.column(node.name) is not None for i in rows.scope.inputs)
+
+
+def _same(a: str, b: str) -> bool:
+    return a.lower() == b.lower()
+
+
+def windowed(outputs: Sequence[Output]) -> list[Output]:
+    """The ends of the window that the SELECT list does not name itself."""
+    given = [output.expression for output in outputs]
+    return [Output(column.name, column) for column in WINDOW_COLUMNS if column not in given]
