@@ -114,6 +114,13 @@ class Figures:
         """Seconds per row through some stages of a path, as told."""
         return rest(self.told[path].stages[first:last])
 
+    def expected(self, rows: float, path: str, first: int) -> float:
+        """Seconds that so many rows will take from a stage of a path on, going by the latest run.
+
+        0 while unknown.
+        """
+        return rows * self._pace.get((path, first), 0.0)
+
     def rows_within(self, seconds: float, path: str, first: int) -> float:
         """Rows that take about so long from a stage of a path on, going by the latest run."""
         pace = self._pace.get((path, first), 0.0)
