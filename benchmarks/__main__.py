@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import bursts, fanout, simulator, sustained
+from benchmarks import fanout, simulator, sustained
+from benchmarks.bursts import program as bursts
 from penstock.report.form import run
 
 PROGRAMS = {"bursts": bursts.run, "fanout": fanout.run, "simulator": simulator.run,

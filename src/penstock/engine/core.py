@@ -325,7 +325,7 @@ class Core:
         """Fill the free slots with what the policy chooses; let what is better overtake."""
         while len(self._running) < self.settings.slots + self.policy.preemptive:
             for number, place in enumerate(self._places):
-                if self._ready(place, at, out):
+                if not self._is_busy(number) and self._ready(place, at, out):
                     self._scheduler.wake(number, self._queues[place].entries[0].arrived)
                 else:
                     self._scheduler.sleep(number)
@@ -334,6 +334,11 @@ class Core:
             if number < 0 or (urgent and not self._overtakes()):
                 return
             self._start(at, number, out, urgent)
+
+    def _is_busy(self, number: int) -> bool:
+        """Whether stages of this segment are at work already: one run at a time, in order."""
+        segment = self._scheduler.segments[number]
+        return any(running.meets(segment) for running in self._running.values())
 
     def _overtakes(self) -> bool:
         """Whether the choice just made is much better than everything that is under way."""
@@ -398,6 +403,8 @@ class Core:
             final=last == len(path.stages),
             parts=tuple(entry.run for entry in train if entry.run),
             on_disk=self._hot_bytes > self.settings.memory, urgent=urgent,
+            yields=self.policy.preemptive,
+            expected=self.figures.expected(sum(entry.rows for entry in train), *place),
             measure=first == 0 and self.figures.is_due(path, at, self.settings.measure_every)))
 
     def _account(self, at: float, out: list[Instruction]) -> None:

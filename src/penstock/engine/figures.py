@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -10,12 +11,15 @@ from penstock.engine.statistics import Statistics
 from penstock.events.kinds import Figure
 from penstock.plan import Path, Plan
 from penstock.policies.operators import Route, Stage
-from penstock.policies.operators.routes import rest
+from penstock.policies.operators.routes import gain, rest
 
 MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
 SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
 """Timing stages apart takes at most this part of the time, beyond these seconds."""
+SOON = 2.0
+"""Seconds after which stages are timed apart for the second time: the first time all is cold. From
+then on it is twice as long every time."""
 
 
 @dataclass(slots=True)
@@ -29,8 +33,10 @@ class Figures:
     """Seconds per row of the latest run from a stage of a path on."""
     _timed: dict[str, float] = field(default_factory=dict)
     """When the stages of a path are to be timed apart again."""
+    _samples: Counter[str] = field(default_factory=Counter)
+    """How often those of a path have been."""
     _sampling: float = 0.0
-    """Seconds that samples have taken."""
+    """Seconds that samples have taken, but for the first of each path."""
     _began: float = inf
 
     def tell(self, plan: Plan) -> list[Route]:
@@ -54,25 +60,39 @@ class Figures:
         measured: Mapping[str, Figure], sampling: float = 0.0,
     ) -> None:
         """Take in a run of some stages, and what was timed apart beside it, in so many seconds."""
-        self._sampling += sampling
+        if sampling:
+            self._samples[path.id] += 1
+            self._sampling += sampling if self._samples[path.id] > 1 else 0.0
         rows, _, seconds, _, _ = run
         if rows:
             self._pace[path.id, first] = seconds / rows
-        ran = names(path)[first:last]
-        alone = {ran[0]: run} if len(ran) == 1 else {}
-        for name, figure in {**measured, **alone}.items():
+        for name, figure in measured.items():
             self.statistics.record(name, at, *figure)
+        ran = names(path)[first:last]
+        if len(ran) == 1:
+            self.statistics.record(ran[0], at, *run)
+        elif last == len(path.stages):
+            self._record_last(at, ran, run)
+
+    def _record_last(self, at: float, ran: list[str], run: Figure) -> None:
+        """The last stage writes, which no sample does: it is what a run takes beyond the others."""
+        rows, rows_out, seconds, _, _ = run
+        before = list(map(self.statistics.stage, ran[:-1]))
+        entering = rows * gain(before)
+        if entering >= 1 and all(map(self.statistics.knows, ran[:-1])):
+            beyond = max(seconds - rows * rest(before), 0.0)
+            self.statistics.record(ran[-1], at, entering, rows_out, beyond)
 
     def is_due(self, path: Path, at: float, every: float) -> bool:
         """Whether the stages of a path are to be timed apart now; then not before ``every``.
 
-        All samples together take no more than a small part of the time.
+        While little is known of a path they are sooner. All samples together take no more than a small part of the time.
         """
         self._began = min(self._began, at)
         spent = self._sampling <= SAMPLING_CREDIT + SAMPLING_SHARE * (at - self._began)
         if len(path.stages) == 1 or at < self._timed.get(path.id, -inf) or not spent:
             return False
-        self._timed[path.id] = at + every
+        self._timed[path.id] = at + min(every, SOON * 2.0 ** self._samples[path.id])
         return True
 
     def changed(self, plan: Plan) -> str:
@@ -93,6 +113,13 @@ class Figures:
     def cost(self, path: str, first: int, last: int) -> float:
         """Seconds per row through some stages of a path, as told."""
         return rest(self.told[path].stages[first:last])
+
+    def expected(self, rows: float, path: str, first: int) -> float:
+        """Seconds that so many rows will take from a stage of a path on, going by the latest run.
+
+        0 while unknown.
+        """
+        return rows * self._pace.get((path, first), 0.0)
 
     def rows_within(self, seconds: float, path: str, first: int) -> float:
         """Rows that take about so long from a stage of a path on, going by the latest run."""

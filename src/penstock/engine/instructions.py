@@ -37,6 +37,10 @@ class Run:
     on_disk: bool = False
     urgent: bool = False
     """Whether it overtakes a run that is under way: it gets the cores as they become free."""
+    yields: bool = False
+    """Whether it may be overtaken itself: then it is done in short pieces."""
+    expected: float = 0.0
+    """Seconds that it will take, going by the latest run like it; 0 while unknown."""
     measure: bool = False
     """Whether to time the stages apart on a sample, beside the run."""
     again: bool = False

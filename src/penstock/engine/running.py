@@ -32,6 +32,16 @@ class Running:
         """The stage before which it ends."""
         return self.segment.first + len(self.segment.operators)
 
+    def meets(self, segment: Segment) -> bool:
+        """Whether it is at work on stages of a segment.
+
+        Were another run to begin there meanwhile, blocks could leave in another order than they
+        came.
+        """
+        last = segment.first + len(segment.operators)
+        return (segment.path == self.path.id
+                and segment.first < self.last and self.first < last)
+
     @property
     def rows(self) -> int:
         """Rows that went in."""

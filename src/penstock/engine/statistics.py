@@ -26,13 +26,21 @@ class Statistics:
     >>> statistics.cost("a"), statistics.selectivity("a")
     (0.005, 0.2)
 
-    The first window serves itself, since there is none before it.
+    The first window serves itself, since there is none before it. The first run of a segment waits
+    for code to be made and processes to be started, so it counts only until there is another:
+
+    >>> statistics.record("a", at=2.0, rows_in=100, rows_out=20, seconds=0.1)
+    False
+    >>> statistics.cost("a")
+    0.001
     """
 
     window: float = 10.0
     _began: float | None = None
     _now: dict[str, _Sums] = field(default_factory=dict)
     _last: dict[str, _Sums] = field(default_factory=dict)
+    _cold: dict[str, bool] = field(default_factory=dict)
+    """Per segment whether the only figures are those of its first run."""
 
     def record(
         self, segment: str, at: float, rows_in: float, rows_out: float, seconds: float,
@@ -45,6 +53,10 @@ class Statistics:
         if renewed:
             self._last.update(self._now)  # a segment that did not run keeps its older figures
             self._now, self._began = {}, at
+        if self._cold.get(segment):
+            self._now.pop(segment, None)
+            self._last.pop(segment, None)
+        self._cold[segment] = segment not in self._cold
         sums = self._now.setdefault(segment, _Sums())
         sums.rows_in += rows_in
         sums.rows_out += rows_out

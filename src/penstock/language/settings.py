@@ -35,6 +35,12 @@ def _duration(text: str) -> str:
     return " ".join(text.split())
 
 
+def _count(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d{0,3}", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is not a whole number of at least 1")
+    return text.strip()
+
+
 SETTINGS: dict[str, Callable[[str], str]] = {
     "filters": _policy,
     "joins": _policy,
@@ -43,6 +49,7 @@ SETTINGS: dict[str, Callable[[str], str]] = {
     "quantum": _duration,
     "refresh": _policy,
     "retention": _duration,
+    "slots": _count,
     "trigger": _duration,
 }
 """What normalises the value of each setting, or raises ValueError."""

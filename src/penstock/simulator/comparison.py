@@ -210,23 +210,11 @@ def _bound(scenario: Scenario) -> Outcome:
     times = {route.id: workload.times(route.id).tolist() for route in routes}
     level = clairvoyant(routes, times, rows)
     figures = _memory(scenario, level.peak, _mean_level(level))
-    return Outcome(BOUND, workload.seed, figures, memory=thinned(*_corners(level)))
-
-
-def _corners(level: Level) -> tuple[list[float], list[float]]:
-    """The ends of the straight pieces of a level, for those who draw it."""
-    at: list[float] = []
-    amount: list[float] = []
-    following = [*level.times[1:], *level.times[-1:]]
-    for begin, end, high, fall in zip(
-            level.times, following, level.levels, level.falls, strict=True):
-        at += [begin, end]
-        amount += [high, high - fall * (end - begin)]
-    return at, amount
+    return Outcome(BOUND, workload.seed, figures, memory=thinned(*level.corners()))
 
 
 def _mean_level(level: Level) -> float:
     """Averaged over time: trapezoids between the corners."""
-    at, amount = map(np.array, _corners(level))
+    at, amount = map(np.array, level.corners())
     span = at[-1] - at[0] if len(at) else 0.0
     return float(((amount[1:] + amount[:-1]) / 2 * np.diff(at)).sum() / span) if span else 0.0

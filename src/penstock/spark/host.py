@@ -43,13 +43,14 @@ from penstock.spark.progress import tasks_done
 from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks
 from penstock.spark.spool import Spool
+from penstock.spark.tasks import spread, tasks
 
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 DRAIN_GATHER = 1.0
 """Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
 DEFAULTS = {"operators": DEFAULT, "memory": "512 MB", "quantum": "1 second",
-            "retention": "1 hour", "trigger": "200 ms"}
+            "retention": "1 hour", "slots": "1", "trigger": "200 ms"}
 
 
 class SparkHost:
@@ -68,6 +69,7 @@ class SparkHost:
         self._spark, self._checkpoint, self._clock = spark, checkpoint, clock
         self._on_event, self._until_drained = on_event, until_drained
         self.application = application
+        self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.deliveries)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._callback)
@@ -100,7 +102,7 @@ class SparkHost:
         settings = self._core.settings
         self._handle(ev.RunStarted(
             self._clock.now(), tuple(wanted), self._setting("operators"),
-            self._spark.sparkContext.defaultParallelism,
+            self._cores,
             {s: e.total for s, e in extents.items()}, {s: e.unit for s, e in extents.items()},
             str(self._checkpoint.root),
             {s: spool.last.progress for s, spool in self._spools.items() if spool.last},
@@ -247,6 +249,8 @@ class SparkHost:
         path = plan.path(run.path)
         frame = self._frame(run)
         measured = self._parts.measure(compiler, path, run, frame) if run.measure else {}
+        if path.expensive:
+            frame = spread(frame, tasks(run, self._core.settings.quantum, self._cores))
         ready = self._clock.now()
         sampling = ready - began if run.measure else 0.0
         done: ev.RunFinished | ev.RunKept = (
@@ -447,6 +451,7 @@ class SparkHost:
 
     def _settings(self) -> Settings:
         return Settings(
+            slots=int(self._setting("slots")),
             memory=sizes.bytes(self._setting("memory")),
             retention=durations.seconds(self._setting("retention")),
             until_drained=self._until_drained,

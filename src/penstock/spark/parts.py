@@ -21,6 +21,9 @@ from penstock.spark.names import ours
 
 SAMPLE_ROWS = 20_000
 """Rows on which stages are timed apart: enough to tell their costs from that of a job."""
+FEW_ROWS = 2_000
+"""A sample of a small block is a quarter of it, so that it holds others up for a short time; but
+not of fewer rows than this."""
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _WIDE = 8
 
@@ -88,7 +91,9 @@ class Parts:
         What a job costs however few rows it has is taken off.
         """
         cores = self._spark.sparkContext.defaultParallelism
-        kept = [frame.limit(SAMPLE_ROWS).repartition(cores).persist()]
+        whole = sum(block.rows for block in run.blocks)
+        wanted = min(SAMPLE_ROWS, max(FEW_ROWS, whole // 4))
+        kept = [frame.limit(wanted).repartition(cores).persist()]
         figures: dict[str, Figure] = {}
         try:
             rows, size, _ = _timed(kept[0])

@@ -51,6 +51,17 @@ class Level:
         """The most it ever is: it only falls from one arrival to the next."""
         return max(self.levels, default=0.0)
 
+    def corners(self) -> tuple[list[float], list[float]]:
+        """The ends of its straight pieces, for those who draw it."""
+        at: list[float] = []
+        amount: list[float] = []
+        following = [*self.times[1:], *self.times[-1:]]
+        for begin, end, high, fall in zip(
+                self.times, following, self.levels, self.falls, strict=True):
+            at += [begin, end]
+            amount += [high, high - fall * (end - begin)]
+        return at, amount
+
 
 def clairvoyant(
     routes: Sequence[Route],

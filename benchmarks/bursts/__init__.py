@@ -1,0 +1,1 @@
+"""Bursts on real Spark: what waits under every policy, and what came of it."""

@@ -1,0 +1,165 @@
+"""Queries whose progress charts have the shapes of the chain paper, for Penstock and for Spark.
+
+The conditions are Python functions that work for a while on every row and keep a part of them. The
+same functions, from the same text, serve Penstock's queries and the native ones.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROWS = 20_000
+"""Rows of a block."""
+KEYS = 10
+"""Keys of the relation: a row of a block meets the rows of one of them."""
+QUANTUM = 1.0
+"""Seconds after which a decision comes round: no train is longer."""
+COLUMNS = "n BIGINT, k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, text STRING"
+_WORK = '''
+import numpy as np, pyarrow as pa, penstock
+
+def keeping(salt, rounds, kept):
+    def function(n, a):
+        values = a.to_numpy(zero_copy_only=False).astype(float)
+        for _ in range(rounds):
+            values = np.sqrt(values * values + 1.0)
+        hashed = (n.to_numpy(zero_copy_only=False) * 2654435761) % 2**32
+        return pa.array(hashed % salt < kept * salt)
+    return function
+
+'''
+_PRIMES = (1009, 2003, 4001, 8009)
+"""Each condition draws its rows by another one, so that they are independent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A Python function in a query's WHERE."""
+
+    rounds: int
+    """Its work per row."""
+    kept: float
+    """The part of the rows for which it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query over a stream of its own: the rows that meet its conditions, one after the other."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    matches: int = 0
+    """Rows of a relation that every row meets before its conditions; 0 for no join."""
+
+    @property
+    def calls(self) -> list[str]:
+        """The names of its functions."""
+        return [f"{self.name}{number}" for number in range(len(self.conditions))]
+
+    def functions(self) -> str:
+        """The Python text that defines its functions."""
+        return "".join(
+            f"{call} = keeping({prime}, {condition.rounds}, {condition.kept})\n"
+            for call, prime, condition in zip(self.calls, _PRIMES, self.conditions, strict=False))
+
+    def sql(self) -> str:
+        """Its stream, its functions and itself."""
+        declared = "".join(
+            f"CREATE FUNCTION {call} FROM 'burst_functions:{call}_';\n" for call in self.calls)
+        row = f"n * {self.matches} + m" if self.matches else "n"
+        where = " AND ".join(f"{call}({row}, a)" for call in self.calls)
+        joined = f" JOIN r ON s_{self.name}.k = r.k" if self.matches else ""
+        relation = "CREATE RELATION r (k BIGINT, m BIGINT) FROM csv 'r.csv';\n"
+        return (f"CREATE STREAM s_{self.name} ({COLUMNS}) FROM parquet 'in-{self.name}' "
+                f"OPTIONS (maxFilesPerTrigger = 1);\n{relation if self.matches else ''}{declared}"
+                f"CREATE QUERY {self.name} INTO parquet 'out-{self.name}' AS "
+                f"SELECT n, text FROM s_{self.name}{joined} WHERE {where};\n")
+
+    def native(self, rows: Any, relation: Callable[[], Any]) -> Any:
+        """The same on a frame of Spark."""
+        if self.matches:
+            rows = rows.join(relation(), "k", "inner")
+        calls, matches, text = self.calls, self.matches, _WORK + self.functions()
+
+        def through(batches: Any) -> Any:
+            known: dict[str, Any] = {}
+            exec(text, known)
+            for batch in batches:
+                for call in calls:
+                    n = batch["n"].to_numpy()
+                    row = pa.array(n * matches + batch["m"].to_numpy() if matches else n)
+                    batch = batch.filter(known[call](row, batch["a"]))
+                yield batch
+
+        return rows.mapInArrow(through, rows.schema).select("n", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Questions that are asked at once; blocks come to their streams in turn."""
+
+    name: str
+    questions: tuple[Question, ...]
+    blocks: int = 24
+    """Blocks of the burst, of all streams together."""
+    arrivals: tuple[str, ...] = ("even",)
+    """How they come."""
+
+    def stream(self, number: int) -> str:
+        """The question to whose stream a block comes."""
+        return self.questions[number % len(self.questions)].name
+
+    def write(self, folder: Path) -> None:
+        """The folders, functions and relation that its queries need."""
+        for question in self.questions:
+            (folder / f"in-{question.name}").mkdir(parents=True)
+        defined = "".join(question.functions() for question in self.questions)
+        declared = "".join(f"{call}_ = penstock.predicate({call})\n"
+                           for question in self.questions for call in question.calls)
+        (folder / "burst_functions.py").write_text(_WORK + defined + declared)
+        matches = max(question.matches for question in self.questions)
+        with open(folder / "r.csv", "w", newline="") as file:
+            csv.writer(file).writerows((k, m) for k in range(KEYS) for m in range(matches))
+
+    def sql(self, policy: str) -> str:
+        """The whole application."""
+        return (f"SET operators = '{policy}'; SET trigger = '100 ms'; "
+                f"SET quantum = '{QUANTUM:g} seconds';\n"
+                + "".join(question.sql() for question in self.questions))
+
+
+def prepare(folder: Path, blocks: int) -> None:
+    """Write the files that the blocks are."""
+    folder.mkdir(parents=True)
+    random = np.random.default_rng(5)
+    for number in range(blocks):
+        n = np.arange(number * ROWS, (number + 1) * ROWS)
+        a, b, c = random.random((3, ROWS))
+        pq.write_table(pa.table({
+            "n": n, "k": n % KEYS, "a": a, "b": b, "c": c,
+            "text": [f"row {i:012d}" for i in n]}), folder / f"{number}.parquet")
+
+
+PIPELINES = (
+    Pipeline("two operators", (
+        Question("q", (Condition(2500, 0.1), Condition(70_000, 1.0))),), blocks=30,
+        arrivals=("even", "DEC-PKT")),
+    Pipeline("four operators", (
+        Question("q", (Condition(600, 0.9), Condition(1800, 0.98), Condition(600, 0.1),
+                       Condition(70_000, 1.0))),), arrivals=("even", "onoff")),
+    Pipeline("selectivity above 1", (
+        Question("q", (Condition(900, 0.05), Condition(50_000, 1.0)), matches=3),)),
+    Pipeline("three queries", (
+        Question("x", (Condition(2500, 0.1), Condition(70_000, 1.0))),
+        Question("y", (Condition(2500, 0.5), Condition(15_000, 1.0))),
+        Question("z", (Condition(1200, 0.9), Condition(1200, 0.1), Condition(70_000, 1.0)))),
+        blocks=27, arrivals=("even", "onoff")),
+)

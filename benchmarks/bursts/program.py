@@ -1,0 +1,114 @@
+"""`python -m benchmarks bursts`: pipelines, arrivals and policies, and what is asked of them.
+
+A burst of blocks comes faster than whole paths can be run, but not faster than their steep
+segments. What waits meanwhile is the core's own account (`Queued` events), beside native Structured
+Streaming on the same files, and beside what no schedule could be below.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.bursts.arrivals import ARRIVALS, absent
+from benchmarks.bursts.bound import bound
+from benchmarks.bursts.checks import check
+from benchmarks.bursts.measuring import WARM_ROUNDS, Ground, Measured, measure, native
+from benchmarks.bursts.pacing import Pace
+from benchmarks.bursts.pipelines import PIPELINES, Pipeline, prepare
+from penstock import Engine
+from penstock.policies.operators import POLICIES, policies
+from penstock.report.figures import Drawing, draw
+from penstock.report.form import Progress, Report
+from penstock.simulator.whatif import Outcome, compare
+
+PLAY = 1.25
+"""Chain-Flush is given so many times the latency that FIFO has at worst."""
+QUICK = ("fifo", "round_robin", "chain", "chain_flush")
+
+
+def run(quick: bool, out: Path, progress: Progress) -> Report:
+    report = Report("bursts", title="Bursts on Spark")
+    report.about = [__doc__ or ""]
+    missing = "" if quick else absent()
+    if missing:
+        report.about.append(missing)
+        progress(missing)
+    work = Path(tempfile.mkdtemp(prefix="penstock-bursts-"))
+    try:
+        most = max(WARM_ROUNDS * len(p.questions) + max(p.blocks, 12) for p in PIPELINES)
+        prepare(work / "prepared", most)
+        with Engine(checkpoint=work / "session", master="local[2]") as host:
+            ground = Ground(host.session, work / "prepared", work)
+            for pipeline in PIPELINES[:1] if quick else PIPELINES:
+                _pipeline(pipeline, quick, bool(missing), ground, out, report, progress)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return report
+
+
+def _pipeline(
+    pipeline: Pipeline, quick: bool, no_trace: bool, ground: Ground, out: Path, report: Report,
+    progress: Progress,
+) -> None:
+    progress(f"{pipeline.name}: what a block takes")
+    here = replace(ground, home=ground.home / pipeline.name.replace(" ", "-"))
+    pace = Pace.of(pipeline, here)
+    for kind in ("even",) if quick else pipeline.arrivals:
+        if kind == "DEC-PKT" and no_trace:
+            continue
+        workload = f"{pipeline.name}, {kind}"
+        found = _measured(workload, pipeline, kind, pace, quick, here, progress)
+        _report(workload, pace, found, out, report)
+
+
+def _measured(
+    workload: str, pipeline: Pipeline, kind: str, pace: Pace, quick: bool, ground: Ground,
+    progress: Progress,
+) -> dict[str, Measured]:
+    """By the name of the policy; native Spark is one, too."""
+    times = ARRIVALS[kind](pipeline.blocks) * pace.every
+    found: dict[str, Measured] = {}
+    for name in ("native", *(QUICK if quick else POLICIES)):
+        progress(f"{workload}: {name}")
+        if name == "native":
+            found[name] = native(pipeline, times, ground)
+        elif name == "chain_flush":
+            limit = round(PLAY * found["fifo"].figures["max s"], 3)
+            text = f"chain_flush(latency={limit}, exact=true)"
+            found[name] = replace(measure(pipeline, text, times, ground), limit=limit)
+        else:
+            found[name] = measure(pipeline, name, times, ground)
+    return found
+
+
+def _report(
+    workload: str, pace: Pace, found: Mapping[str, Measured], out: Path, report: Report
+) -> None:
+    fifo = found["fifo"]
+    texts = {name: each.policy for name, each in found.items() if name != "native"}
+    predicted = compare(fifo.events, policies(", ".join(texts.values())))
+    least = bound(predicted.recording, fifo.events, fifo.began)
+    rows = {name: {"workload": workload, "policy": name, **each.figures}
+            for name, each in found.items()}
+    outcomes = {outcome.policy: outcome for outcome in predicted.simulated}
+    for name, text in texts.items():
+        rows[name] |= _predicted(compare(found[name].events, {}).recorded, outcomes[text])
+    rows["bound"] = {"workload": workload, "policy": "bound", "peak waiting MB": max(least[1])}
+    report.rows += rows.values()
+    ids = check(workload, pace, found, rows, report)
+    file = draw(
+        out / f"bursts-{workload.replace(', ', '-').replace(' ', '-')}.png",
+        Drawing(f"{workload}: bytes that wait", "seconds", "MB", steps=True),
+        {**{name: each.waiting for name, each in found.items()}, "bound": least})
+    report.figure(workload, f"What waits: {workload}", file, checks=ids)
+
+
+def _predicted(was: Outcome, would_be: Outcome) -> dict[str, float]:
+    """Both by the same fold over the events of the whole run, with what came before the burst."""
+    assert was.latency and would_be.latency
+    return {"whole peak MB": was.peak_bytes / 1e6, "predicted peak MB": would_be.peak_bytes / 1e6,
+            "mean s": was.latency.mean, "predicted mean s": would_be.latency.mean}

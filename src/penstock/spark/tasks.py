@@ -1,0 +1,48 @@
+"""Into how many tasks a run that calls Python is split.
+
+Spark reads a small file as one task, however much work its rows are: one core would do all of it,
+and whoever overtakes would wait until the task ends, since tasks are not interrupted. A shuffle
+deals the rows out to more tasks.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from pyspark.sql import DataFrame
+
+from penstock.engine.instructions import Run
+
+WORTH = 0.3
+"""Seconds of a run from which on dealing its rows out is worth a shuffle, of about 0.05 s."""
+PIECES = 10
+"""Tasks per quantum and core of a run that may be overtaken."""
+
+
+def tasks(run: Run, quantum: float, cores: int) -> int:
+    """How many tasks a run should have; 1 leaves it as it is.
+
+    A run has a task for every core. One that may be overtaken has shorter ones, of a tenth of the
+    quantum: that is how long an overtaking run waits for a core, and a task costs some
+    milliseconds to start.
+
+    >>> from dataclasses import replace
+    >>> from penstock.model import Block
+    >>> run = Run(1, "p", "p", 1, (), (Block("s", 0, rows=1000, bytes=0, arrived=0.0),),
+    ...           expected=3.0)
+    >>> [tasks(one, quantum=1.0, cores=2)
+    ...  for one in (run, replace(run, yields=True), replace(run, expected=0.1))]
+    [2, 60, 1]
+    """
+    if run.expected < WORTH:
+        return 1
+    pieces = ceil(run.expected * PIECES / quantum) if run.yields and quantum else 1
+    rows = sum(block.rows for block in run.blocks)
+    return min(cores * pieces, rows)
+
+
+def spread(frame: DataFrame, wanted: int) -> DataFrame:
+    """The frame in at least so many partitions."""
+    if wanted <= 1 or frame.rdd.getNumPartitions() >= wanted:
+        return frame
+    return frame.repartition(wanted)
