@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 
 from penstock.engine.statistics import Statistics
 from penstock.events.kinds import Figure
@@ -93,6 +93,10 @@ class Figures:
     def cost(self, path: str, first: int, last: int) -> float:
         """Seconds per row through some stages of a path, as told."""
         return rest(self.told[path].stages[first:last])
+
+    def kept(self, path: str, first: int, last: int) -> float:
+        """Bytes out of some stages of a path per byte in, as told."""
+        return prod(stage.kept for stage in self.told[path].stages[first:last])
 
     def rows_within(self, seconds: float, path: str, first: int) -> float:
         """Rows that take about so long from a stage of a path on, going by the latest run."""
