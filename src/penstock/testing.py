@@ -125,9 +125,6 @@ class FakeHost(VirtualHost):
             return ev.RunFailed(at, run.run, reason)
         for part in run.parts:
             del self.kept[part]
-        for block in run.blocks:
-            if block.number in run.keep:
-                self.plan_event(ev.BlockHot(at, block.stream, block.number, block.bytes))
         measured = self._measured(run) if run.measure else {}
         if run.final or not round(left):
             out = {member.query: round(left) for member in run.members}

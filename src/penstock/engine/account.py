@@ -59,12 +59,16 @@ class Account:
     """What was told last."""
     _touched: dict[Place, None] = field(default_factory=dict)
 
-    def hold(self, entry: Entry, hot: bool = False) -> None:
-        """An entry begins to be: it waits, and will be under way, until it is dropped."""
+    def hold(self, entry: Entry) -> None:
+        """An entry begins to be: it waits, and will be under way, until it is dropped.
+
+        A block that nobody held is cold.
+        """
+        hot = bool(entry.run) and not entry.on_disk
         for key, size in _keys(entry):
             if key not in self._things:
                 self._things[key] = _Thing(size, hot)
-                self._count(1, size, size if hot and entry.run else 0)
+                self._count(1, size, size if hot else 0)
             self._things[key].users += 1
 
     def drop(self, entry: Entry) -> None:

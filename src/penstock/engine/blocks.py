@@ -103,10 +103,6 @@ class Blocks:
                 room -= block.bytes
         return tuple(keep)
 
-    def is_hot(self, block: Block) -> bool:
-        """Whether a block is held in memory."""
-        return self._held[block.stream, block.number].hot
-
     def warm(self, stream: str, number: int) -> None:
         """A block is held in memory."""
         held = self._held.get((stream, number))

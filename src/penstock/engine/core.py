@@ -266,7 +266,7 @@ class Core:
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
         entry = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes),
                       event.on_disk)
-        self._account.hold(entry, hot=not event.on_disk)
+        self._account.hold(entry)
         if head.members[0].query in running.left:
             self._let_go(entry)
             self._forget(entry)
@@ -408,7 +408,7 @@ class Core:
             entry = Entry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), lane)
             if self._queues[path, 0].add(entry, self._rank.__getitem__):
                 self._blocks.take(block)
-                self._account.hold(entry, self._blocks.is_hot(block))
+                self._account.hold(entry)
                 self._account.enter((path, 0), entry)
             if retry:
                 self._retry.add(((path, 0), *entry.order))

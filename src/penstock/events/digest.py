@@ -45,6 +45,7 @@ def _run(summary: Summary) -> dict[str, Any]:
         "driver_peak": run.driver_peak,
         "jvm_peak": run.jvm_peak,
         "storage_peak": run.storage_peak,
+        "memory": run.memory,
         "waiting_bytes_peak": run.waiting_peak,
         "hot_bytes_peak": run.hot_peak,
         "latency": _latency(summary.latency()),

@@ -192,6 +192,8 @@ class RunMeasures:
     hot_bytes: int = 0
     """Blocks and kept rows in executor memory, by the core's account."""
     hot_peak: int = 0
+    memory: int = 0
+    """The budget: bytes that may be hot."""
     driver_peak: int = 0
     jvm_peak: int = 0
     storage_peak: int = 0

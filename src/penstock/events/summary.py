@@ -143,6 +143,7 @@ class Summary:
         run = self.run
         run.state, run.started, run.cores = "running", event.at, event.cores
         run.operators, run.checkpoint = event.operators, event.checkpoint
+        run.memory = event.memory
         for name in event.streams:
             stream = self.stream(name)
             stream.total = event.totals.get(name)

@@ -109,7 +109,9 @@ def _footer(summary: Summary, hint: str, wide: int) -> Table:
     if wide >= 76:
         left.append(f" · running {seconds(run.seconds_running)}", _QUIET)
         left.append(f" · deciding {seconds(run.seconds_deciding)}", _QUIET)
-    if run.driver_peak and wide >= 100:
+    if run.memory and wide >= 100:
+        left.append(f" · hot {size(run.hot_bytes)} of {size(run.memory)}", _QUIET)
+    if run.driver_peak and wide >= 116:
         left.append(f" · driver {size(run.driver_peak + run.jvm_peak)}", _QUIET)
     # Room for the ^C that a terminal echoes: if it wrapped, the picture could not be wiped.
     return _sides(left, Text(hint, _QUIET, no_wrap=True), wide - 4)
@@ -175,8 +177,9 @@ def _run_line(summary: Summary) -> RenderableType:
     line.append(f", {counted(run.jobs, 'job')}, {seconds(run.seconds_running)} running, ")
     line.append(f"{seconds(run.seconds_deciding)} deciding")
     if latency.weight:
-        line.append(f"; from arrival to answer {_percentiles(latency)}, {seconds(latency.maximum)} ")
-        line.append(f"(max) by rows, {_percentiles(summary.latency_of_blocks())} by blocks")
+        line.append(f"; from arrival to answer {_percentiles(latency)}, ")
+        line.append(f"{seconds(latency.maximum)} (max) by rows, ")
+        line.append(f"{_percentiles(summary.latency_of_blocks())} by blocks")
     line.append(_missed(summary), "yellow")
     if run.waiting_peak:
         line.append(f"; {size(run.waiting_peak)} waiting at most, {size(run.hot_peak)} hot")
