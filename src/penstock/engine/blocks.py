@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from penstock.engine.instructions import Cool, Instruction, Release
@@ -12,14 +12,28 @@ from penstock.model import Block
 HOT_READERS = 2
 """A block is worth keeping in memory when at least this many paths still have to read it after
 the one that reads it now: filling the cache costs about three times what one hot read saves."""
+OPENING = 4 * 2**20
+"""To open a block's files costs about as much as to read so many bytes: Spark's own reckoning
+(`spark.sql.files.openCostInBytes`)."""
 
 
 @dataclass(slots=True)
 class _Held:
     block: Block
     readers: int = 0
-    """Queue entries and runs that still need it."""
+    """Queue entries and runs that read it, or will."""
+    parts: int = 0
+    """Queue entries and runs of rows that were kept of it: it must not leave the spool yet."""
     hot: bool = False
+
+    @property
+    def reading_again(self) -> float:
+        """What it would cost to read it again for all who will, per byte of memory gained.
+
+        In units of reading a byte, which costs the same for every block: all of them are Parquet,
+        in the spool or in the stream's own folder.
+        """
+        return self.readers * (OPENING + self.block.bytes) / max(self.block.bytes, 1)
 
 
 @dataclass(slots=True)
@@ -54,24 +68,40 @@ class Blocks:
         """One more needs the block."""
         self._held[block.stream, block.number].readers += 1
 
-    def let_go(self, block: Block) -> None:
-        """One reader of the block is done."""
-        self._held[block.stream, block.number].readers -= 1
+    def keep_part(self, block: Block) -> None:
+        """A reader is done with the block itself, and goes on with what it kept of it."""
+        held = self._held[block.stream, block.number]
+        held.readers -= 1
+        held.parts += 1
+        self.settle(block)
+
+    def let_go(self, block: Block, part: bool = False) -> None:
+        """One reader is done with the block, or with a part of it."""
+        held = self._held[block.stream, block.number]
+        held.readers -= not part
+        held.parts -= part
         self.settle(block)
 
     def settle(self, block: Block) -> None:
-        """A block that nobody reads grows old, and is no longer worth its memory."""
-        if self._held[block.stream, block.number].readers == 0:
+        """A block that nobody reads is not worth its memory; one that nobody needs grows old."""
+        held = self._held[block.stream, block.number]
+        if held.readers == 0:
+            self._cooling.append((block.stream, block.number))
+        if held.readers == held.parts == 0:
             due = block.arrived + self.retention
             heapq.heappush(self._aging, (due, block.stream, block.number))
-            self._cooling.append((block.stream, block.number))
 
     # --- memory ------------------------------------------------------------------------------
 
-    def worth_keeping(self, block: Block, room: int) -> bool:
-        """Whether a block that is being read should stay in memory for those who come after."""
-        held = self._held[block.stream, block.number]
-        return not held.hot and held.readers - 1 >= HOT_READERS and block.bytes <= room
+    def worth_keeping(self, blocks: Iterable[Block], room: int) -> tuple[int, ...]:
+        """Those that should stay in memory as they are read, for the readers that come after."""
+        keep = []
+        for block in blocks:
+            held = self._held[block.stream, block.number]
+            if not held.hot and held.readers - 1 >= HOT_READERS and block.bytes <= room:
+                keep.append(block.number)
+                room -= block.bytes
+        return tuple(keep)
 
     def warm(self, stream: str, number: int) -> None:
         """A block is held in memory."""
@@ -81,9 +111,14 @@ class Blocks:
             self.hot_bytes += held.block.bytes
 
     def cool(self, spare: int) -> Iterator[Instruction]:
-        """Let go of so many bytes of memory, the largest blocks first; the spool has them all."""
+        """Let go of so many bytes of memory, first of what costs least to read again.
+
+        That is blocks that few will read and, of two with as many readers, the larger.
+        """
+        if spare <= 0:
+            return
         hot = [held for held in self._held.values() if held.hot]
-        for held in sorted(hot, key=lambda held: -held.block.bytes):
+        for held in sorted(hot, key=lambda held: held.reading_again):
             if spare <= 0:
                 return
             spare -= held.block.bytes
@@ -99,7 +134,7 @@ class Blocks:
         while self._aging and self._aging[0][0] <= at:
             _, stream, number = heapq.heappop(self._aging)
             held = self._held.get((stream, number))
-            if held and held.readers == 0:
+            if held and held.readers == held.parts == 0:
                 del self._held[stream, number]
                 yield Release(stream, number)
 

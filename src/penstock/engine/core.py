@@ -5,12 +5,14 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from penstock.engine.account import Account, Place
 from penstock.engine.blocks import Blocks
 from penstock.engine.figures import Figures, names
-from penstock.engine.instructions import Finish, Forget, Instruction, Note, Run, Wake
-from penstock.engine.queues import Entry, StageQueue, extent
+from penstock.engine.instructions import Cool, Finish, Forget, Instruction, Note, Run, Wake
+from penstock.engine.promises import Promises
+from penstock.engine.queues import Entry, StageQueue
 from penstock.engine.riders import Riders
 from penstock.engine.running import Running
 from penstock.engine.scheduler import Scheduler
@@ -24,8 +26,6 @@ from penstock.policies.operators.routes import remainders
 OVERTAKING = 2.0
 """A block overtakes if it ranks so many times better: two jobs at once cost more than one after
 the other, and only one can overtake at a time."""
-Place = tuple[str, int]
-"""Before a stage of a path."""
 
 
 @dataclass(slots=True)
@@ -51,15 +51,14 @@ class Core:
     _earlier: list[Block] = field(default_factory=list)
     _alone: dict[str, None] = field(default_factory=dict)
     _running: dict[int, Running] = field(default_factory=dict)
-    _kept: dict[int, int] = field(default_factory=dict)
-    """Bytes in memory of what runs have kept, until it is taken up."""
+    _account: Account = field(default_factory=Account)
+    _promises: Promises = field(default_factory=Promises)
     _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     _riders: Riders = field(default_factory=Riders)
     _retry: set[tuple[Place, int, int]] = field(default_factory=set)
     _ends: list[tuple[float, str]] = field(default_factory=list)
     _open: dict[str, None] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
-    _accounted: tuple[int, int, int] = (0, 0, 0)
     _runs: int = 0
     _failures: dict[str, str] = field(default_factory=dict)
     _finished: bool = False
@@ -83,7 +82,9 @@ class Core:
         self._places = [(path.id, k) for path in plan.paths for k in range(len(path.stages))]
         self._queues = {place: StageQueue() for place in self._places}
         self._alone = dict.fromkeys(_with_own_folder(plan))
+        self._promises.adopt(plan)
         for place, entry in waiting:
+            self._account.leave(place, entry)
             self._put_back(place, entry, entry.members)
         self._prepare()
         if first_run is not None:
@@ -103,10 +104,10 @@ class Core:
         self._end_lifetimes(event.at, out)
         if not isinstance(event, ev.QueryAdded):  # others may join with it and share its runs
             self._dispatch(event.at, out)
-        out.extend(self._blocks.release(event.at))
+        self._make_room(event.at, out)
         out.extend(self._pending)
         self._pending.clear()
-        self._account(event.at, out)
+        out.extend(self._account.news(event.at, self._blocks.hot_bytes))
         self._finish(out)
         return out
 
@@ -165,13 +166,14 @@ class Core:
             case ev.RunFinished():
                 self._finish_run(event, out)
             case ev.RunKept():
-                self._keep(event, out)
+                self._keep(event)
             case ev.RunProgressed(run=run, done=done) if run in self._running:
                 self._running[run].done = done
             case ev.RunFailed(run=run, reason=reason):
                 self._fail_run(event.at, run, reason, out)
             case ev.BlockHot(stream=stream, number=number):
                 self._blocks.warm(stream, number)
+                self._account.heat(stream, number)
             case ev.Tick():
                 self._age_earlier()
 
@@ -195,7 +197,9 @@ class Core:
         for number, branch in enumerate(query.branches):
             member = Member(query.name, number)
             self._active.setdefault(branch.stream, {})[member] = None
-            for block_number in (block for owed, block in event.backlog if owed == number):
+            backlog = [block for owed, block in event.backlog if owed == number]
+            self._promises.join(member, backlog)
+            for block_number in backlog:
                 block = self._blocks.find(branch.stream, block_number)
                 if block and block.rows:
                     self._enqueue(block, (member,))
@@ -210,21 +214,11 @@ class Core:
         if waiting_too:
             for running in self._running.values():
                 running.left.add(name)
-            for queue in self._queues.values():
-                self._withdraw(queue, name)
-
-    def _withdraw(self, queue: StageQueue, name: str) -> None:
-        """Take a query's members out of what waits."""
-        kept: list[Entry] = []
-        for entry in queue.entries:
-            members = tuple(m for m in entry.members if m.query != name)
-            if members:
-                same = len(members) == len(entry.members)
-                kept.append(entry if same else replace(entry, members=members))
-            else:
-                self._let_go(entry)
-                self._forget(entry)
-        queue.entries = kept
+            for place, queue in self._queues.items():
+                for entry in queue.withdraw(name):
+                    self._account.leave(place, entry)
+                    self._let_go(entry)
+                    self._forget(entry)
 
     def _fail_readers(
         self, at: float, stream: str, reason: str, out: list[Instruction]
@@ -253,31 +247,31 @@ class Core:
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
         running = self._running.pop(event.run)
         self._measure(event, running, sum(event.rows_out.values()))
+        out.extend(self._promises.deliver(event.at, running, event.failed))
         for entry in running.entries:
             self._let_go(entry)
-            self._kept.pop(entry.run, None)
             self._riders.clear(entry.members)
         for query, reason in event.failed.items():
             self._fail_query(event.at, query, reason, out)
 
-    def _keep(self, event: ev.RunKept, out: list[Instruction]) -> None:
+    def _keep(self, event: ev.RunKept) -> None:
         """The rows of a run wait before the next stage."""
         running = self._running.pop(event.run)
         self._measure(event, running, event.rows)
         for entry in running.entries:
-            self._kept.pop(entry.run, None)
-        if not event.on_disk:
-            self._kept[event.run] = event.bytes
+            self._account.drop(entry)
+            for block in entry.blocks if not entry.run else ():
+                self._blocks.keep_part(block)
         head = running.entries[0]
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
-        entry = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes))
+        entry = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes),
+                      event.on_disk)
+        self._account.hold(entry)
         if head.members[0].query in running.left:
             self._let_go(entry)
             self._forget(entry)
         else:
-            place = (running.path.id, running.last)
-            self._queues[place].add(entry, self._rank.__getitem__)
-        out.extend(self._blocks.cool(self._hot_bytes - self.settings.memory))
+            self._wait(entry, (running.path.id, running.last))
 
     def _measure(
         self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
@@ -311,7 +305,7 @@ class Core:
     ) -> None:
         """Let what waited, or was under way, wait again; what nobody wants is let go."""
         if entry.run and members and place in self._queues:
-            self._queues[place].add(entry, self._rank.__getitem__)
+            self._wait(entry, place)
             if retry:
                 self._retry.add((place, *entry.order))
             return
@@ -381,6 +375,7 @@ class Core:
         train = queue.entries[:1] if retried else queue.train(most)
         queue.remove(train)
         for entry in train:
+            self._account.leave(place, entry)
             self._retry.discard((place, *entry.order))
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
@@ -399,22 +394,13 @@ class Core:
             entering=sum(entry.rows for entry in train) if first else None)))
         out.append(Run(
             self._runs, segment.id, path.id, group, members, blocks,
-            self._worth_keeping(blocks) if first == 0 else (), first, last,
+            self._blocks.worth_keeping(blocks, self._room) if first == 0 else (), first, last,
             final=last == len(path.stages),
             parts=tuple(entry.run for entry in train if entry.run),
-            on_disk=self._hot_bytes > self.settings.memory, urgent=urgent,
+            on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
             yields=self.policy.preemptive,
             expected=self.figures.expected(sum(entry.rows for entry in train), *place),
             measure=first == 0 and self.figures.is_due(path, at, self.settings.measure_every)))
-
-    def _account(self, at: float, out: list[Instruction]) -> None:
-        """Note what waits or is under way, if it has changed."""
-        entries = [entry for queue in self._queues.values() for entry in queue.entries]
-        entries += [entry for run in self._running.values() for entry in run.entries]
-        account = (*extent(entries), self._hot_bytes)
-        if account != self._accounted:
-            self._accounted = account
-            out.append(Note(ev.Queued(at, *account)))
 
     # --- blocks ------------------------------------------------------------------------------
 
@@ -429,29 +415,43 @@ class Core:
             entry = Entry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), lane)
             if self._queues[path, 0].add(entry, self._rank.__getitem__):
                 self._blocks.take(block)
+                self._account.hold(entry)
+                self._account.enter((path, 0), entry)
             if retry:
                 self._retry.add(((path, 0), *entry.order))
 
+    def _wait(self, entry: Entry, place: Place) -> None:
+        """Let rows that were kept wait before a stage."""
+        self._queues[place].add(entry, self._rank.__getitem__)
+        self._account.enter(place, entry)
+
     def _let_go(self, entry: Entry) -> None:
+        self._account.drop(entry)
         for block in entry.blocks:
-            self._blocks.let_go(block)
+            self._blocks.let_go(block, part=bool(entry.run))
 
     def _forget(self, entry: Entry) -> None:
         if entry.run:
-            self._kept.pop(entry.run, None)
             self._pending.append(Forget(entry.run))
 
-    @property
-    def _hot_bytes(self) -> int:
-        return self._blocks.hot_bytes + sum(self._kept.values())
+    def _make_room(self, at: float, out: list[Instruction]) -> None:
+        """Let go of blocks that are not worth their memory, or their place in the spool."""
+        gone = list(self._blocks.release(at))
+        gone += self._blocks.cool(-self._room)
+        for instruction in gone:
+            if isinstance(instruction, Cool):
+                self._account.heat(instruction.stream, instruction.number, hot=False)
+        out.extend(gone)
 
-    def _worth_keeping(self, blocks: tuple[Block, ...]) -> tuple[int, ...]:
-        room, keep = self.settings.memory - self._hot_bytes, []
-        for block in blocks:
-            if self._blocks.worth_keeping(block, room):
-                keep.append(block.number)
-                room -= block.bytes
-        return tuple(keep)
+    @property
+    def _room(self) -> int:
+        """Bytes that are left of the memory budget."""
+        return self.settings.memory - self._blocks.hot_bytes - self._account.kept_hot
+
+    def _is_too_much(self, path: Path, first: int, last: int, train: list[Entry]) -> bool:
+        """Whether what a run is expected to keep has no room in memory."""
+        kept = self.figures.kept(path.id, first, last) * sum(entry.bytes for entry in train)
+        return kept > self._room
 
     @property
     def last_run(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 
 from penstock.engine.statistics import Statistics
 from penstock.events.kinds import Figure
@@ -120,6 +120,10 @@ class Figures:
         0 while unknown.
         """
         return rows * self._pace.get((path, first), 0.0)
+
+    def kept(self, path: str, first: int, last: int) -> float:
+        """Bytes out of some stages of a path per byte in, as told."""
+        return prod(stage.kept for stage in self.told[path].stages[first:last])
 
     def rows_within(self, seconds: float, path: str, first: int) -> float:
         """Rows that take about so long from a stage of a path on, going by the latest run."""

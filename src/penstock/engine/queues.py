@@ -31,6 +31,8 @@ class Entry:
     """The run that kept it; 0 for a block as it came."""
     kept: tuple[int, int] | None = None
     """Rows and bytes that run kept."""
+    on_disk: bool = False
+    """Whether it kept them out of memory."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -69,7 +71,7 @@ class StageQueue:
         Members come out in plan order (``rank``), so that equal sets of members are equal tuples
         and their blocks can ride in one train.
         """
-        place = bisect.bisect_left(self.entries, entry.order, key=lambda e: e.order)
+        place = self._place(entry)
         if place < len(self.entries) and self.entries[place].order == entry.order:
             members = {*self.entries[place].members, *entry.members}
             self.entries[place] = replace(entry, members=tuple(sorted(members, key=rank)))
@@ -95,22 +97,27 @@ class StageQueue:
 
     def is_worth_a_job(self) -> bool:
         """Whether so much waits that waiting for more would gain nothing."""
-        rows = sum(entry.rows for entry in self.entries)
-        return rows >= JOB_ROWS or len(self.entries) >= TRAIN_BLOCKS
+        return (len(self.entries) >= TRAIN_BLOCKS
+                or sum(entry.rows for entry in self.entries) >= JOB_ROWS)
 
     def remove(self, entries: Iterable[Entry]) -> None:
-        """Take entries out."""
-        gone = {entry.order for entry in entries}
-        self.entries = [entry for entry in self.entries if entry.order not in gone]
+        """Take entries out: those at the head, as a rule, so the others are not looked at."""
+        for entry in entries:
+            del self.entries[self._place(entry)]
 
+    def withdraw(self, query: str) -> list[Entry]:
+        """Take a query's members out; the entries that nobody wants now."""
+        kept: list[Entry] = []
+        unwanted: list[Entry] = []
+        for entry in self.entries:
+            members = tuple(m for m in entry.members if m.query != query)
+            if not members:
+                unwanted.append(entry)
+            else:
+                same = len(members) == len(entry.members)
+                kept.append(entry if same else replace(entry, members=members))
+        self.entries = kept
+        return unwanted
 
-def extent(entries: Iterable[Entry]) -> tuple[int, int]:
-    """How many blocks and kept parts these are, and their bytes; a block counts once."""
-    blocks: dict[tuple[str, int], int] = {}
-    kept: dict[int, int] = {}
-    for entry in entries:
-        if entry.run:
-            kept[entry.run] = entry.bytes
-        else:
-            blocks.update({(block.stream, block.number): block.bytes for block in entry.blocks})
-    return len(blocks) + len(kept), sum(blocks.values()) + sum(kept.values())
+    def _place(self, entry: Entry) -> int:
+        return bisect.bisect_left(self.entries, entry.order, key=lambda e: e.order)

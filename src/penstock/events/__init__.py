@@ -14,10 +14,12 @@ from penstock.events.kinds import (
     Decided,
     Event,
     GroupFormed,
+    LatencyMissed,
     Memory,
     QueryAdded,
     QueryDropped,
     QueryFailed,
+    Queued,
     RunEnded,
     RunFailed,
     RunFinished,
@@ -28,7 +30,7 @@ from penstock.events.kinds import (
     Warned,
     WatermarkMoved,
 )
-from penstock.events.measures import QueryMeasures, RunMeasures, StreamMeasures
+from penstock.events.measures import QueryMeasures, QueueMeasures, RunMeasures, StreamMeasures
 from penstock.events.reading import find_record, read_events
 from penstock.events.record import Recorder, new_record
 from penstock.events.summary import Summary
@@ -44,11 +46,14 @@ __all__ = [
     "Event",
     "GroupFormed",
     "Histogram",
+    "LatencyMissed",
     "Memory",
     "QueryAdded",
     "QueryDropped",
     "QueryFailed",
     "QueryMeasures",
+    "QueueMeasures",
+    "Queued",
     "Recorder",
     "RunEnded",
     "RunFailed",

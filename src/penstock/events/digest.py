@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.events.histogram import Histogram
-from penstock.events.measures import QueryMeasures, StreamMeasures
+from penstock.events.measures import QueryMeasures, QueueMeasures, StreamMeasures
 from penstock.events.summary import Summary
 
 
@@ -20,6 +20,7 @@ def digest(summary: Summary) -> dict[str, Any]:
         "run": _run(summary),
         "streams": [_stream(summary, stream) for stream in list(summary.streams.values())],
         "queries": [_query(query) for query in list(summary.queries.values())],
+        "queues": [_queue(queue) for queue in list(summary.queues.values())],
         "warnings": [{"subject": w.subject, "text": w.text} for w in list(summary.warnings)],
         "accounting": {"balanced": not faults, "faults": faults},
     }
@@ -44,7 +45,13 @@ def _run(summary: Summary) -> dict[str, Any]:
         "driver_peak": run.driver_peak,
         "jvm_peak": run.jvm_peak,
         "storage_peak": run.storage_peak,
+        "memory": run.memory,
+        "waiting_bytes_peak": run.waiting_peak,
+        "hot_bytes_peak": run.hot_peak,
         "latency": _latency(summary.latency()),
+        "block_latency": _latency(summary.latency_of_blocks()),
+        "missed_blocks": summary.missed()[0],
+        "missed_rows": summary.missed()[1],
     }
 
 
@@ -88,6 +95,20 @@ def _query(query: QueryMeasures) -> dict[str, Any]:
         "last_delivery": query.last_delivery,
         "latency_goal": query.latency_goal,
         "latency": _latency(query.latency),
+        "block_latency": _latency(query.block_latency),
+        "missed_blocks": query.missed_blocks,
+        "missed_rows": query.missed_rows,
+    }
+
+
+def _queue(queue: QueueMeasures) -> dict[str, Any]:
+    return {
+        "name": queue.name,
+        "entries": queue.entries,
+        "bytes": queue.bytes,
+        "hot_bytes": queue.hot,
+        "cold_bytes": queue.cold,
+        "bytes_peak": queue.peak,
     }
 
 

@@ -220,6 +220,10 @@ class Queued:
     """In decoded form, hot or cold; a block that several paths wait for counts once."""
     hot: int
     """Bytes of it in executor memory."""
+    queues: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Entries, bytes and hot bytes that wait before a stage of a path, for each queue that has
+    changed: `path` before its first stage, `path@2` before its third. What is under way waits in
+    none, and a block that several paths wait for is in the queue of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +250,22 @@ class RunFinished:
     """Operators that were timed apart, on a sample."""
     sampling: float = 0.0
     """Seconds that this took, beside the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyMissed:
+    """A query's answers came later than promised: for the first time, or ten times as often."""
+
+    at: float
+    query: str
+    promised: float
+    """Its latency, in seconds."""
+    seconds: float
+    """From arrival to delivery, of the oldest block just delivered."""
+    blocks: int
+    """Blocks delivered late so far, once for each branch that reads them."""
+    rows: int
+    """The rows of these blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +414,7 @@ class Memory:
 Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
-    | Decided | Queued | RunFinished | RunKept
+    | Decided | Queued | RunFinished | RunKept | LatencyMissed
     | PeriodsChosen | RefreshDecided | RefreshFinished | RefreshFailed
     | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
@@ -402,6 +422,6 @@ Event: TypeAlias = (
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
     QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut, Decided, Queued,
-    RunFinished, RunKept, RunProgressed, RunFailed, PeriodsChosen, RefreshDecided, RefreshFinished,
-    RefreshFailed, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
+    RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, PeriodsChosen, RefreshDecided,
+    RefreshFinished, RefreshFailed, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

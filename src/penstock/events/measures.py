@@ -104,6 +104,12 @@ class QueryMeasures:
     latency: Histogram = field(default_factory=Histogram)
     """Seconds from a block's arrival to its delivery, weighted by the block's rows. Blocks from
     before the query joined are left out: they waited for the query, not the query for them."""
+    block_latency: Histogram = field(default_factory=Histogram)
+    """The same, every block counted once."""
+    missed_blocks: int = 0
+    """Blocks delivered later than `latency_goal`; none if it was promised none."""
+    missed_rows: int = 0
+    """The rows of these blocks."""
     members: dict[str, Ledger] = field(default_factory=dict)
     """Its branches, by the name that groups use."""
 
@@ -111,6 +117,14 @@ class QueryMeasures:
     def filtered(self) -> int:
         """Rows that did not meet its conditions."""
         return self.rows_in + self.added - self.rows_out - self.rejected
+
+    def take_wait(self, bucket: int, seconds: float, rows: int) -> None:
+        """A block of so many rows was delivered after so many seconds."""
+        self.latency.add_bucket(bucket, seconds, rows)
+        self.block_latency.add_bucket(bucket, seconds, 1)
+        if self.latency_goal is not None and seconds > self.latency_goal:
+            self.missed_blocks += 1
+            self.missed_rows += rows
 
     def faults(self) -> Iterator[str]:
         """Where its rows do not add up."""
@@ -134,6 +148,25 @@ class QueryMeasures:
 
 
 @dataclass(slots=True, eq=False)
+class QueueMeasures:
+    """A queue: what waits before a stage of a path."""
+
+    name: str
+    entries: int = 0
+    """Blocks, or what runs have kept of some."""
+    bytes: int = 0
+    hot: int = 0
+    """Bytes of it in executor memory; the others are cold, and have to be read again."""
+    peak: int = 0
+    """The most bytes that waited."""
+
+    @property
+    def cold(self) -> int:
+        """Bytes of it that are not in executor memory."""
+        return self.bytes - self.hot
+
+
+@dataclass(slots=True, eq=False)
 class RunMeasures:
     """The run as a whole."""
 
@@ -153,6 +186,14 @@ class RunMeasures:
     bytes_out: int = 0
     seconds_running: float = 0.0
     seconds_deciding: float = 0.0
+    waiting_bytes: int = 0
+    """What waits or is under way, by the core's account: a block counts once."""
+    waiting_peak: int = 0
+    hot_bytes: int = 0
+    """Blocks and kept rows in executor memory, by the core's account."""
+    hot_peak: int = 0
+    memory: int = 0
+    """The budget: bytes that may be hot."""
     driver_peak: int = 0
     jvm_peak: int = 0
     storage_peak: int = 0

@@ -10,13 +10,15 @@ from typing import Any
 from penstock.events import kinds as k
 from penstock.events.histogram import Histogram, bucket
 from penstock.events.ledger import Ledger, Waiting
-from penstock.events.measures import QueryMeasures, RunMeasures, StreamMeasures
+from penstock.events.measures import QueryMeasures, QueueMeasures, RunMeasures, StreamMeasures
 
 WARNINGS_KEPT = 100
 FAULTS_KEPT = 100
 """More faults than this are counted, not described."""
 ENDED_KEPT = 1000
 """So many queries that failed or were dropped are remembered; the oldest are forgotten first."""
+QUEUES_KEPT = 1000
+"""So many queues are remembered; of more, first the oldest that is empty is forgotten."""
 MEMBERS_KEPT = 1_000_000
 """So many memberships in groups are remembered; the groups used least recently go first."""
 
@@ -63,6 +65,8 @@ class Summary:
         self.run = RunMeasures()
         self.streams: dict[str, StreamMeasures] = {}
         self.queries: dict[str, QueryMeasures] = {}
+        self.queues: dict[str, QueueMeasures] = {}
+        """By the name of the queue: what waits before a stage of a path."""
         self.warnings: deque[k.Warned] = deque(maxlen=WARNINGS_KEPT)
         """The latest of them."""
         self.warned = 0
@@ -98,8 +102,17 @@ class Summary:
         return self.streams[stream].rate(self.run.now, self.run.started)
 
     def latency(self) -> Histogram:
-        """Arrival to delivery over all queries."""
+        """Arrival to delivery over all queries, weighted by rows."""
         return Histogram.merged(query.latency for query in list(self.queries.values()))
+
+    def latency_of_blocks(self) -> Histogram:
+        """Arrival to delivery over all queries, every block counted once for each."""
+        return Histogram.merged(query.block_latency for query in list(self.queries.values()))
+
+    def missed(self) -> tuple[int, int]:
+        """Blocks and rows that were delivered later than promised, over all queries."""
+        queries = list(self.queries.values())
+        return sum(q.missed_blocks for q in queries), sum(q.missed_rows for q in queries)
 
     def failures(self) -> list[tuple[str, str]]:
         """What failed (``stream s``, ``query q``), and why."""
@@ -130,6 +143,7 @@ class Summary:
         run = self.run
         run.state, run.started, run.cores = "running", event.at, event.cores
         run.operators, run.checkpoint = event.operators, event.checkpoint
+        run.memory = event.memory
         for name in event.streams:
             stream = self.stream(name)
             stream.total = event.totals.get(name)
@@ -147,6 +161,18 @@ class Summary:
                 query.state = "done" if drained else "stopped"
                 if drained:
                     self._check_drained(query)
+
+    def _queued(self, event: k.Queued) -> None:
+        run = self.run
+        run.waiting_bytes, run.hot_bytes = event.bytes, event.hot
+        run.waiting_peak = max(run.waiting_peak, event.bytes)
+        run.hot_peak = max(run.hot_peak, event.hot)
+        for name, (entries, size, hot) in event.queues.items():
+            queue = self.queues.setdefault(name, QueueMeasures(name))
+            queue.entries, queue.bytes, queue.hot = entries, size, hot
+            queue.peak = max(queue.peak, size)
+        while len(self.queues) > QUEUES_KEPT:
+            del self.queues[min(self.queues.values(), key=lambda queue: queue.entries).name]
 
     def _memory(self, event: k.Memory) -> None:
         run = self.run
@@ -331,7 +357,15 @@ class Summary:
                         "had it before"
                     )
                 elif wait and not early:
-                    query.latency.add_bucket(*wait)
+                    query.take_wait(*wait)
+
+    def _latency_missed(self, event: k.LatencyMissed) -> None:
+        """The core counts for itself what is late; it must come to the same."""
+        query = self.queries.get(event.query)
+        if query is None or (query.missed_blocks, query.missed_rows) != (event.blocks, event.rows):
+            known = query and (query.missed_blocks, query.missed_rows)
+            self._fault(f"query {event.query}: {event.blocks} blocks of {event.rows} rows late by "
+                        f"the core's account, {known} by the deliveries")
 
     def _count(self, group: _Group, event: k.RunFinished) -> None:
         """Add up what became of the rows; what a sink refused is not counted."""
@@ -396,9 +430,10 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.PolicyChanged: Summary._policy_changed,
     k.PathCut: Summary._tick,
     k.Decided: Summary._decided,
-    k.Queued: Summary._tick,
+    k.Queued: Summary._queued,
     k.RunFinished: Summary._run_finished,
     k.RunKept: Summary._run_kept,
+    k.LatencyMissed: Summary._latency_missed,
     k.RunProgressed: Summary._tick,
     k.RunFailed: Summary._run_failed,
     k.PeriodsChosen: Summary._tick,

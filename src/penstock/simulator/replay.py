@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.clock import VirtualClock
-from penstock.engine import Core, Finish, Forget, Instruction, Note, Release, Run, Wake
+from penstock.engine import Cool, Core, Finish, Forget, Instruction, Note, Release, Run, Wake
 from penstock.events import kinds as ev
 
 _ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed)
@@ -66,6 +66,8 @@ class VirtualHost:
             case Run():
                 self.runs.append(instruction)
                 self._begin(instruction)
+            case Cool(stream=stream, number=number):
+                self.record.append(ev.BlockCold(self.clock.now(), stream, number))
             case Release(stream=stream, number=number):
                 self.released.append((stream, number))
             case Forget(run=run):

@@ -240,6 +240,8 @@ class SparkHost:
             event = self._answer(run, plan, compiler, began)
         except Exception as error:
             event = ev.RunFailed(self._clock.now(), run.run, sources.plain(error))
+            for number in run.keep:  # the core does not count them as hot, so they must not be
+                self._spools[run.blocks[0].stream].cool(number)
         self._inbox.put(event)
 
     def _answer(self, run: Run, plan: Plan, compiler: Compiler, began: float) -> ev.Event:
@@ -257,6 +259,9 @@ class SparkHost:
             self._deliver(run, plan, compiler, frame) if run.final
             else self._keep(run, path, compiler, frame))
         now = self._clock.now()
+        for block in run.blocks:
+            if block.number in run.keep:
+                self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
         return replace(done, at=now, seconds=now - (ready if run.measure else began),
                        measured=measured, sampling=sampling)
 
@@ -286,10 +291,6 @@ class SparkHost:
         done = self._sinks.deliver(run, plan, answers)
         for number in run.parts:
             self._parts.forget(number)
-        for block in run.blocks:
-            if block.number in run.keep:
-                self._inbox.put(ev.BlockHot(
-                    self._clock.now(), block.stream, block.number, block.bytes))
         rows = sum(block.rows for block in run.blocks)
         return ev.RunFinished(
             0.0, run.run, 0.0, rows, done.rows, done.rejected,

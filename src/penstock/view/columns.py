@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
 
-from penstock.events import QueryMeasures, StreamMeasures, Summary
+from penstock.events import Histogram, QueryMeasures, QueueMeasures, StreamMeasures, Summary
 from penstock.view.formats import counted, exact, one_line, seconds, short, size
 
 Row = TypeVar("Row")
@@ -116,6 +116,26 @@ STREAM_TOTALS: tuple[Shown[StreamMeasures], ...] = (
     Shown("state", lambda _, s: Text(s.state, STATES.get(s.state, "")), right=False),
 )
 
+# --- queues -------------------------------------------------------------------------------------
+
+QUEUES: tuple[Shown[QueueMeasures], ...] = (
+    Shown("queue", lambda _, q: Text(q.name, "bold"), ratio=3, right=False),
+    Shown("waiting", lambda _, q: short(q.entries), fixed=7),
+    Shown("bytes", lambda _, q: size(q.bytes), fixed=8),
+    Shown("hot", lambda _, q: size(q.hot), fixed=8),
+    Shown("cold", lambda _, q: size(q.cold), fixed=8),
+    Shown("peak", lambda _, q: size(q.peak), fixed=8),
+    Shown("", lambda summary, q: _share(summary, q), ratio=4, right=False),
+)
+
+
+def _share(summary: Summary, queue: QueueMeasures) -> ProgressBar:
+    """How full it is, beside the fullest that any queue was."""
+    fullest = max(queue.peak for queue in list(summary.queues.values()))
+    return ProgressBar(total=max(fullest, 1), completed=queue.bytes,
+                       complete_style=Style(color="cyan"), finished_style=Style(color="cyan"))
+
+
 # --- queries ------------------------------------------------------------------------------------
 
 
@@ -124,18 +144,40 @@ def _state(_: Summary, query: QueryMeasures) -> Text:
     return Text(query.state + reason, STATES.get(query.state, ""))
 
 
-def _percentile(share: float) -> Callable[[Summary, QueryMeasures], Text]:
+def _percentile(
+    share: float, of: Callable[[QueryMeasures], Histogram] = lambda query: query.latency
+) -> Callable[[Summary, QueryMeasures], Text]:
     def cell(_: Summary, query: QueryMeasures) -> Text:
-        value = query.latency.percentile(share)
-        goal = query.latency_goal
-        missed = value is not None and goal is not None and value > goal
-        return Text(seconds(value), "yellow" if missed else "")
+        return _judged(query, of(query).percentile(share))
 
     return cell
 
 
-def _longest(_: Summary, query: QueryMeasures) -> str:
-    return seconds(query.latency.maximum if query.latency.weight else None)
+def _longest(_: Summary, query: QueryMeasures) -> Text:
+    return _judged(query, query.latency.maximum if query.latency.weight else None)
+
+
+def _judged(query: QueryMeasures, value: float | None) -> Text:
+    """A latency; one beyond what was promised stands out."""
+    goal = query.latency_goal
+    missed = value is not None and goal is not None and value > goal
+    return Text(seconds(value), "yellow" if missed else "")
+
+
+def _blocks(query: QueryMeasures) -> Histogram:
+    return query.block_latency
+
+
+def _missed(
+    count: Callable[[QueryMeasures], int], shown: Callable[[int], str] = short
+) -> Callable[[Summary, QueryMeasures], Text]:
+    """What was delivered later than promised; nothing can be if nothing was promised."""
+    def cell(_: Summary, query: QueryMeasures) -> Text:
+        if query.latency_goal is None:
+            return Text("-", "bright_black")
+        return Text(shown(count(query)), "yellow" if count(query) else "bright_black")
+
+    return cell
 
 
 def _delivered(summary: Summary, query: QueryMeasures) -> Text:
@@ -157,7 +199,12 @@ QUERIES: tuple[Shown[QueryMeasures], ...] = (
     Shown("rejected", lambda _, q: _alarming(q.rejected), width=92, fixed=8),
     Shown("p50", _percentile(0.5), fixed=7),
     Shown("p99", _percentile(0.99), fixed=7),
-    Shown("max", _longest, width=84, fixed=7),
+    Shown("max", _longest, width=76, fixed=7),
+    Shown("missed", _missed(lambda q: q.missed_rows), width=76, fixed=6),
+    Shown("in blocks", _missed(lambda q: q.missed_blocks), width=120, fixed=9),
+    Shown("block p50", _percentile(0.5, _blocks), width=140, fixed=9),
+    Shown("block p99", _percentile(0.99, _blocks), width=140, fixed=9),
+    Shown("promised", lambda _, q: seconds(q.latency_goal), width=150, fixed=8),
     Shown("delivered", _delivered, width=104, fixed=11),
     Shown("into", _into, width=104, fixed=8, right=False),
     Shown("state", _state, ratio=3, right=False),
@@ -173,5 +220,10 @@ QUERY_TOTALS: tuple[Shown[QueryMeasures], ...] = (
     Shown("p50", _percentile(0.5)),
     Shown("p99", _percentile(0.99)),
     Shown("max", _longest, width=88),
+    Shown("promised", lambda _, q: seconds(q.latency_goal), width=110),
+    Shown("missed", _missed(lambda q: q.missed_rows, exact)),
+    Shown("in blocks", _missed(lambda q: q.missed_blocks, exact), width=120),
+    Shown("block p50", _percentile(0.5, _blocks), width=150),
+    Shown("block p99", _percentile(0.99, _blocks), width=150),
     Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
 )

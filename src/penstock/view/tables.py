@@ -10,10 +10,11 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from penstock.events import QueryMeasures, Summary
+from penstock.events import Histogram, QueryMeasures, QueueMeasures, Summary
 from penstock.view.columns import (
     QUERIES,
     QUERY_TOTALS,
+    QUEUES,
     STATES,
     STREAM_TOTALS,
     STREAMS,
@@ -35,7 +36,7 @@ class Picture:
         self.summary, self.title, self.hint = summary, title, hint
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Header, streams, as many queries as there is room for, footer."""
+        """Header, streams, the fullest queues, as many queries as there is room for, footer."""
         wide = options.max_width
         # The cursor's line is the last one: to write there would scroll the screen.
         tall = max(10, (options.height or console.size.height) - 1)
@@ -47,8 +48,13 @@ class Picture:
         if len(streams) > len(shown):
             yield _more(len(streams) - len(shown), "stream")
         yield _rule()
-        used = len(shown) + (len(streams) > len(shown)) + _FRAME
-        yield from _queries(self.summary, wide, tall - used)
+        room = tall - len(shown) - (len(streams) > len(shown)) - _FRAME
+        queues = fullest(list(self.summary.queues.values()), room // 3 - 2)
+        if queues:
+            yield table(QUEUES, self.summary, queues, wide)
+            yield _rule()
+            room -= len(queues) + 2
+        yield from _queries(self.summary, wide, room)
         yield _rule()
         yield _footer(self.summary, self.hint, wide)
 
@@ -79,17 +85,33 @@ def busiest(queries: Sequence[QueryMeasures], count: int) -> list[QueryMeasures]
     return sorted(queries, key=lambda query: (query.state != "failed", -query.rows_out))[:count]
 
 
+def fullest(queues: Sequence[QueueMeasures], count: int) -> list[QueueMeasures]:
+    """The queues in which most has waited, in the order in which they came up.
+
+    One alone tells no more than the line of its stream.
+    """
+    if len(queues) < 2:
+        return []
+    chosen = sorted(queues, key=lambda queue: -queue.peak)[: max(0, count)]
+    return [queue for queue in queues if queue in chosen]
+
+
 def _footer(summary: Summary, hint: str, wide: int) -> Table:
     run, queries = summary.run, list(summary.queries.values())
     failed = sum(query.state == "failed" for query in queries)
+    missed, _ = summary.missed()
     left = Text(f" {counted(len(queries), 'query')}", no_wrap=True, overflow="ellipsis")
     if failed:
         left.append(f", {failed} failed", "bold red")
+    if missed:
+        left.append(f" · {counted(missed, 'block')} late", "yellow")
     left.append(f" · {counted(run.jobs, 'job')}", _QUIET)
     if wide >= 76:
         left.append(f" · running {seconds(run.seconds_running)}", _QUIET)
         left.append(f" · deciding {seconds(run.seconds_deciding)}", _QUIET)
-    if run.driver_peak and wide >= 100:
+    if run.memory and wide >= 100:
+        left.append(f" · hot {size(run.hot_bytes)} of {size(run.memory)}", _QUIET)
+    if run.driver_peak and wide >= 116:
         left.append(f" · driver {size(run.driver_peak + run.jvm_peak)}", _QUIET)
     # Room for the ^C that a terminal echoes: if it wrapped, the picture could not be wiped.
     return _sides(left, Text(hint, _QUIET, no_wrap=True), wide - 4)
@@ -155,14 +177,32 @@ def _run_line(summary: Summary) -> RenderableType:
     line.append(f", {counted(run.jobs, 'job')}, {seconds(run.seconds_running)} running, ")
     line.append(f"{seconds(run.seconds_deciding)} deciding")
     if latency.weight:
-        line.append(f"; from arrival to answer {seconds(latency.percentile(0.5))} (p50), ")
-        line.append(f"{seconds(latency.percentile(0.99))} (p99), {seconds(latency.maximum)} (max)")
+        line.append(f"; from arrival to answer {_percentiles(latency)}, ")
+        line.append(f"{seconds(latency.maximum)} (max) by rows, ")
+        line.append(f"{_percentiles(summary.latency_of_blocks())} by blocks")
+    line.append(_missed(summary), "yellow")
+    if run.waiting_peak:
+        line.append(f"; {size(run.waiting_peak)} waiting at most, {size(run.hot_peak)} hot")
     if run.driver_peak:
         line.append(f"; driver {size(run.driver_peak)} at most")
         line.append(f", JVM {size(run.jvm_peak)}" if run.jvm_peak else "")
     if run.reason:
         line.append(f"\n{run.reason}", "bold red" if run.state == "failed" else "")
     return _indented(line)
+
+
+def _percentiles(latency: Histogram) -> str:
+    return f"{seconds(latency.percentile(0.5))} (p50), {seconds(latency.percentile(0.99))} (p99)"
+
+
+def _missed(summary: Summary) -> str:
+    """What came later than promised, in words."""
+    blocks, rows = summary.missed()
+    late = sum(query.missed_blocks > 0 for query in list(summary.queries.values()))
+    if not blocks:
+        return ""
+    return (f"; later than promised: {counted(blocks, 'block')} of {counted(rows, 'row')}, "
+            f"for {counted(late, 'query')}")
 
 
 def _failures(summary: Summary) -> Iterator[RenderableType]:

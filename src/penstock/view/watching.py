@@ -135,5 +135,8 @@ def _query_words(summary: Summary) -> str:
     late = summary.latency().percentile(0.99)
     if late is not None:
         words += f", p99 {seconds(late)}"
+    missed, rows = summary.missed()
+    if missed:
+        words += f", {counted(missed, 'block')} of {counted(rows, 'row')} late"
     failed = sum(query.state == "failed" for query in queries)
     return f"{words}, {failed} failed" if failed else words
