@@ -350,3 +350,5 @@ class Block:
     """None of its rows has an earlier time, in microseconds; None where that is not known."""
     watermark: int | None = None
     """No row of a later block has an earlier time, in microseconds."""
+    newest: int | None = None
+    """The largest time on the stream up to and with it, in microseconds."""

@@ -33,7 +33,7 @@ QUERIES = ("plain", "joined", "one", "two", "both")
 
 def counted_anew(core: Core) -> tuple[int, int]:
     """Blocks and kept parts that wait or are under way, and their bytes; a block counts once."""
-    entries = [entry for queue in core._queues.values() for entry in queue.entries]
+    entries = [entry for queue in core._waiting.queues.values() for entry in queue.entries]
     entries += [entry for run in core._running.values() for entry in run.entries]
     sizes: dict[tuple[str, int], int] = {}
     for entry in entries:
@@ -53,7 +53,7 @@ def queues_anew(core: Core) -> dict[str, tuple[int, int, int]]:
 
     return {queue_name(place): (len(queue), sum(e.bytes for e in queue.entries),
                                 sum(hot(e) for e in queue.entries))
-            for place, queue in core._queues.items() if queue.entries}
+            for place, queue in core._waiting.queues.items() if queue.entries}
 
 
 class Audited(FakeHost):
@@ -127,7 +127,7 @@ def looked_at(waiting: int) -> Counter[str]:
                 looks["entries"] += 1
                 yield entry
 
-    (queue,) = host.core._queues.values()
+    (queue,) = host.core._waiting.queues.values()
     queue.entries = Counted(queue.entries)
     at = float(waiting)
     host.core.handle(ev.BlockArrived(at, Block("s", waiting, 10, 160, at), read=10))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from penstock.engine.instructions import Cool, Instruction, Release
@@ -15,6 +15,9 @@ the one that reads it now: filling the cache costs about three times what one ho
 OPENING = 4 * 2**20
 """To open a block's files costs about as much as to read so many bytes: Spark's own reckoning
 (`spark.sql.files.openCostInBytes`)."""
+
+LOOK_AGAIN = 10.0
+"""Seconds after which a block is looked at again that is old enough to go but may be needed."""
 
 
 @dataclass(slots=True)
@@ -124,8 +127,14 @@ class Blocks:
             spare -= held.block.bytes
             yield self._cooled(held)
 
-    def release(self, at: float) -> Iterator[Instruction]:
-        """Cool what nobody waits for; delete what is past its retention."""
+    def release(
+        self, at: float, needed: Mapping[str, int] | None = None
+    ) -> Iterator[Instruction]:
+        """Cool what nobody waits for; delete what is past its retention.
+
+        ``needed`` has streams whose rows from some time on (in microseconds) may be read again:
+        blocks that may hold such rows stay.
+        """
         for place in self._cooling:
             held = self._held.get(place)
             if held and held.hot and held.readers == 0:
@@ -135,6 +144,10 @@ class Blocks:
             _, stream, number = heapq.heappop(self._aging)
             held = self._held.get((stream, number))
             if held and held.readers == held.parts == 0:
+                since = (needed or {}).get(stream)
+                if since is not None and (held.block.newest is None or held.block.newest >= since):
+                    heapq.heappush(self._aging, (at + LOOK_AGAIN, stream, number))
+                    continue
                 del self._held[stream, number]
                 yield Release(stream, number)
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from penstock.engine.account import Account, Place
+from penstock.engine.account import Place
 from penstock.engine.blocks import Blocks
 from penstock.engine.figures import Figures, names
-from penstock.engine.instructions import Cool, Finish, Forget, Instruction, Note, Run, Wake
+from penstock.engine.gathering import Gathering
+from penstock.engine.instructions import Finish, Instruction, Note, Run, Wake
+from penstock.engine.lifetimes import Lifetimes
 from penstock.engine.promises import Promises
-from penstock.engine.queues import Entry, StageQueue
-from penstock.engine.riders import Riders
+from penstock.engine.queues import AGAIN, Entry
+from penstock.engine.refresher import Refresher
 from penstock.engine.running import Running
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.settings import Settings
+from penstock.engine.waiting import Waiting
+from penstock.engine.windows import Windows
 from penstock.events import kinds as ev
-from penstock.model import FILE_SINKS, Block
-from penstock.plan import Member, Path, Plan
+from penstock.model import Block
+from penstock.plan import Group, Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Segment
 from penstock.policies.operators.routes import remainders
+from penstock.policies.refresh import DEFAULT as REFRESH
+from penstock.policies.refresh import Policy as RefreshPolicy
+from penstock.policies.refresh import policy as refresh_policy
 
 OVERTAKING = 2.0
 """A block overtakes if it ranks so many times better: two jobs at once cost more than one after
@@ -40,52 +44,40 @@ class Core:
     settings: Settings = Settings()
     plan: Plan = field(default_factory=lambda: Plan((), ()))
     figures: Figures = field(default_factory=Figures)
+    refresh: RefreshPolicy = field(default_factory=lambda: refresh_policy(REFRESH))
     _scheduler: Scheduler = field(init=False)
-    _blocks: Blocks = field(init=False)
+    _waiting: Waiting = field(init=False)
+    _windows: Windows = field(init=False)
     _paths: dict[str, Path] = field(default_factory=dict)
-    _places: list[Place] = field(default_factory=list)
-    _home: dict[Member, str] = field(default_factory=dict)
-    _rank: dict[Member, int] = field(default_factory=dict)
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
-    _queues: dict[Place, StageQueue] = field(default_factory=dict)
     _earlier: list[Block] = field(default_factory=list)
-    _alone: dict[str, None] = field(default_factory=dict)
+    _gathering: Gathering = field(default_factory=Gathering)
     _running: dict[int, Running] = field(default_factory=dict)
-    _account: Account = field(default_factory=Account)
     _promises: Promises = field(default_factory=Promises)
     _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    _riders: Riders = field(default_factory=Riders)
-    _retry: set[tuple[Place, int, int]] = field(default_factory=set)
-    _ends: list[tuple[float, str]] = field(default_factory=list)
+    _lifetimes: Lifetimes = field(default_factory=Lifetimes)
     _open: dict[str, None] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
     _runs: int = 0
+    _refreshed: bool = False
+    """Whether the latest thing begun was a refresh: where runs wait too, they take turns."""
     _failures: dict[str, str] = field(default_factory=dict)
     _finished: bool = False
 
     def __post_init__(self) -> None:
         """Nothing is planned yet."""
-        self._blocks = Blocks(self.settings.retention)
+        self._waiting = Waiting(Blocks(self.settings.retention))
         self._scheduler = Scheduler(self.policy, (), self._look)
+        self._windows = Windows(Refresher(self.refresh, self.settings.until_drained))
 
     # --- the verbs ---------------------------------------------------------------------------
 
     def adopt(self, plan: Plan, first_run: int | None = None) -> None:
         """Work by this plan from now on; what waits moves to the paths that now carry it."""
-        waiting = [(place, entry) for place, queue in self._queues.items()
-                   for entry in queue.entries]
         self.plan = plan
         self._paths = {path.id: path for path in plan.paths}
-        members = [(member, path.id) for path in plan.paths for member in path.members]
-        self._home = dict(members)
-        self._rank = {member: rank for rank, (member, _) in enumerate(members)}
-        self._places = [(path.id, k) for path in plan.paths for k in range(len(path.stages))]
-        self._queues = {place: StageQueue() for place in self._places}
-        self._alone = dict.fromkeys(_with_own_folder(plan))
-        self._promises.adopt(plan)
-        for place, entry in waiting:
-            self._account.leave(place, entry)
-            self._put_back(place, entry, entry.members)
+        for part in (self._waiting, self._gathering, self._promises, self._windows):
+            part.adopt(plan)
         self._prepare()
         if first_run is not None:
             self._runs = first_run
@@ -97,6 +89,10 @@ class Core:
         self._pending.append(Note(ev.PolicyChanged(at, name)))
         self._prepare(at, f"the policy is {name} now")
 
+    def use_refresh(self, policy: RefreshPolicy, at: float) -> None:
+        """Let another policy decide which answers of window aggregates are renewed."""
+        self._windows.use(policy, at)
+
     def handle(self, event: ev.Event) -> list[Instruction]:
         """Take an event in; say what is to be done."""
         out: list[Instruction] = []
@@ -104,10 +100,14 @@ class Core:
         self._end_lifetimes(event.at, out)
         if not isinstance(event, ev.QueryAdded):  # others may join with it and share its runs
             self._dispatch(event.at, out)
-        self._make_room(event.at, out)
+        out.extend(map(Note, self._windows.noted()))
+        out.extend(self._windows.trims())
+        needed = self._windows.needed()
+        out.extend(self._waiting.make_room(event.at, self.settings.memory, needed))
+        out.extend(self._waiting.forgotten())
         out.extend(self._pending)
         self._pending.clear()
-        out.extend(self._account.news(event.at, self._blocks.hot_bytes))
+        out.extend(self._waiting.account.news(event.at, self._blocks.hot_bytes))
         self._finish(out)
         return out
 
@@ -130,7 +130,7 @@ class Core:
 
     def _look(self, number: int) -> Queue:
         segment = self._scheduler.segments[number]
-        entries = self._queues[self._places[number]].entries
+        entries = self._waiting.queues[self._waiting.places[number]].entries
         return Queue(
             segment=segment,
             length=len(entries),
@@ -151,6 +151,7 @@ class Core:
             case ev.BlockArrived(block=block):
                 self._blocks.hold(block)
                 self._arrive(block)
+                self._close_panes(event.at, block.stream)
             case ev.QueryAdded():
                 self._add_query(event)
             case ev.QueryDropped(query=query):
@@ -158,8 +159,11 @@ class Core:
             case ev.QueryFailed(query=query, reason=reason):
                 self._failures[query] = reason
                 self._remove_query(query)
+            case ev.SynopsisBegun():
+                self._begin_synopsis(event)
             case ev.StreamEnded(stream=stream):
                 self._open.pop(stream, None)
+                self._close_panes(event.at, stream)
             case ev.StreamFailed(stream=stream, reason=reason):
                 self._open.pop(stream, None)
                 self._fail_readers(event.at, stream, reason, out)
@@ -171,9 +175,16 @@ class Core:
                 self._running[run].done = done
             case ev.RunFailed(run=run, reason=reason):
                 self._fail_run(event.at, run, reason, out)
+            case ev.RefreshFinished():
+                self._windows.finish(event)
+                for query, reason in event.failed.items():
+                    self._fail_query(event.at, query, reason, out)
+            case ev.RefreshFailed(refresh=run, reason=reason):
+                for query in self._windows.fail(run):
+                    self._fail_query(event.at, query, reason, out)
             case ev.BlockHot(stream=stream, number=number):
                 self._blocks.warm(stream, number)
-                self._account.heat(stream, number)
+                self._waiting.account.heat(stream, number)
             case ev.Tick():
                 self._age_earlier()
 
@@ -187,13 +198,13 @@ class Core:
     def _arrive(self, block: Block) -> None:
         members = self._active.get(block.stream)
         if block.rows and members:
-            self._enqueue(block, members)
+            self._waiting.add(block, members)
         self._blocks.settle(block)
 
     def _add_query(self, event: ev.QueryAdded) -> None:
         query = self.plan.query(event.query)
         self._failures.pop(event.query, None)
-        self._riders.dissolve(query.name)
+        self._waiting.riders.dissolve(query.name)
         for number, branch in enumerate(query.branches):
             member = Member(query.name, number)
             self._active.setdefault(branch.stream, {})[member] = None
@@ -202,23 +213,22 @@ class Core:
             for block_number in backlog:
                 block = self._blocks.find(branch.stream, block_number)
                 if block and block.rows:
-                    self._enqueue(block, (member,))
+                    self._waiting.add(block, (member,))
+        if self.plan.group_of(query.name):
+            self._windows.add(query.name, event.since)
         if query.lifetime is not None:
             joined = event.at if event.joined is None else event.joined
-            heapq.heappush(self._ends, (joined + query.lifetime, query.name))
+            self._lifetimes.begin(query.name, joined + query.lifetime)
 
     def _remove_query(self, name: str, waiting_too: bool = True) -> None:
+        self._windows.remove(name)
         for members in self._active.values():
             for member in [m for m in members if m.query == name]:
                 del members[member]
         if waiting_too:
             for running in self._running.values():
                 running.left.add(name)
-            for place, queue in self._queues.items():
-                for entry in queue.withdraw(name):
-                    self._account.leave(place, entry)
-                    self._let_go(entry)
-                    self._forget(entry)
+            self._waiting.withdraw(name)
 
     def _fail_readers(
         self, at: float, stream: str, reason: str, out: list[Instruction]
@@ -235,22 +245,64 @@ class Core:
 
     def _end_lifetimes(self, at: float, out: list[Instruction]) -> None:
         """A query whose time is over takes no new block, but what waits for it is delivered."""
-        while self._ends and self._ends[0][0] <= at:
-            _, name = heapq.heappop(self._ends)
+        for name in self._lifetimes.over(at):
             self._remove_query(name, waiting_too=False)
             out.append(Note(ev.QueryDropped(at, name, "its lifetime is over")))
-        if self._ends:
-            out.append(Wake(self._ends[0][0]))
+        if self._lifetimes.next is not None:
+            out.append(Wake(self._lifetimes.next))
+
+    # --- window aggregates -------------------------------------------------------------------
+
+    def _begin_synopsis(self, event: ev.SynopsisBegun) -> None:
+        """Make a group's panes of blocks that its queries have had, or that came before them."""
+        group = self.plan.group(event.group)
+        self._windows.begin(group.id)
+        for number in event.blocks:
+            block = self._blocks.find(group.stream, number)
+            if block and block.rows:
+                self._waiting.add(block, group.members, lane=AGAIN)
+        self._close_panes(event.at, group.stream)
+
+    def _close_panes(self, at: float, stream: str) -> None:
+        """Close the panes for which no row can come any more."""
+        newest = self._blocks.find(stream, self._blocks.newest(stream))
+        ended = self.settings.until_drained and stream not in self._open
+        for group in self.plan.groups:
+            if group.stream == stream:
+                self._windows.close(at, group.id, self._unfinished(group), newest, ended)
+
+    def _unfinished(self, group: Group) -> list[Block]:
+        """The blocks that may yet bring rows for a group's panes."""
+        members = set(group.members)
+        entries = list(self._waiting.before(group.path))
+        entries += [entry for running in self._running.values() if running.path.id == group.path
+                    for entry in running.entries]
+        return [block for entry in entries if not members.isdisjoint(entry.members)
+                for block in entry.blocks]
+
+    def _renew(self, at: float, out: list[Instruction]) -> bool:
+        """Begin a refresh, if answers are due."""
+        refresh = self._windows.next(at, self._runs + 1)
+        if refresh is None:
+            return False
+        self._runs += 1
+        self._refreshed = True
+        out.append(refresh)
+        return True
 
     # --- runs --------------------------------------------------------------------------------
 
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
         running = self._running.pop(event.run)
         self._measure(event, running, sum(event.rows_out.values()))
-        out.extend(self._promises.deliver(event.at, running, event.failed))
+        if running.path.panes:
+            self._windows.fill(event.panes)
+            self._close_panes(event.at, running.path.stream)
+        else:
+            out.extend(self._promises.deliver(event.at, running, event.failed))
         for entry in running.entries:
-            self._let_go(entry)
-            self._riders.clear(entry.members)
+            self._waiting.let_go(entry)
+            self._waiting.riders.clear(entry.members)
         for query, reason in event.failed.items():
             self._fail_query(event.at, query, reason, out)
 
@@ -258,20 +310,13 @@ class Core:
         """The rows of a run wait before the next stage."""
         running = self._running.pop(event.run)
         self._measure(event, running, event.rows)
-        for entry in running.entries:
-            self._account.drop(entry)
-            for block in entry.blocks if not entry.run else ():
-                self._blocks.keep_part(block)
         head = running.entries[0]
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
-        entry = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes),
-                      event.on_disk)
-        self._account.hold(entry)
-        if head.members[0].query in running.left:
-            self._let_go(entry)
-            self._forget(entry)
-        else:
-            self._wait(entry, (running.path.id, running.last))
+        kept = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes),
+                     event.on_disk)
+        wanted = any(member.query not in running.left for member in head.members)
+        place = (running.path.id, running.last) if wanted else None
+        self._waiting.keep(running.entries, kept, place)
 
     def _measure(
         self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
@@ -294,40 +339,39 @@ class Core:
         if running.retried and lone:
             self._fail_query(at, members[0].query, reason, out)
         elif running.retried:
-            self._riders.set_apart(members)
+            self._waiting.riders.set_apart(members)
         for entry in running.entries:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
-            self._put_back((running.path.id, running.first), entry, still, retry=True)
-
-    def _put_back(
-        self, place: Place, entry: Entry, members: tuple[Member, ...], retry: bool = False
-    ) -> None:
-        """Let what waited, or was under way, wait again; what nobody wants is let go."""
-        if entry.run and members and place in self._queues:
-            self._wait(entry, place)
-            if retry:
-                self._retry.add((place, *entry.order))
-            return
-        for block in entry.blocks:
-            if not entry.run:
-                self._enqueue(block, members, retry)
-        self._let_go(entry)
-        self._forget(entry)
+            self._waiting.put_back((running.path.id, running.first), entry, still, retry=True)
 
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
-        """Fill the free slots with what the policy chooses; let what is better overtake."""
-        while len(self._running) < self.settings.slots + self.policy.preemptive:
-            for number, place in enumerate(self._places):
-                if not self._is_busy(number) and self._ready(place, at, out):
-                    self._scheduler.wake(number, self._queues[place].entries[0].arrived)
-                else:
-                    self._scheduler.sleep(number)
-            number = self._scheduler.decide(at)
-            urgent = len(self._running) >= self.settings.slots
-            if number < 0 or (urgent and not self._overtakes()):
+        """Fill the free slots; where runs and refreshes wait, they take turns.
+
+        Where nobody waits for a first answer refreshes go first: then few panes are held.
+        """
+        while True:
+            free = self.settings.slots - len(self._running) - self._windows.under_way
+            first = self.settings.until_drained or not self._refreshed
+            if free > 0 and first and self._renew(at, out):
+                continue
+            if free > -self.policy.preemptive and self._run(at, out, urgent=free <= 0):
+                self._refreshed = False
+            elif first or free <= 0 or not self._renew(at, out):
                 return
-            self._start(at, number, out, urgent)
+
+    def _run(self, at: float, out: list[Instruction], urgent: bool) -> bool:
+        """Begin the run that the policy chooses; an urgent one must be worth overtaking for."""
+        for number, place in enumerate(self._waiting.places):
+            if not self._is_busy(number) and self._ready(place, at, out):
+                self._scheduler.wake(number, self._waiting.queues[place].entries[0].arrived)
+            else:
+                self._scheduler.sleep(number)
+        number = self._scheduler.decide(at)
+        if number < 0 or (urgent and not self._overtakes()):
+            return False
+        self._start(at, number, out, urgent)
+        return True
 
     def _is_busy(self, number: int) -> bool:
         """Whether stages of this segment are at work already: one run at a time, in order."""
@@ -336,8 +380,9 @@ class Core:
 
     def _overtakes(self) -> bool:
         """Whether the choice just made is much better than everything that is under way."""
-        return bool(self.settings.slots) and self._scheduler.last < OVERTAKING * min(
-            self._rank_of(running) for running in self._running.values())
+        ranks = [self._rank_of(running) for running in self._running.values()]
+        return bool(self.settings.slots and ranks) and (
+            self._scheduler.last < OVERTAKING * min(ranks))
 
     def _rank_of(self, running: Running) -> float:
         """The rank of a run by the work that is left of it."""
@@ -346,42 +391,28 @@ class Core:
 
     def _ready(self, place: Place, at: float, out: list[Instruction]) -> bool:
         """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
-        queue = self._queues[place]
+        queue = self._waiting.queues[place]
         if not queue:
             return False
         path = self._paths[place[0]]
-        due = queue.entries[0].arrived + self._gathering(path)
+        due = queue.entries[0].arrived + self._gathering.seconds(path, self.settings)
         closing = path.stream not in self._open
         if place[1] > 0 or due <= at or closing or queue.is_worth_a_job():
             return True
         out.append(Wake(due))
         return False
 
-    def _gathering(self, path: Path) -> float:
-        """Seconds a path's blocks may gather: folders of their own are costly to write often."""
-        queries = [self.plan.query(member.query) for member in path.members]
-        if not all(query.name in self._alone for query in queries):
-            return self.settings.gather
-        hold = self.settings.hold * min(query.latency or 0.0 for query in queries)
-        return max(hold, self.settings.gather)
-
     def _start(self, at: float, number: int, out: list[Instruction], urgent: bool) -> None:
-        place = self._places[number]
+        place = self._waiting.places[number]
         segment, path = self._scheduler.segments[number], self._paths[place[0]]
-        queue = self._queues[place]
-        waiting = sum(len(queue) for queue in self._queues.values())
-        retried = (place, *queue.entries[0].order) in self._retry
+        waiting = len(self._waiting)
         most = self.figures.rows_within(self.settings.quantum, *place)
-        train = queue.entries[:1] if retried else queue.train(most)
-        queue.remove(train)
-        for entry in train:
-            self._account.leave(place, entry)
-            self._retry.discard((place, *entry.order))
+        train, retried = self._waiting.take(place, most)
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
         self._running[self._runs] = Running(path, segment, train, retried)
         members = train[0].members
-        group, formed = self._riders.group(path.id, members)
+        group, formed = self._waiting.riders.group(path.id, members)
         if formed:
             riders = tuple(str(member) for member in members)
             out.append(Note(ev.GroupFormed(at, group, path.id, riders, tuple(names(path)))))
@@ -390,7 +421,7 @@ class Core:
         out.append(Note(ev.Decided(
             at, self._runs, segment.id, group, path.stream,
             tuple(block.number for block in blocks), sum(block.rows for block in blocks), reason,
-            waiting, stages=(first, last), urgent=urgent,
+            waiting, stages=(first, last), urgent=urgent, again=train[0].lane == AGAIN,
             entering=sum(entry.rows for entry in train) if first else None)))
         out.append(Run(
             self._runs, segment.id, path.id, group, members, blocks,
@@ -398,55 +429,20 @@ class Core:
             final=last == len(path.stages),
             parts=tuple(entry.run for entry in train if entry.run),
             on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
-            yields=self.policy.preemptive,
+            yields=self.policy.preemptive, again=train[0].lane == AGAIN,
             expected=self.figures.expected(sum(entry.rows for entry in train), *place),
             measure=first == 0 and self.figures.is_due(path, at, self.settings.measure_every)))
 
     # --- blocks ------------------------------------------------------------------------------
 
-    def _enqueue(self, block: Block, members: Iterable[Member], retry: bool = False) -> None:
-        """Put a block before the paths of these members."""
-        shares: dict[tuple[str, int], list[Member]] = {}
-        for member in members:
-            if member in self._home:
-                lane = self._riders.lane(member)
-                shares.setdefault((self._home[member], lane), []).append(member)
-        for (path, lane), riders in shares.items():
-            entry = Entry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), lane)
-            if self._queues[path, 0].add(entry, self._rank.__getitem__):
-                self._blocks.take(block)
-                self._account.hold(entry)
-                self._account.enter((path, 0), entry)
-            if retry:
-                self._retry.add(((path, 0), *entry.order))
-
-    def _wait(self, entry: Entry, place: Place) -> None:
-        """Let rows that were kept wait before a stage."""
-        self._queues[place].add(entry, self._rank.__getitem__)
-        self._account.enter(place, entry)
-
-    def _let_go(self, entry: Entry) -> None:
-        self._account.drop(entry)
-        for block in entry.blocks:
-            self._blocks.let_go(block, part=bool(entry.run))
-
-    def _forget(self, entry: Entry) -> None:
-        if entry.run:
-            self._pending.append(Forget(entry.run))
-
-    def _make_room(self, at: float, out: list[Instruction]) -> None:
-        """Let go of blocks that are not worth their memory, or their place in the spool."""
-        gone = list(self._blocks.release(at))
-        gone += self._blocks.cool(-self._room)
-        for instruction in gone:
-            if isinstance(instruction, Cool):
-                self._account.heat(instruction.stream, instruction.number, hot=False)
-        out.extend(gone)
+    @property
+    def _blocks(self) -> Blocks:
+        return self._waiting.blocks
 
     @property
     def _room(self) -> int:
         """Bytes that are left of the memory budget."""
-        return self.settings.memory - self._blocks.hot_bytes - self._account.kept_hot
+        return self.settings.memory - self._waiting.held_in_memory
 
     def _is_too_much(self, path: Path, first: int, last: int, train: list[Entry]) -> bool:
         """Whether what a run is expected to keep has no room in memory."""
@@ -475,7 +471,7 @@ class Core:
         return dict(self._failures)
 
     def _finish(self, out: list[Instruction]) -> None:
-        if self._finished or self._running or any(len(q) for q in self._queues.values()):
+        if self._finished or self._running or len(self._waiting) or not self._windows.idle:
             return
         alive = any(self._active.values())
         if self._failures and not alive:
@@ -486,9 +482,3 @@ class Core:
             self._finished = True
             out.append(Finish("drained"))
 
-
-def _with_own_folder(plan: Plan) -> list[str]:
-    """The queries that write files into a folder no other query writes to."""
-    folders = Counter(query.sink.target for query in plan.queries)
-    return [query.name for query in plan.queries
-            if query.sink.kind in FILE_SINKS and folders[query.sink.target] == 1]

@@ -86,7 +86,8 @@ class Figures:
     def is_due(self, path: Path, at: float, every: float) -> bool:
         """Whether the stages of a path are to be timed apart now; then not before ``every``.
 
-        While little is known of a path they are sooner. All samples together take no more than a small part of the time.
+        While little is known of a path they are sooner. All samples together take no more than a
+        small part of the time.
         """
         self._began = min(self._began, at)
         spent = self._sampling <= SAMPLING_CREDIT + SAMPLING_SHARE * (at - self._began)

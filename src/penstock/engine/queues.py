@@ -16,6 +16,10 @@ JOB_ROWS = 1_000_000
 """With so many rows the fixed cost of a job is a small part of it."""
 
 
+AGAIN = -1
+"""The lane of blocks from which only panes are made, once more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What some members of a path still have to see: a block, or what a run has kept of several.

@@ -54,6 +54,7 @@ class Windows:
     """A scan that was decided and waits for its refresh."""
     _known: set[str] = field(default_factory=set)
     """The groups that the refresher knows, by the names of their synopses."""
+    _notes: list[ev.Event] = field(default_factory=list)
     _begun: int = 0
     _told: bool = True
 
@@ -138,6 +139,7 @@ class Windows:
             if not scans:
                 return None
             panes = self._called(scans[0].group)
+            self._note(run)
             chosen = Refresh(run, panes.group.id, panes.group.pane, tuple(scans), panes.arrived)
         self._under_way[run] = chosen
         return chosen
@@ -155,6 +157,16 @@ class Windows:
                 break
             scans.append(scan)
         return scans
+
+    def _note(self, run: int) -> None:
+        """What was decided, under the number of the run that carries it out."""
+        self._notes += [replace(note, refresh=run) if isinstance(note, ev.RefreshDecided) else note
+                        for note in self.refresher.noted()]
+
+    def noted(self) -> list[ev.Event]:
+        """What was decided since this was last asked, for the record."""
+        notes, self._notes = [*self._notes, *self.refresher.noted()], []
+        return notes
 
     def finish(self, event: ev.RefreshFinished) -> None:
         """A refresh has been delivered."""
@@ -206,14 +218,16 @@ class Windows:
                     panes.trimmed = oldest
                     yield Trim(id, oldest)
 
-    def needed(self, stream: str) -> int | None:
-        """The time from which on a stream's rows may be needed again, in microseconds.
+    def needed(self) -> dict[str, int]:
+        """The time from which on rows of each stream may be needed again, in microseconds.
 
         A synopsis that is lost, or has to grow, is made anew from the blocks that hold them.
         """
-        times = [panes.trimmed * panes.group.pane if panes.trimmed is not None else _EVER
-                 for panes in self._panes.values() if panes.group.stream == stream]
-        return min(times, default=None)
+        times: dict[str, int] = {}
+        for panes in self._panes.values():
+            since = panes.trimmed * panes.group.pane if panes.trimmed is not None else _EVER
+            times[panes.group.stream] = min(since, times.get(panes.group.stream, since))
+        return times
 
     # --- what the refresher knows ------------------------------------------------------------
 

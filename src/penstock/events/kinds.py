@@ -119,6 +119,10 @@ class QueryAdded:
     """When it first joined, if that was in an earlier run; its lifetime counts from then."""
     priority: int = 1
     lifetime: float | None = None
+    window: tuple[int, int] | None = None
+    """The window and the slide of a window aggregate, in microseconds."""
+    since: int | None = None
+    """A window aggregate answers for windows that end after this, in microseconds."""
 
     @staticmethod
     def of(
@@ -127,13 +131,15 @@ class QueryAdded:
         backlog: tuple[tuple[int, int], ...] = (),
         delivered: int = 0,
         joined: float | None = None,
+        since: int | None = None,
     ) -> QueryAdded:
         """A query as it was declared joins."""
-        sink = query.sink
+        sink, grouping = query.sink, query.branches[0].grouping
+        window = None if grouping is None else (grouping.window.length, grouping.window.slide)
         return QueryAdded(
             at, query.name, tuple(branch.stream for branch in query.branches),
             f"{sink.kind} {sink.target}" if sink.target else sink.kind, query.latency,
-            backlog, delivered, joined, query.priority, query.lifetime)
+            backlog, delivered, joined, query.priority, query.lifetime, window, since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +211,8 @@ class Decided:
     """Rows that go into the first stage, where earlier runs have left fewer or more."""
     urgent: bool = False
     """Whether it overtakes what is under way."""
+    again: bool = False
+    """Whether its members have had the blocks before, and only panes are made of them."""
     seconds: float = 0.0
     """What the choice itself cost."""
 
@@ -250,6 +258,10 @@ class RunFinished:
     """Operators that were timed apart, on a sample."""
     sampling: float = 0.0
     """Seconds that this took, beside the run."""
+    panes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Per group of window aggregates the panes that got rows; nothing is delivered then."""
+    summarised: Mapping[str, int] = field(default_factory=dict)
+    """Rows per window aggregate that went into panes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +278,25 @@ class LatencyMissed:
     """Blocks delivered late so far, once for each branch that reads them."""
     rows: int
     """The rows of these blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynopsisBegun:
+    """A group of window aggregates has a synopsis without panes: a new one, or a larger one.
+
+    Its panes are made of the blocks that come, and of earlier ones that its windows reach back to.
+    """
+
+    at: float
+    group: str
+    queries: tuple[str, ...]
+    stream: str
+    blocks: tuple[int, ...]
+    """Earlier blocks, to be read for the panes alone."""
+    pane: int
+    """How long a pane is, in microseconds."""
+    span: int
+    """Panes in the longest window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +377,14 @@ class RefreshFinished:
     """Seconds of it for reading and merging panes; None: all but the answering."""
     answering: float = 0.0
     """Seconds of it for making answers of merged panes."""
+    answers: Mapping[str, int] = field(default_factory=dict)
+    """Windows answered per query."""
+    arrived: float = 0.0
+    """When the rows came that closed the last of these windows."""
+    jobs: int = 0
+    bytes_out: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Queries whose sink refused the answers, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,13 +454,14 @@ Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
     | Decided | Queued | RunFinished | RunKept | LatencyMissed
-    | PeriodsChosen | RefreshDecided | RefreshFinished | RefreshFailed
+    | SynopsisBegun | PeriodsChosen | RefreshDecided | RefreshFinished | RefreshFailed
     | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
     QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut, Decided, Queued,
-    RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, PeriodsChosen, RefreshDecided,
-    RefreshFinished, RefreshFailed, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
+    RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, SynopsisBegun, PeriodsChosen,
+    RefreshDecided, RefreshFinished, RefreshFailed, BlockHot, BlockCold, BlockReleased, Tick,
+    Warned, Memory,
 )

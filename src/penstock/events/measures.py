@@ -96,6 +96,12 @@ class QueryMeasures:
     """Rows of the blocks delivered for it, once for each branch that read them."""
     rows_out: int = 0
     rejected: int = 0
+    windowed: bool = False
+    """Whether it is a window aggregate: its rows in go into panes, its rows out are answers."""
+    summarised: int = 0
+    """Rows that went into the panes of a window aggregate."""
+    answers: int = 0
+    """Windows answered."""
     added: int = 0
     """Rows that relation joins made beyond one for each row in."""
     delivered_before: int = 0
@@ -116,7 +122,8 @@ class QueryMeasures:
     @property
     def filtered(self) -> int:
         """Rows that did not meet its conditions."""
-        return self.rows_in + self.added - self.rows_out - self.rejected
+        passed = self.summarised if self.windowed else self.rows_out
+        return self.rows_in + self.added - passed - self.rejected
 
     def take_wait(self, bucket: int, seconds: float, rows: int) -> None:
         """A block of so many rows was delivered after so many seconds."""
@@ -181,6 +188,8 @@ class RunMeasures:
     checkpoint: str = ""
     decided: int = 0
     finished: int = 0
+    refreshes: int = 0
+    """Joint answers of window aggregates."""
     failed: int = 0
     jobs: int = 0
     bytes_out: int = 0

@@ -249,6 +249,7 @@ class Summary:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
         query = QueryMeasures(event.query, event.sink, event.latency)
+        query.windowed = event.window is not None
         query.delivered_before = event.delivered
         self.queries[event.query] = query
         for branch, name in enumerate(event.streams):
@@ -325,6 +326,8 @@ class Summary:
             self._fault(f"run {event.run} finished, but nobody had decided it")
             return
         self._check_rows(flight, event)
+        if flight.decided.again:  # its members have had the blocks: only panes were made
+            return
         self._deliver(flight, event)
         self._count(flight.group, event)
 
@@ -356,7 +359,7 @@ class Summary:
                         f"query {name}: block {number} of {ledger.stream} was delivered, but it "
                         "had it before"
                     )
-                elif wait and not early:
+                elif wait and not early and not query.windowed:
                     query.take_wait(*wait)
 
     def _latency_missed(self, event: k.LatencyMissed) -> None:
@@ -369,7 +372,7 @@ class Summary:
 
     def _count(self, group: _Group, event: k.RunFinished) -> None:
         """Add up what became of the rows; what a sink refused is not counted."""
-        for measure in ("rows_out", "rejected", "added"):
+        for measure in ("rows_out", "rejected", "added", "summarised"):
             for name, rows in getattr(event, measure).items():
                 query = group.queries.get(name)
                 if query is None:
@@ -381,6 +384,29 @@ class Summary:
                 group.queries[name].last_delivery = event.at
         for name, reason in event.failed.items():
             self._end(name, "failed", reason)
+
+    def _refresh_finished(self, event: k.RefreshFinished) -> None:
+        run = self.run
+        run.refreshes += 1
+        run.jobs += event.jobs
+        run.bytes_out += event.bytes_out
+        run.seconds_running += event.seconds
+        wait = max(0.0, event.at - event.arrived)
+        for name, answers in event.answers.items():
+            query = self.queries.get(name)
+            if query is None or name in event.failed:
+                continue
+            query.answers += answers
+            rows = event.rows_out.get(name, 0)
+            query.rows_out += rows
+            if rows:
+                query.last_delivery = event.at
+                query.take_wait(bucket(wait), wait, rows)
+        for name, reason in event.failed.items():
+            self._end(name, "failed", reason)
+
+    def _refresh_failed(self, event: k.RefreshFailed) -> None:
+        self.run.failed += 1
 
     def _check_rows(self, flight: _Flight, event: k.RunFinished) -> None:
         decided = flight.decided
@@ -438,8 +464,9 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.RunFailed: Summary._run_failed,
     k.PeriodsChosen: Summary._tick,
     k.RefreshDecided: Summary._tick,
-    k.RefreshFinished: Summary._tick,
-    k.RefreshFailed: Summary._tick,
+    k.RefreshFinished: Summary._refresh_finished,
+    k.RefreshFailed: Summary._refresh_failed,
+    k.SynopsisBegun: Summary._tick,
     k.BlockHot: Summary._block_hot,
     k.BlockCold: Summary._block_cold,
     k.BlockReleased: Summary._block_released,

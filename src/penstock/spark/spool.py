@@ -93,13 +93,13 @@ class Spool:
     def block(self, number: int) -> Block:
         """A block as the core knows it."""
         manifest = self._manifests[number]
-        cutoff, watermark = manifest.cutoff, None
+        cutoff, watermark, newest = manifest.cutoff, None, manifest.seen
         if self.stream.time is None:  # all of its rows have the time at which they arrived
-            cutoff = watermark = round(manifest.arrived * 1e6)
-        elif manifest.seen is not None:
-            watermark = manifest.seen - round(self.stream.lateness * 1e6)
+            cutoff = watermark = newest = round(manifest.arrived * 1e6)
+        elif newest is not None:
+            watermark = newest - round(self.stream.lateness * 1e6)
         return Block(self.stream.name, number, manifest.rows, manifest.bytes, manifest.arrived,
-                     cutoff, watermark)
+                     cutoff, watermark, newest)
 
     def held(self) -> list[Block]:
         """The blocks that can be read, oldest first."""
