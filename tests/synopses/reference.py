@@ -95,7 +95,8 @@ def _table(cells: Sequence[Any], family: Family, keys: Sequence[Column]) -> pa.T
     if family.cell is not None:
         columns["cell"] = pa.array([v[-1] for v, _ in cells], arrow_type(family.cell))
     for n, measure in enumerate(family.measures):
-        columns[f"m{n}"] = _measured(measure, [found for _, found in cells])
+        columns[f"m{n}"] = _measured(measure, [found for _, found in cells]).cast(
+            arrow_type(measure.stored))
     return pa.table(columns)
 
 
@@ -171,11 +172,15 @@ _OF_VALUES: dict[str, Callable[[list[list[Any]], Type], pa.Array]] = {
 }
 
 
-# --- answers ---------------------------------------------------------------------------------------
+# --- answers -----------------------------------------------------------------------------------
 
 
 def answers(
-    rows: Iterable[Row], keys: Sequence[Column], aggregates: Sequence[Aggregate], end: int, length: int
+    rows: Iterable[Row],
+    keys: Sequence[Column],
+    aggregates: Sequence[Aggregate],
+    end: int,
+    length: int,
 ) -> dict[Any, list[Any]]:
     """The exact answers of a window, by group."""
     groups: dict[Any, list[Row]] = {}

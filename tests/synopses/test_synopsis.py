@@ -1,4 +1,4 @@
-"""Any split of rows into blocks, in any order, dense or sparse, gives the answers of plain Python."""
+"""Any split of rows into blocks, in any order, dense or sparse, answers as plain Python does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,18 @@ from hypothesis import strategies as st
 from penstock.arrow import arrow_type
 from penstock.errors import PlanError
 from penstock.model import (
-    BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Aggregate, Column, Field, Type,
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Aggregate,
+    Column,
+    Field,
+    Type,
 )
 from penstock.synopses import Question, Synopsis, gathered
 from tests.synopses.reference import Row, answers, partials, same
@@ -52,7 +63,8 @@ def result(function: str, type_: Type) -> Type:
 
 
 def listed(value: Type, figure: str, type_: Type) -> Type:
-    return Type("ARRAY", element=Type("STRUCT", fields=(Field("value", value), Field(figure, type_))))
+    fields = (Field("value", value), Field(figure, type_))
+    return Type("ARRAY", element=Type("STRUCT", fields=fields))
 
 
 def catalogue() -> list[Aggregate]:
@@ -65,7 +77,7 @@ def catalogue() -> list[Aggregate]:
         found += [Aggregate(f, (column,), result(f, type_)) for f in functions]
         found.append(Aggregate("TOPK", (column,), listed(type_, "count", BIGINT), (2,)))
         if type_ in NUMBERS:
-            found += [Aggregate("PERCENTILE", (column,), DOUBLE, (p,)) for p in (0.0, 0.3, 0.5, 1.0)]
+            found += [Aggregate("PERCENTILE", (column,), DOUBLE, (p,)) for p in (0.0, 0.3, 0.5, 1)]
             weighed = listed(STRING, "sum", result("SUM", type_))
             found.append(Aggregate("TOPK", (COLUMNS[STRING], column), weighed, (3,)))
     return found
@@ -109,7 +121,7 @@ def close(got: Any, wanted: Any, scale: float = 0.0) -> bool:
     return bool(got == wanted)
 
 
-def check(got: dict[Any, list[Any]], wanted: dict[Any, list[Any]], asked: Sequence[Aggregate]) -> None:
+def check(got: dict[Any, Any], wanted: dict[Any, Any], asked: Sequence[Aggregate]) -> None:
     assert got.keys() == wanted.keys()
     for key, values in wanted.items():
         for aggregate, mine, right in zip(asked, got[key], values, strict=True):
@@ -248,7 +260,9 @@ def test_a_sum_that_leaves_64_bits_and_comes_back_is_right() -> None:
     column = COLUMNS[BIGINT]
     total = Aggregate("SUM", (column,), BIGINT)
     held = synopsis((), [total], 0.25)
-    rows = [{"pane": p, "bigint": v} for p, v in ((0, -2), (1, 2**63 - 1), (1, 2**63 - 1), (2, -(2**63)))]
+    most = 2**63 - 1
+    values = ((0, -2), (1, most), (1, most), (2, -(2**63)))
+    rows = [{"pane": pane, "bigint": value} for pane, value in values]
     added(held, (), [total], rows)
     found = held.scan(3, [Question(n, (total,)) for n in (1, 2, 3)])
     assert [t["agg0"].to_pylist() for t in found] == [[-(2**63)], [2**63 - 2], [2**63 - 4]]

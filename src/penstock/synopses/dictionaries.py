@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -147,9 +146,9 @@ class Keys:
         return sum(d.nbytes for d in (*self._columns, *self._pairs))
 
 
-def packed(left: np.ndarray, right: np.ndarray) -> np.ndarray[Any, Any]:
+def packed(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Two numbers below 2**32 in one."""
-    return (left << 32) | right
+    return np.asarray((left << 32) | right)
 
 
 def unpacked(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

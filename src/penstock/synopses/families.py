@@ -22,7 +22,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from penstock.errors import PlanError
-from penstock.model import INT, VOID, Aggregate, Expression, Type
+from penstock.model import (
+    BIGINT,
+    BINARY,
+    DOUBLE,
+    INT,
+    VOID,
+    Aggregate,
+    Expression,
+    Field,
+    Type,
+)
 from penstock.synopses import sketches
 
 
@@ -46,6 +56,32 @@ class Measure:
     def type(self) -> Type:
         """The type of the argument."""
         return VOID if self.arg is None else self.arg.type
+
+    @property
+    def stored(self) -> Type:
+        """The type of its column in a pane table.
+
+        A sum of BIGINT comes in halves, ``high`` times 2**32 plus ``low``, since even a pane's sum
+        may leave 64 bits and come back; one of DECIMAL is NULL when 38 digits cannot hold it.
+        """
+        match self.kind, self.type.name:
+            case "min" | "max", _:
+                return self.type
+            case "kll", _:
+                return BINARY
+            case "moments", _:
+                return _struct(DOUBLE, "count", "mean", "spread")
+            case "sum", "BIGINT":
+                return _struct(BIGINT, "high", "low")
+            case "sum", "DECIMAL":
+                return Type("DECIMAL", precision=38, scale=self.type.scale)
+            case "sum", "FLOAT" | "DOUBLE":
+                return DOUBLE
+        return BIGINT
+
+
+def _struct(type_: Type, *names: str) -> Type:
+    return Type("STRUCT", fields=tuple(Field(name, type_) for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +165,7 @@ def _sketched(aggregate: Aggregate) -> tuple[Family, ...]:
 def gathered(aggregates: Iterable[Aggregate]) -> tuple[Family, ...]:
     """The families of several aggregates, each once with all that is measured of it.
 
-    >>> from penstock.model import BIGINT, DOUBLE, Column
+    >>> from penstock.model import Column
     >>> x = Column("x", INT)
     >>> asked = [Aggregate("SUM", (x,), BIGINT), Aggregate("AVG", (x,), DOUBLE)]
     >>> [f] = gathered([*asked, Aggregate("MAX", (x,), INT)])

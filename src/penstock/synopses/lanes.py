@@ -140,7 +140,8 @@ def _chosen(better: Callable[[Any, Any], bool]) -> Merge:
             return right if left is None else left
         return right if better(right, left) else left
 
-    return np.frompyfunc(choose, 2, 1)
+    chosen: Merge = np.frompyfunc(choose, 2, 1)
+    return chosen
 
 
 def merged_moments(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ shorter than those that came after more cells were known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +78,8 @@ class Ring:
     def has_value(self) -> np.ndarray:
         """Whether a cell's value is not NULL: the cell of NULL only says that there are rows."""
         assert self.values is not None
-        return np.asarray(self.values.values.is_valid())[self.value_of]
+        valid = np.asarray(self.values.values.is_valid())
+        return np.asarray(valid[self.value_of])
 
     def find(self, keys: np.ndarray, values: pa.Array) -> np.ndarray:
         """The cells of keys and values, -1 for those that no pane holds."""
@@ -185,22 +186,26 @@ class Ring:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def scan(self, end: int, lengths: Sequence[int]) -> Iterator[Totals]:
+    def scan(
+        self, end: int, lengths: Sequence[int], measures: Iterable[Measure]
+    ) -> Iterator[Totals]:
         """The totals of windows of these lengths, ascending, that end at a pane.
 
         One pass from the youngest pane to the oldest: the totals of a length are those of the one
         before with more panes merged in. What is given is overwritten by the next.
         """
-        totals = Totals(self, [way.empty(self._number) for way in self._lanes])
+        wanted = sorted({0, *(self._places[measure] for measure in measures)})
+        totals = Totals(self, {n: self._lanes[n].empty(self._number) for n in wanted})
         waiting = sorted(pane for pane in self._panes if end - max(lengths) <= pane < end)
         for length in lengths:
             while waiting and waiting[-1] >= end - length:
                 self._include(totals.lanes, self._panes[waiting.pop()])
             yield totals
 
-    def _include(self, totals: list[np.ndarray], pane: Pane) -> None:
+    def _include(self, totals: Mapping[int, np.ndarray], pane: Pane) -> None:
         number = pane.lanes[0].shape[-1]
-        for way, total, values in zip(self._lanes, totals, pane.lanes, strict=True):
+        for n, total in totals.items():
+            way, values = self._lanes[n], pane.lanes[n]
             if pane.ids is not None:
                 total[..., pane.ids] = way.merge(total[..., pane.ids], values)
             elif isinstance(way.merge, np.ufunc) and total.dtype != object:
@@ -261,7 +266,8 @@ class Totals:
     """What a window holds in each cell of a ring, while the scan stands there."""
 
     ring: Ring
-    lanes: list[np.ndarray]
+    lanes: Mapping[int, np.ndarray]
+    """By the number of the measure; the first is always there."""
 
     def of(self, measure: Measure) -> np.ndarray:
         """The totals of a measure."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from penstock.errors import PlanError
 from penstock.model import Aggregate, Type
 from penstock.synopses.answers import Scope, answer
 from penstock.synopses.dictionaries import Keys
-from penstock.synopses.families import Family
+from penstock.synopses.families import Family, gathered
 from penstock.synopses.ring import FILLED, Ring, Totals
 
 SPARE = 64
@@ -83,19 +83,25 @@ class Synopsis:
         lengths = sorted(asked)
         if lengths and (lengths[0] < 1 or lengths[-1] > self.span):
             raise PlanError(f"windows of {lengths[0]} to {lengths[-1]} panes over {self.span}")
-        scans = [ring.scan(end, lengths) for ring in self._rings.values()] if lengths else []
-        found = {
-            length: self._answers(totals, list(asked[length]))
-            for length, *totals in zip(lengths, *scans, strict=True)
-        }
+        found = dict(zip(lengths, self._scanned(end, asked), strict=True))
         return [_table(found[q.length], q.aggregates) for q in questions]
 
-    def _answers(
-        self, totals: Sequence[Totals], aggregates: Sequence[Aggregate]
-    ) -> tuple[list[pa.Array], dict[Aggregate, pa.Array]]:
-        groups = self._groups(totals)
-        scope = Scope(dict(zip(self._rings, totals, strict=True)), groups, len(self._keys))
-        return self._keys.take(groups), {a: answer(a, scope) for a in aggregates}
+    def _scanned(
+        self, end: int, asked: Mapping[int, Iterable[Aggregate]]
+    ) -> Iterator[tuple[list[pa.Array], dict[Aggregate, pa.Array]]]:
+        """The keys and the aggregates of each length, ascending."""
+        needed = gathered(aggregate for some in asked.values() for aggregate in some)
+        names = [family.name for family in needed]
+        lengths = sorted(asked)
+        scans = [self._rings[f.name].scan(end, lengths, f.measures) for f in needed]
+        keys: list[pa.Array] = []
+        known = -1
+        for length, *totals in zip(lengths, *scans, strict=True):
+            groups = self._groups(totals)
+            if len(groups) != known:  # longer windows hold the groups of the shorter ones
+                keys, known = self._keys.take(groups), len(groups)
+            scope = Scope(dict(zip(names, totals, strict=True)), groups, len(self._keys))
+            yield keys, {aggregate: answer(aggregate, scope) for aggregate in asked[length]}
 
     def _groups(self, totals: Sequence[Totals]) -> np.ndarray:
         """The keys with rows in the window; every family but candidates knows all of them."""
