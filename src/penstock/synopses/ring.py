@@ -1,0 +1,279 @@
+"""A ring over cells: the panes of one family, and one scan over them.
+
+A pane is *dense* (a value for every cell) or *sparse* (the numbers of its cells, sorted, and their
+values), whichever is smaller for it; both are read alike and give the same answers. Cells are
+numbered as they come and never move until `kept` numbers them anew, so a dense pane is simply
+shorter than those that came after more cells were known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.model import BIGINT
+from penstock.synopses.dictionaries import Dictionary, packed, unpacked
+from penstock.synopses.families import Family, Measure
+from penstock.synopses.lanes import Lane, lane
+
+FILLED = 0.25
+"""The share of the cells from which on a pane is dense: a scan adds a dense one four times faster
+per cell, and needs no numbers for it."""
+
+
+@dataclass(slots=True)
+class Pane:
+    """What one pane holds: ``ids`` is None when it is dense."""
+
+    ids: np.ndarray | None
+    lanes: list[np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A pane table that was read and is about to be merged."""
+
+    panes: np.ndarray
+    cells: np.ndarray
+    lanes: list[np.ndarray]
+
+
+class Ring:
+    """The panes of one family."""
+
+    def __init__(self, family: Family, filled: float = FILLED) -> None:
+        """No pane, no cell."""
+        self.family = family
+        self._filled = filled
+        self._lanes: list[Lane] = [lane(measure, family) for measure in family.measures]
+        self._places = {measure: n for n, measure in enumerate(family.measures)}
+        self._panes: dict[int, Pane] = {}
+        self._number = 0
+        self._last = np.empty(0, np.int64)
+        self._order: np.ndarray | None = None
+        self._numbers: np.ndarray | None = None
+        self.values = Dictionary(family.cell) if family.cell else None
+        """What a cell holds beside its key; None when the key alone is a cell."""
+        self._pairs = Dictionary(BIGINT)
+
+    # --- cells -----------------------------------------------------------------------------------
+
+    @property
+    def key_of(self) -> np.ndarray:
+        """The key of each cell."""
+        if self.values is None:
+            return np.arange(self._number)
+        return unpacked(np.asarray(self._pairs.values))[0]
+
+    @property
+    def value_of(self) -> np.ndarray:
+        """The code of each cell's value."""
+        return unpacked(np.asarray(self._pairs.values))[1]
+
+    @property
+    def has_value(self) -> np.ndarray:
+        """Whether a cell's value is not NULL: the cell of NULL only says that there are rows."""
+        assert self.values is not None
+        valid = np.asarray(self.values.values.is_valid())
+        return np.asarray(valid[self.value_of])
+
+    def find(self, keys: np.ndarray, values: pa.Array) -> np.ndarray:
+        """The cells of keys and values, -1 for those that no pane holds."""
+        assert self.values is not None
+        codes = self.values.find(values)
+        found = self._pairs.find(pa.array(packed(keys, np.maximum(codes, 0))))
+        return np.where(codes < 0, -1, found)
+
+    @property
+    def ordered(self) -> np.ndarray:
+        """The cells by key, and by value within a key; NaN above all numbers."""
+        assert self.values is not None
+        if self._order is None:
+            ranks = np.empty(len(self.values), np.int64)
+            ranks[np.asarray(pc.array_sort_indices(self.values.values))] = np.arange(len(ranks))
+            self._order = np.lexsort((ranks[self.value_of], self.key_of))
+        return self._order
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The values as doubles, by their codes; NULL is NaN."""
+        assert self.values is not None
+        known = self.values.values
+        if self._numbers is None or len(self._numbers) != len(known):
+            if pa.types.is_duration(known.type):
+                known = known.cast(pa.int64())
+            self._numbers = np.asarray(known.cast(pa.float64(), safe=False).fill_null(np.nan))
+        return self._numbers
+
+    # --- panes -----------------------------------------------------------------------------------
+
+    def read(self, keys: np.ndarray, table: pa.Table) -> Update:
+        """A pane table of this family in our numbers; what it holds is not yet in any pane."""
+        cells = keys
+        if self.values is not None:
+            cells = self._pairs.codes(pa.array(packed(keys, self.values.codes(table["cell"]))))
+        self._grow(int(cells.max(initial=-1)) + 1)
+        columns = [table[f"m{n}"].combine_chunks() for n in range(len(self._lanes))]
+        lanes = [way.read(column) for way, column in zip(self._lanes, columns, strict=True)]
+        return Update(np.asarray(table["pane"]), cells, lanes)
+
+    def merge(self, update: Update, before: int) -> None:
+        """Add an update to the panes; those before ``before`` are forgotten and stay so."""
+        order = np.lexsort((update.cells, update.panes))
+        order = order[np.searchsorted(update.panes[order], before) :]
+        if not len(order):
+            return
+        panes = update.panes[order]
+        starts = np.flatnonzero(np.r_[True, panes[1:] != panes[:-1]])
+        for part in np.split(order, starts[1:]):
+            self._merge_pane(int(update.panes[part[0]]), update, part)
+
+    def _grow(self, number: int) -> None:
+        if number > self._number:
+            fresh = np.full(number - self._number, np.iinfo(np.int64).min)
+            self._last = np.concatenate([self._last, fresh])
+            self._number = number
+            self._order = None
+
+    def _merge_pane(self, pane: int, update: Update, part: np.ndarray) -> None:
+        while len(part):  # once, unless a table names a cell of a pane twice
+            cells = update.cells[part]
+            first = np.r_[True, cells[1:] != cells[:-1]]
+            chosen, part = part[first], part[~first]
+            ids = update.cells[chosen]
+            self._last[ids] = np.maximum(self._last[ids], pane)
+            added = Pane(ids, [values[..., chosen] for values in update.lanes])
+            held = self._panes.get(pane)
+            self._panes[pane] = self._settled(added if held is None else self._both(held, added))
+
+    def _both(self, held: Pane, added: Pane) -> Pane:
+        """The two merged, over the cells of either."""
+        assert added.ids is not None
+        if held.ids is None:
+            ids = None
+            number, into = max(held.lanes[0].shape[-1], int(added.ids[-1]) + 1), added.ids
+            places: slice | np.ndarray = slice(held.lanes[0].shape[-1])
+        else:
+            ids = np.union1d(held.ids, added.ids)
+            number, into = len(ids), np.searchsorted(ids, added.ids)
+            places = np.searchsorted(ids, held.ids)
+        lanes = []
+        for way, old, new in zip(self._lanes, held.lanes, added.lanes, strict=True):
+            merged = way.empty(number)
+            merged[..., places] = old
+            merged[..., into] = way.merge(merged[..., into], new)
+            lanes.append(merged)
+        return Pane(ids, lanes)
+
+    def _settled(self, pane: Pane) -> Pane:
+        """Dense or sparse, as its size says."""
+        if pane.ids is not None and len(pane.ids) >= self._filled * self._number:
+            lanes = []
+            for way, values in zip(self._lanes, pane.lanes, strict=True):
+                dense = way.empty(self._number)
+                dense[..., pane.ids] = values
+                lanes.append(dense)
+            return Pane(None, lanes)
+        if pane.ids is None:
+            ids = np.flatnonzero(pane.lanes[0] != self._lanes[0].neutral)
+            if len(ids) < self._filled / 2 * self._number:  # not back and forth at the border
+                return Pane(ids, [values[..., ids] for values in pane.lanes])
+        return pane
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def scan(
+        self, end: int, lengths: Sequence[int], measures: Iterable[Measure]
+    ) -> Iterator[Totals]:
+        """The totals of windows of these lengths, ascending, that end at a pane.
+
+        One pass from the youngest pane to the oldest: the totals of a length are those of the one
+        before with more panes merged in. What is given is overwritten by the next.
+        """
+        wanted = sorted({0, *(self._places[measure] for measure in measures)})
+        totals = Totals(self, {n: self._lanes[n].empty(self._number) for n in wanted})
+        waiting = sorted(pane for pane in self._panes if end - max(lengths) <= pane < end)
+        for length in lengths:
+            while waiting and waiting[-1] >= end - length:
+                self._include(totals.lanes, self._panes[waiting.pop()])
+            yield totals
+
+    def _include(self, totals: Mapping[int, np.ndarray], pane: Pane) -> None:
+        number = pane.lanes[0].shape[-1]
+        for n, total in totals.items():
+            way, values = self._lanes[n], pane.lanes[n]
+            if pane.ids is not None:
+                total[..., pane.ids] = way.merge(total[..., pane.ids], values)
+            elif isinstance(way.merge, np.ufunc) and total.dtype != object:
+                way.merge(total[..., :number], values, out=total[..., :number])
+            else:
+                total[..., :number] = way.merge(total[..., :number], values)
+
+    # --- forgetting ------------------------------------------------------------------------------
+
+    def forget(self, before: int) -> None:
+        """Drop the panes before this one."""
+        self._panes = {pane: held for pane, held in self._panes.items() if pane >= before}
+
+    def alive(self, before: int) -> np.ndarray:
+        """The cells that a pane from this one on holds."""
+        return np.flatnonzero(self._last >= before)
+
+    def __len__(self) -> int:
+        return self._number
+
+    def kept(self, cells: np.ndarray, renumbered: np.ndarray) -> Ring:
+        """Only these cells, numbered anew; ``renumbered`` gives the new number of each key."""
+        fresh = Ring(self.family, self._filled)
+        if self.values is None or fresh.values is None:
+            places = renumbered[cells]
+        else:
+            keys = renumbered[self.key_of[cells]]
+            codes = fresh.values.codes(self.values.take(self.value_of[cells]))
+            places = fresh._pairs.codes(pa.array(packed(keys, codes)))
+        fresh._grow(int(places.max(initial=-1)) + 1)
+        fresh._last[places] = self._last[cells]
+        moved = np.full(self._number, -1)
+        moved[cells] = places
+        for number, pane in self._panes.items():
+            fresh._panes[number] = fresh._settled(self._moved(pane, moved))
+        return fresh
+
+    def _moved(self, pane: Pane, moved: np.ndarray) -> Pane:
+        ids, lanes = pane.ids, pane.lanes
+        if ids is None:
+            ids = np.flatnonzero(lanes[0] != self._lanes[0].neutral)
+            lanes = [values[..., ids] for values in lanes]
+        order = np.argsort(moved[ids])
+        return Pane(moved[ids][order], [values[..., order] for values in lanes])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory it takes; an object counts as 64 bytes."""
+        arrays = [a for pane in self._panes.values() for a in (pane.ids, *pane.lanes)]
+        held = sum(a.size * (72 if a.dtype == object else a.itemsize)
+                   for a in arrays if a is not None)
+        return held + self._last.nbytes + self._pairs.nbytes + (
+            self.values.nbytes if self.values else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a window holds in each cell of a ring, while the scan stands there."""
+
+    ring: Ring
+    lanes: Mapping[int, np.ndarray]
+    """By the number of the measure; the first is always there."""
+
+    def of(self, measure: Measure) -> np.ndarray:
+        """The totals of a measure."""
+        return self.lanes[self.ring._places[measure]]
+
+    @property
+    def present(self) -> np.ndarray:
+        """Whether a cell has rows in the window."""
+        return np.asarray(self.lanes[0] != self.ring._lanes[0].neutral)

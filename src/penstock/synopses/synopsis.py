@@ -1,0 +1,165 @@
+"""A synopsis: rings of panes that share their keys, updated in one step and read in one scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import PlanError
+from penstock.model import Aggregate, Type
+from penstock.synopses.answers import Scope, answer
+from penstock.synopses.dictionaries import Keys
+from penstock.synopses.families import Family, gathered
+from penstock.synopses.ring import FILLED, Ring, Totals
+
+SPARE = 64
+"""Dead keys or cells that may stay whatever the number of the living; numbering anew costs more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a query asks at the end of a window."""
+
+    length: int
+    """Panes of the window."""
+    aggregates: tuple[Aggregate, ...]
+
+
+class Synopsis:
+    """The panes of a group of queries with the same rows and keys.
+
+    >>> from penstock.model import Column, INT, BIGINT
+    >>> from penstock.synopses.families import gathered
+    >>> total = Aggregate("SUM", (Column("length", INT),), BIGINT)
+    >>> families = gathered([total])
+    >>> synopsis = Synopsis([INT], families, span=10)
+    >>> table = pa.table({"pane": [4, 5, 5], "k0": pa.array([7, 7, 8], pa.int32()),
+    ...                   "m0": [2, 1, 1], "m1": [2, 1, 1], "m2": [30, 5, 9]})
+    >>> synopsis.add({families[0]: table})
+    >>> for answers in synopsis.scan(6, [Question(1, (total,)), Question(2, (total,))]):
+    ...     print(answers.to_pydict())
+    {'key0': [7, 8], 'agg0': [5, 9]}
+    {'key0': [7, 8], 'agg0': [35, 9]}
+    """
+
+    def __init__(
+        self, keys: Sequence[Type], families: Sequence[Family], span: int, filled: float = FILLED
+    ) -> None:
+        """No pane yet. ``span`` is the longest window, in panes; ``filled`` as in `Ring`."""
+        self._keys = Keys(keys)
+        self._width = len(keys)
+        self._rings = {family.name: Ring(family, filled) for family in families}
+        self.span = span
+        self.first = -(1 << 62)
+        """The first pane that is not forgotten."""
+
+    def add(self, tables: Mapping[Family, pa.Table]) -> None:
+        """Merge the pane tables of a block in, those of all families in one step.
+
+        All are read before any is merged, so a table that cannot be read changes no answer.
+        Several blocks may hold parts of a pane. Rows of forgotten panes are passed by.
+        """
+        updates = []
+        for family, table in tables.items():
+            columns = [table[f"k{n}"] for n in range(self._width)]
+            ring = self._rings[family.name]
+            updates.append((ring, ring.read(self._keys.ids(columns, len(table)), table)))
+        for ring, update in updates:
+            ring.merge(update, self.first)
+
+    def scan(self, end: int, questions: Sequence[Question]) -> list[pa.Table]:
+        """The answers to questions about windows that end at a pane (exclusive), in their order.
+
+        One scan serves all: it reads each pane of the longest window once and answers the shorter
+        ones on the way. An answer has the columns ``key0``, ... and ``agg0``, ..., and a row for
+        every group that has rows in the window.
+        """
+        asked: dict[int, dict[Aggregate, None]] = {}
+        for question in questions:
+            asked.setdefault(question.length, {}).update(dict.fromkeys(question.aggregates))
+        lengths = sorted(asked)
+        if lengths and (lengths[0] < 1 or lengths[-1] > self.span):
+            raise PlanError(f"windows of {lengths[0]} to {lengths[-1]} panes over {self.span}")
+        found = dict(zip(lengths, self._scanned(end, asked), strict=True))
+        return [_table(found[q.length], q.aggregates) for q in questions]
+
+    def _scanned(
+        self, end: int, asked: Mapping[int, Iterable[Aggregate]]
+    ) -> Iterator[tuple[list[pa.Array], dict[Aggregate, pa.Array]]]:
+        """The keys and the aggregates of each length, ascending."""
+        needed = gathered(aggregate for some in asked.values() for aggregate in some)
+        names = [family.name for family in needed]
+        lengths = sorted(asked)
+        scans = [self._rings[f.name].scan(end, lengths, f.measures) for f in needed]
+        keys: list[pa.Array] = []
+        known = -1
+        for length, *totals in zip(lengths, *scans, strict=True):
+            groups = self._groups(totals)
+            if len(groups) != known:  # longer windows hold the groups of the shorter ones
+                keys, known = self._keys.take(groups), len(groups)
+            scope = Scope(dict(zip(names, totals, strict=True)), groups, len(self._keys))
+            yield keys, {aggregate: answer(aggregate, scope) for aggregate in asked[length]}
+
+    def _groups(self, totals: Sequence[Totals]) -> np.ndarray:
+        """The keys with rows in the window; every family but candidates knows all of them."""
+        known = [t for t in totals if t.ring.family.kind != "candidates"]
+        best = next((t for t in known if t.ring.values is None), known[0])
+        if best.ring.values is None:
+            return np.flatnonzero(best.present)
+        held = np.zeros(len(self._keys), bool)
+        held[best.ring.key_of[best.present]] = True
+        return np.flatnonzero(held)
+
+    def grow(self, span: int) -> None:
+        """Keep longer windows from now on; what was forgotten must be added again to answer them.
+
+        `first` tells from which pane on windows are whole.
+        """
+        self.span = max(self.span, span)
+
+    def forget(self, before: int) -> None:
+        """Drop the panes before this one, and in time the keys and cells that no pane holds.
+
+        Those go when they are more than the living ones, so that the work is spread over the panes
+        and memory stays within twice what the live panes need.
+        """
+        self.first = max(self.first, before)
+        for ring in self._rings.values():
+            ring.forget(self.first)
+        alive = [ring.alive(self.first) for ring in self._rings.values()]
+        if any(len(ring) > 2 * len(cells) + SPARE
+               for ring, cells in zip(self._rings.values(), alive, strict=True)):
+            self._compact(alive)
+
+    def _compact(self, alive: Sequence[np.ndarray]) -> None:
+        rings = list(self._rings.values())
+        held = [ring.key_of[cells] for ring, cells in zip(rings, alive, strict=True)]
+        keys = np.unique(np.concatenate(held))
+        renumbered = np.full(len(self._keys), -1)
+        renumbered[keys] = np.arange(len(keys))
+        self._keys = self._keys.kept(keys)
+        self._rings = {
+            name: ring.kept(cells, renumbered)
+            for (name, ring), cells in zip(self._rings.items(), alive, strict=True)
+        }
+
+    @property
+    def keys(self) -> int:
+        """Keys held, some of which may have left every pane."""
+        return len(self._keys)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory it takes."""
+        return self._keys.nbytes + sum(ring.nbytes for ring in self._rings.values())
+
+
+def _table(
+    found: tuple[list[pa.Array], dict[Aggregate, pa.Array]], aggregates: Sequence[Aggregate]
+) -> pa.Table:
+    keys, columns = found
+    names = [f"key{n}" for n in range(len(keys))] + [f"agg{n}" for n in range(len(aggregates))]
+    return pa.Table.from_arrays([*keys, *(columns[a] for a in aggregates)], names=names)
