@@ -257,9 +257,12 @@ class Core:
         """Make a group's panes of blocks that its queries have had, or that came before them."""
         group = self.plan.group(event.group)
         self._windows.begin(group.id)
+        members = set(group.members)
+        waiting = {block.number for entry in self._waiting.before(group.path)
+                   if not members.isdisjoint(entry.members) for block in entry.blocks}
         for number in event.blocks:
             block = self._blocks.find(group.stream, number)
-            if block and block.rows:
+            if block and block.rows and number not in waiting:
                 self._waiting.add(block, group.members, lane=AGAIN)
         self._close_panes(event.at, group.stream)
 
@@ -314,9 +317,8 @@ class Core:
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
         kept = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes),
                      event.on_disk)
-        wanted = any(member.query not in running.left for member in head.members)
-        place = (running.path.id, running.last) if wanted else None
-        self._waiting.keep(running.entries, kept, place)
+        still = tuple(m for m in head.members if m.query not in running.left)
+        self._waiting.keep(running.entries, kept, (running.path.id, running.last), still)
 
     def _measure(
         self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
@@ -335,15 +337,22 @@ class Core:
         """Try once more; then halve the members until the one that fails stands alone."""
         running = self._running.pop(run)
         members = tuple(m for m in running.entries[0].members if m.query not in running.left)
-        lone = len({member.query for member in members}) == 1
-        if running.retried and lone:
-            self._fail_query(at, members[0].query, reason, out)
+        units = list(dict.fromkeys(map(self._unit, members)))
+        if running.retried and len(units) == 1:
+            for query in dict.fromkeys(member.query for member in members):
+                self._fail_query(at, query, reason, out)
         elif running.retried:
-            self._waiting.riders.set_apart(members)
+            half = set(units[: len(units) // 2])
+            self._waiting.riders.set_apart(members, lambda m: self._unit(m) in half)
         for entry in running.entries:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
             self._waiting.put_back((running.path.id, running.first), entry, still, retry=True)
+
+    def _unit(self, member: Member) -> str:
+        """Who fails together: a query, or the window aggregates that share their panes."""
+        group = self.plan.group_of(member.query)
+        return group.id if group else member.query
 
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
         """Fill the free slots; where runs and refreshes wait, they take turns.

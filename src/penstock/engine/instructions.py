@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -79,6 +80,11 @@ class Refresh:
         """Those who are answered, each once."""
         return tuple(dict.fromkeys(
             Member(query, 0) for scan in self.scans for query, _ in scan.queries))
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """Windows that each query is answered for."""
+        return dict(Counter(query for scan in self.scans for query, _ in scan.queries))
 
     @property
     def ends(self) -> dict[str, int]:

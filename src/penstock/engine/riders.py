@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from penstock.plan import Member
@@ -39,14 +39,11 @@ class Riders:
         """The lane that a member rides in; 0 is the common one."""
         return self._lanes.get(member, 0)
 
-    def set_apart(self, members: Iterable[Member]) -> None:
-        """Two new lanes, each with half of the queries."""
-        riding = list(members)
-        queries = list(dict.fromkeys(member.query for member in riding))
-        half = set(queries[: len(queries) // 2])
+    def set_apart(self, members: Iterable[Member], first: Callable[[Member], bool]) -> None:
+        """Two new lanes: one for those in the ``first`` half, one for the others."""
         self._lane += 2
-        for member in riding:
-            self._lanes[member] = self._lane - (member.query in half)
+        for member in members:
+            self._lanes[member] = self._lane - first(member)
 
     def clear(self, members: Iterable[Member]) -> None:
         """What has run well may ride with the others again."""

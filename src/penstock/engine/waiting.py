@@ -62,31 +62,31 @@ class Waiting:
             if retry:
                 self._retry.add(((path, 0), *entry.order))
 
-    def keep(self, entries: Iterable[Entry], kept: Entry, place: Place | None) -> None:
-        """What a run has kept of entries waits before a stage; None: nobody wants it."""
+    def keep(
+        self, entries: Iterable[Entry], kept: Entry, place: Place, members: tuple[Member, ...]
+    ) -> None:
+        """What a run has kept of entries waits before a stage, for those who still want it."""
         for entry in entries:
             self.account.drop(entry)
             for block in entry.blocks if not entry.run else ():
                 self.blocks.keep_part(block)
         self.account.hold(kept)
-        if place is None:
-            self.let_go(kept)
-            self._forget(kept)
-        else:
-            self._wait(kept, place)
+        self.put_back(place, kept, members)
 
     def put_back(
         self, place: Place, entry: Entry, members: tuple[Member, ...], retry: bool = False
     ) -> None:
-        """Let what waited, or was under way, wait again; what nobody wants is let go."""
+        """Let what waited, or was under way, wait again; what nobody wants is let go.
+
+        Rows that were kept on a path that is no more are of no use: their blocks begin anew.
+        """
         if entry.run and members and place in self.queues:
             self._wait(entry, place)
             if retry:
                 self._retry.add((place, *entry.order))
             return
         for block in entry.blocks:
-            if not entry.run:
-                self.add(block, members, retry, AGAIN if entry.lane == AGAIN else None)
+            self.add(block, members, retry, AGAIN if entry.lane == AGAIN else None)
         self.let_go(entry)
         self._forget(entry)
 

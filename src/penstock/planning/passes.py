@@ -126,7 +126,11 @@ def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
     """One pass over a block makes the panes of all window aggregates that it serves."""
     members = tuple(member for path in group for member in path.members)
     first = before.branch(members[0])
-    if group[0].expensive:  # they are alike: conditions in Python are asked once
+    if group[0].expensive:
+        # They are alike: conditions in Python are asked once. What is kept between two stages
+        # depends on what is aggregated, so with other aggregates it is another path.
+        columns = sorted({repr(e) for member in members for e in before.branch(member).expressions})
+        id = f"{id}/{zlib.crc32(repr(columns).encode()):08x}"
         operators = _operators(id, first, Sink())[:-1]  # its own panes stand for all
     else:
         operators = tuple(_joins(id, first.joins))

@@ -18,15 +18,28 @@ from pyspark.storagelevel import StorageLevel
 
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
-from penstock.model import Application, Branch, Expression, Field, Join
-from penstock.plan import Member, Path, Plan
+from penstock.model import (
+    TIMESTAMP,
+    Application,
+    Branch,
+    Call,
+    Column,
+    Expression,
+    Field,
+    Join,
+    Output,
+)
+from penstock.plan import Group, Member, Path, Plan
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.expressions import data_type
 from penstock.spark.fanout import CompiledFanout, output_name
-from penstock.spark.names import all_of, compiled, ours, renamed
+from penstock.spark.names import OURS, all_of, compiled, ours, renamed
+from penstock.spark.panes import Group as PaneGroup
 from penstock.spark.pipeline import Pipeline, Progress
 from penstock.spark.python_stage import ERROR
+from penstock.spark.spool import ARRIVED
+from penstock.synopses import Family
 
 REJECTED = "@rejected"
 MOST_FANOUTS = 64
@@ -109,6 +122,43 @@ class Answers:
         return columns[0] if len(columns) == 1 else sf.coalesce(*columns)
 
 
+@dataclass(frozen=True)
+class Summarised:
+    """The rows that window aggregates of a path summarise, not yet computed."""
+
+    frame: DataFrame
+    time: Expression
+    """Their time, over the columns of the frame."""
+    python: Answers | None = None
+    """Where Python is involved: what it rejected."""
+    _places: Mapping[Expression, Expression] | None = None
+    """Where the frame holds what Python has computed; None when its columns are the stream's."""
+
+    def __enter__(self) -> Summarised:
+        """What Python computes is computed once: several groupings may read it."""
+        if self.python is not None:
+            self.python.kept()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Keep it no longer."""
+        if self.python is not None:
+            self.python.let_go()
+
+    def has(self, group: Group) -> bool:
+        """Whether the frame holds all that a group summarises: it may have grown since."""
+        wanted = (output.expression for output in group.rows.select)
+        return self._places is None or all(one in self._places for one in wanted)
+
+    def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
+        """What a synopsis of these families wants of the frame."""
+        if self._places is None:
+            return PaneGroup(group.keys, tuple(families), group.pane, group.where)
+        keys = tuple(self._places[key] for key in group.keys)
+        return PaneGroup(keys, tuple(f.over(self._places.__getitem__) for f in families),
+                         group.pane)
+
+
 class Compiler:
     """Compiles paths of one plan for one session.
 
@@ -150,7 +200,42 @@ class Compiler:
         self, path: Path, member: Member, block: DataFrame, first: int, last: int
     ) -> Progress:
         """A block after the stages first to last - 1 of a path that calls Python."""
-        return self._pipeline(path, self._plan.branch(member)).run(block, first, last)
+        return self._pipeline(path, self._branch(path, member)).run(block, first, last)
+
+    def summarised(
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+    ) -> Summarised:
+        """The rows of a block that the window aggregates of a path summarise."""
+        time = self._time(path.stream)
+        if not path.expensive:
+            rows = self._joined(path, block)
+            return Summarised(rows.where(compiled(time).isNotNull()), time)
+        branch = self._branch(path, members[0])
+        answers = self._through_python(path, {members[0]: branch}, block, first)
+        places = {output.expression: Column(output_name(n), output.expression.type, OURS)
+                  for n, output in enumerate(branch.select)}
+        held = answers.frame.where(ours(ERROR).isNull()).select(
+            *(answers.columns(Field(output.name, output.expression.type)).alias(places[
+                output.expression].name) for output in branch.select))
+        known = held.where(compiled(places[time]).isNotNull())
+        return Summarised(known, places[time], answers, places)
+
+    def _branch(self, path: Path, member: Member) -> Branch:
+        """What a path computes for a member: for window aggregates, the rows they summarise."""
+        if not path.panes:
+            return self._plan.branch(member)
+        (group,) = self._plan.groups_on(path.id)
+        timed = Output("time", self._time(path.stream))
+        return replace(group.rows, select=(timed, *group.rows.select))
+
+    def _time(self, stream: str) -> Expression:
+        """The time of a row: its own, or when its block arrived."""
+        declared = self._application.streams[stream]
+        if declared.time is None:
+            return Column(ARRIVED, TIMESTAMP)
+        (column,) = (c for c in declared.columns if c.name == declared.time)
+        own = Column(column.name, column.type)
+        return own if own.type == TIMESTAMP else Call("cast", (own,), TIMESTAMP)
 
     def _joined(self, path: Path, block: DataFrame) -> DataFrame:
         rows = renamed(block, 0)

@@ -20,7 +20,19 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.clock import Clock
-from penstock.engine import Cool, Core, Finish, Forget, Instruction, Note, Release, Run, Wake
+from penstock.engine import (
+    Cool,
+    Core,
+    Finish,
+    Forget,
+    Instruction,
+    Note,
+    Refresh,
+    Release,
+    Run,
+    Trim,
+    Wake,
+)
 from penstock.engine.settings import Settings
 from penstock.errors import PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
@@ -30,6 +42,8 @@ from penstock.model import FILE_SINKS, Application, Query
 from penstock.plan import Path, Plan
 from penstock.planning import plan as planned
 from penstock.policies.operators import DEFAULT, policy
+from penstock.policies.refresh import DEFAULT as REFRESH
+from penstock.policies.refresh import policy as refresh_policy
 from penstock.spark import sources
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Compiler
@@ -43,13 +57,15 @@ from penstock.spark.progress import tasks_done
 from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks
 from penstock.spark.spool import Spool
+from penstock.spark.standings import Standings
 from penstock.spark.tasks import spread, tasks
+from penstock.spark.windows import Windows
 
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 DRAIN_GATHER = 1.0
 """Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
-DEFAULTS = {"operators": DEFAULT, "memory": "512 MB", "quantum": "1 second",
+DEFAULTS = {"operators": DEFAULT, "refresh": REFRESH, "memory": "512 MB", "quantum": "1 second",
             "retention": "1 hour", "slots": "1", "trigger": "200 ms"}
 
 
@@ -73,13 +89,16 @@ class SparkHost:
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.deliveries)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._callback)
+        self._windows = Windows(spark)
         self._relations = Relations(spark, checkpoint, self._warn)
         self._parts = Parts(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
         self._faults: dict[str, str] = {}
         self._inbox: queue.Queue[ev.Event | Callable[[], None]] = queue.Queue()
-        self._core = Core(policy(self._setting("operators")), self._settings())
+        self._core = Core(policy(self._setting("operators")), self._settings(),
+                          refresh=refresh_policy(self._setting("refresh")))
+        self._standings = Standings(self._deliveries, self._spools, self._core.newest)
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: list[float] = []
@@ -208,6 +227,10 @@ class SparkHost:
                 self._on_event(event)
             case Run():
                 self._workers.submit(self._execute, instruction, self._core.plan, self._compiler)
+            case Refresh():
+                self._workers.submit(self._refresh, instruction, self._core.plan)
+            case Trim(group=group, before=before):
+                self._windows.trim(group, before)
             case Cool(stream=stream, number=number):
                 if self._spools[stream].cool(number):
                     self._on_event(ev.BlockCold(self._clock.now(), stream, number))
@@ -255,9 +278,13 @@ class SparkHost:
             frame = spread(frame, tasks(run, self._core.settings.quantum, self._cores))
         ready = self._clock.now()
         sampling = ready - began if run.measure else 0.0
-        done: ev.RunFinished | ev.RunKept = (
-            self._deliver(run, plan, compiler, frame) if run.final
-            else self._keep(run, path, compiler, frame))
+        done: ev.RunFinished | ev.RunKept
+        if not run.final:
+            done = self._keep(run, path, compiler, frame)
+        elif path.panes:
+            done = self._summarise(run, plan, compiler, frame)
+        else:
+            done = self._deliver(run, plan, compiler, frame)
         now = self._clock.now()
         for block in run.blocks:
             if block.number in run.keep:
@@ -275,13 +302,15 @@ class SparkHost:
         self._sinks.deliver_nothing(run)  # nothing is left to go on with: that is an answer too
         self._parts.forget(run.run)
         rows = sum(block.rows for block in run.blocks)
-        return ev.RunFinished(0.0, run.run, 0.0, rows, {}, operators=part.counts, jobs=1)
+        panes: dict[str, tuple[int, ...]] = {path.id: ()} if path.panes else {}
+        return ev.RunFinished(0.0, run.run, 0.0, rows, {}, operators=part.counts, jobs=1,
+                              panes=panes)
 
     def _frame(self, run: Run) -> DataFrame:
         if run.parts:
             return self._parts.frame(run.parts)
         spool = self._spools[run.blocks[0].stream]
-        return spool.frame([block.number for block in run.blocks], run.keep)
+        return spool.timed_frame([block.number for block in run.blocks], run.keep)
 
     def _deliver(
         self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
@@ -296,6 +325,40 @@ class SparkHost:
             0.0, run.run, 0.0, rows, done.rows, done.rejected,
             _added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
             done.jobs, done.bytes, done.failed)
+
+    def _summarise(
+        self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
+    ) -> ev.RunFinished:
+        """Put rows into the panes of window aggregates; answers come of them when they are due."""
+        path = plan.path(run.path)
+        with compiler.summarised(path, run.members, frame, run.first) as rows:
+            taken = self._windows.take(run, plan, rows)
+            done = self._sinks.summarise(run, rows)
+        for number in run.parts:
+            self._parts.forget(number)
+        read = sum(block.rows for block in run.blocks)
+        return ev.RunFinished(
+            0.0, run.run, 0.0, read, {}, done.rejected,
+            _added(run, read, taken.rows, done.rejected) if path.joins else {}, done.operators,
+            done.jobs + 1, done.bytes, done.failed, panes=taken.panes, summarised=taken.rows)
+
+    def _refresh(self, refresh: Refresh, plan: Plan) -> None:
+        """Answer window aggregates from their synopsis."""
+        began = self._clock.now()
+        event: ev.Event
+        try:
+            context = self._spark.sparkContext
+            context.setJobGroup(_job_group(refresh.run), f"penstock refresh {refresh.run}")
+            context.setLocalProperty("spark.scheduler.pool", "segments")
+            answers, scanning = self._windows.answers(refresh, plan)
+            done = self._sinks.deliver(refresh, plan, answers)
+            now = self._clock.now()
+            event = ev.RefreshFinished(
+                now, refresh.run, now - began, done.rows, scanning, now - began - scanning,
+                refresh.answers, refresh.arrived, done.jobs, done.bytes, done.failed)
+        except Exception as error:
+            event = ev.RefreshFailed(self._clock.now(), refresh.run, sources.plain(error))
+        self._inbox.put(event)
 
     # --- streams -----------------------------------------------------------------------------
 
@@ -351,44 +414,26 @@ class SparkHost:
         fresh = [q for q in queries
                  if q.name not in standing or standing[q.name].text != texts.get(q.name, "")]
         if fresh:
-            starts = {query.name: self._start_of(query) for query in fresh}
+            starts = {query.name: self._standings.starts(query) for query in fresh}
             self._deliveries.join(starts, self._clock.now(), texts, self._core.last_run)
         for query in queries:
             fault = faults.get(query.name) or self._sinks.taken(query) or self._fault_of(query)
             known = self._deliveries.standing[query.name]
-            backlog = () if fault else self._backlog(query)
-            now = self._clock.now()
-            self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at))
+            backlog = () if fault else self._standings.backlog(query)
+            now, since = self._clock.now(), self._standings.since(query)
+            self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at, since))
             if fault:
                 self._handle(ev.QueryFailed(now, query.name, fault))
+        self._begin_synopses()
         self._handle(ev.Tick(self._clock.now()))
 
-    def _start_of(self, query: Query) -> dict[str, int]:
-        """The first block of each stream that is a new query's to see."""
-        starts = {}
-        for stream in {branch.stream for branch in query.branches} & self._spools.keys():
-            spool = self._spools[stream]
-            held = spool.held()
-            if query.start == "earliest":
-                starts[stream] = held[0].number if held else 0
-            else:
-                starts[stream] = self._core.newest(stream) + 1
-        return starts
-
-    def _backlog(self, query: Query) -> tuple[tuple[int, int], ...]:
-        """Per branch the blocks that it has not delivered, among those that the core knows."""
-        standing = self._deliveries.standing[query.name]
-        backlog = []
-        for number, branch in enumerate(query.branches):
-            if branch.stream not in self._spools:
-                continue
-            had = standing.had.get(number)
-            start = standing.start.get(branch.stream, 0)
-            known = self._core.newest(branch.stream)
-            backlog += [(number, block.number)
-                        for block in self._spools[branch.stream].held()
-                        if start <= block.number <= known and not (had and block.number in had)]
-        return tuple(backlog)
+    def _begin_synopses(self) -> None:
+        """Have the panes of new groups, and of those that grew, made of what the spool holds."""
+        plan = self._core.plan
+        for group in self._windows.adopt(plan):
+            self._handle(ev.SynopsisBegun(
+                self._clock.now(), group.id, tuple(member.query for member in group.members),
+                group.stream, self._standings.reach(group, plan), group.pane, group.span))
 
     def _fault_of(self, query: Query) -> str:
         """Why a query cannot run, if it cannot."""
@@ -422,6 +467,7 @@ class SparkHost:
         if self._setting("operators") != before:
             chosen = self._setting("operators")
             self._core.use(policy(chosen), self._clock.now(), chosen)
+        self._core.use_refresh(refresh_policy(self._setting("refresh")), self._clock.now())
         streams = self._streams_of(added)
         self._open(streams)
         self._join(added)

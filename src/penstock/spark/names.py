@@ -16,6 +16,9 @@ from penstock.planning.shapes import substitute
 from penstock.spark.expressions import column as spark_column
 from penstock.spark.expressions import reference
 
+OURS = -1
+"""The source of columns that are none of the user's."""
+
 
 def inner(name: str) -> str:
     """A user's name as it appears inside a plan.

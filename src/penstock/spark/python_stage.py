@@ -31,10 +31,9 @@ from penstock.planning.shapes import columns
 from penstock.spark import batches
 from penstock.spark.batches import Step
 from penstock.spark.expressions import data_type
-from penstock.spark.names import all_of, compiled, ours
+from penstock.spark.names import OURS, all_of, compiled, ours
 
 ERROR = "@error"
-_OURS = -1
 
 
 class PythonStage:
@@ -48,7 +47,7 @@ class PythonStage:
         self._results = _numbered([*self._conditions, *self._select])
         # mapInArrow cannot take every name that a user may think of, so columns travel under ours
         self._carried = {
-            column: Column(f"@in{n}", column.type, _OURS)
+            column: Column(f"@in{n}", column.type, OURS)
             for n, column in enumerate(columns([*branch.where, *self._select]))
         }
 
@@ -170,7 +169,7 @@ def _is_installed(file: str) -> bool:
 
 def _numbered(expressions: Sequence[Expression]) -> dict[PythonCall, Column]:
     calls = dict.fromkeys(_calls(expressions))
-    return {call: Column(f"@py{n}", call.type, _OURS) for n, call in enumerate(calls)}
+    return {call: Column(f"@py{n}", call.type, OURS) for n, call in enumerate(calls)}
 
 
 def _calls(expressions: Sequence[Expression]) -> list[PythonCall]:

@@ -20,7 +20,7 @@ from penstock.model import FILE_SINKS, Query, quoted
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
-from penstock.spark.compile import Answers
+from penstock.spark.compile import Answers, Summarised
 from penstock.spark.datasets import QUERY, Unit, shared_folders, units
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.expressions import data_type
@@ -139,7 +139,18 @@ class Sinks:
 
     def deliver_nothing(self, run: Run) -> None:
         """Commit a run that has no answers."""
-        self._commit(run, [], Delivered())
+        if not run.again:
+            self._commit(run, [], Delivered())
+
+    def summarise(self, run: Run, rows: Summarised) -> Delivered:
+        """Commit a run whose rows are in panes now; what Python rejected goes aside."""
+        done = Delivered()
+        if rows.python is not None:
+            done.operators = rows.python.counts()
+        if not run.again:
+            moves = self._stage_rejects(run, rows.python, done) if rows.python else []
+            self._commit(run, moves, done)
+        return done
 
     def _units_of(self, plan: Plan, members: tuple[Member, ...]) -> tuple[Unit, ...]:
         adopted, known = self._units
@@ -256,15 +267,18 @@ class Sinks:
         rejected = answers.rejected()
         if not rejected:
             return []
-        query = run.members[0].query
-        place = str(self._staging / f"{run.run:08d}" / "rejects")
-        done.jobs += 1
-        done.rejected[query] = rejected
+        moves = []
         rejects = answers.rejects().select("error", "row")
-        rejects.write.mode("overwrite").options(**_WRITE).json(place)
-        folder = self._checkpoint.folder("rejects", query)
-        return [_Move(path, f"{folder}/run-{run.run:08d}-{path.rsplit('/', 1)[-1]}", (), size)
+        for number, query in enumerate(dict.fromkeys(member.query for member in run.members)):
+            place = str(self._staging / f"{run.run:08d}" / f"rejects-{number}")
+            done.jobs += 1
+            done.rejected[query] = rejected
+            rejects.write.mode("overwrite").options(**_WRITE).json(place)
+            folder = self._checkpoint.folder("rejects", query)
+            moves += [
+                _Move(path, f"{folder}/run-{run.run:08d}-{path.rsplit('/', 1)[-1]}", (), size)
                 for path, size in self._files.data(place)]
+        return moves
 
     # --- commit and recovery -----------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,6 +20,9 @@ from penstock.model import Block, Stream, quoted
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.expressions import schema
 from penstock.spark.files import Files
+
+ARRIVED = "@arrived"
+"""The column with the time at which a row's block arrived, of streams that have no own time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,14 @@ class Spool:
         for frame in frames[1:]:
             whole = whole.unionAll(frame)
         return whole
+
+    def timed_frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
+        """The same rows with a time: their own, or when their block arrived."""
+        if self.stream.time is not None:
+            return self.frame(numbers, keep)
+        frames = [self.frame([n], keep).withColumn(ARRIVED, F.timestamp_micros(
+            F.lit(round(self._manifests[n].arrived * 1e6)))) for n in numbers]
+        return reduce(DataFrame.unionAll, frames)
 
     def _has_late(self, number: int) -> bool:
         """Whether late rows are among the stream's own files and must be left out in reading."""

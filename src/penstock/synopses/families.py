@@ -18,7 +18,7 @@ distinct count and the top ten of one column are read off the same frequencies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from penstock.errors import PlanError
@@ -98,6 +98,11 @@ class Family:
     def name(self) -> tuple[str, tuple[Expression, ...], tuple[float, ...]]:
         """What makes two families one, whatever they measure."""
         return self.kind, self.args, self.parameters
+
+    def over(self, place: Callable[[Expression], Expression]) -> Family:
+        """The same of expressions that stand elsewhere."""
+        measures = tuple(replace(m, arg=m.arg and place(m.arg)) for m in self.measures)
+        return replace(self, args=tuple(map(place, self.args)), measures=measures)
 
     @property
     def cell(self) -> Type | None:

@@ -1,0 +1,76 @@
+"""Where queries stand in the blocks of their streams: what is theirs to see, and what they owe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from penstock.model import Block, Query
+from penstock.plan import Group, Plan
+from penstock.spark.deliveries import Deliveries
+from penstock.spark.spool import Spool
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """Reads the log of deliveries against what the spools hold."""
+
+    deliveries: Deliveries
+    spools: Mapping[str, Spool]
+    newest: Callable[[str], int]
+    """The highest number of a stream's blocks that the core knows; -1 when there is none."""
+
+    def starts(self, query: Query) -> dict[str, int]:
+        """The first block of each stream that is a new query's to see."""
+        starts = {}
+        for stream in {branch.stream for branch in query.branches} & self.spools.keys():
+            held = self.spools[stream].held()
+            if query.start == "earliest":
+                starts[stream] = held[0].number if held else 0
+            else:
+                starts[stream] = self.newest(stream) + 1
+        return starts
+
+    def backlog(self, query: Query) -> tuple[tuple[int, int], ...]:
+        """Per branch the blocks that it has not delivered, among those that the core knows."""
+        return tuple((number, block.number) for number, branch in enumerate(query.branches)
+                     for block in self._known(branch.stream)
+                     if self._owes(query.name, number, block))
+
+    def since(self, query: Query) -> int | None:
+        """A window aggregate answers for windows that end after this; None: for all there are."""
+        standing = self.deliveries.standing[query.name]
+        if standing.answered is not None:
+            return standing.answered
+        stream = query.branches[0].stream
+        start = standing.start.get(stream, 0)
+        before = [block.watermark for block in self._known(stream) if block.number < start]
+        return before[-1] if before else None
+
+    def reach(self, group: Group, plan: Plan) -> tuple[int, ...]:
+        """The earlier blocks that the windows of a group's queries reach back to."""
+        wanted: set[int] = set()
+        for member in group.members:
+            query = plan.query(member.query)
+            grouping = query.branches[0].grouping
+            since = self.since(query)
+            if grouping is None or since is None:
+                continue
+            oldest = since - grouping.window.length
+            wanted |= {block.number for block in self._known(group.stream)
+                       if block.newest is None or block.newest >= oldest}
+        owed = {block.number for block in self._known(group.stream)
+                for member in group.members if self._owes(member.query, 0, block)}
+        return tuple(sorted(wanted - owed))
+
+    def _known(self, stream: str) -> list[Block]:
+        if stream not in self.spools:
+            return []
+        newest = self.newest(stream)
+        return [block for block in self.spools[stream].held() if block.number <= newest]
+
+    def _owes(self, query: str, branch: int, block: Block) -> bool:
+        standing = self.deliveries.standing[query]
+        had = standing.had.get(branch)
+        return (block.number >= standing.start.get(block.stream, 0)
+                and not (had and block.number in had))
