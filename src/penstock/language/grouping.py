@@ -69,7 +69,7 @@ class AnswerBinder(ExpressionBinder):
         self.rows, self.keys = rows, tuple(keys)
         self.aggregates: list[Aggregate] = []
         self.aliases: dict[str, Expression] = {}
-        """Names that come before those of rows, in lower case."""
+        """What HAVING sees by a name that AS gives, in lower case, unless it is grouped by."""
 
     def meaning(self, node: exp.Expr) -> Expression:
         """A column of the answer, or what is computed from such columns."""
@@ -107,8 +107,13 @@ class AnswerBinder(ExpressionBinder):
         window = window_column(node, self)
         if window is not None:
             return window
-        alias = self.aliases.get(node.name.lower()) if not node.table else None
-        return alias if alias is not None else self.seen(self.rows.meaning(node))
+        try:
+            return self.seen(self.rows.meaning(node))
+        except Misfit:
+            alias = self.aliases.get(node.name.lower()) if not node.table else None
+            if alias is None:
+                raise
+            return alias
 
     def _key(self, node: exp.Expr) -> Column | None:
         """The column of the answer for a whole expression that is grouped by."""

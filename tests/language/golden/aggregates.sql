@@ -270,7 +270,7 @@ SELECT dst AS src, COUNT(*) FROM packets [WINDOW 1 HOUR] GROUP BY src, dst
 -- GROUP BY src AS key0, dst AS key1
 -- AGGREGATE COUNT(*) AS agg0: BIGINT
 
--- case: an alias goes before a column in HAVING
+-- case: an alias goes before a column that is not grouped by in HAVING
 SELECT MAX(length) AS length FROM packets [WINDOW 1 HOUR] GROUP BY src HAVING length > 100 AND SUM(length) > 5
 -- gives:
 -- QUERY q1 INTO memory
@@ -280,6 +280,16 @@ SELECT MAX(length) AS length FROM packets [WINDOW 1 HOUR] GROUP BY src HAVING le
 -- AGGREGATE MAX(length) AS agg0: INT, SUM(length) AS agg1: BIGINT
 -- HAVING agg0 > 100
 --    AND agg1 > 5::BIGINT
+
+-- case: what is grouped by goes before an alias in HAVING
+SELECT dst AS src, COUNT(*) FROM packets [WINDOW 1 HOUR] GROUP BY src, dst HAVING src > 5
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, key1 AS src: INT, agg0 AS count: BIGINT
+-- FROM packets [WINDOW 1 h SLIDE 1 h]
+-- GROUP BY src AS key0, dst AS key1
+-- AGGREGATE COUNT(*) AS agg0: BIGINT
+-- HAVING key0 > 5
 
 -- case: groups without an aggregate
 SELECT src FROM packets [WINDOW 1 HOUR] GROUP BY src
