@@ -276,3 +276,14 @@ def test_a_variance_keeps_its_digits_beside_large_values() -> None:
     added(held, (), [spread], [{"pane": n, "double": 1e12 + n} for n in range(4)])
     (table,) = held.scan(4, [Question(4, (spread,))])
     assert table["agg0"].to_pylist() == pytest.approx([5 / 3])
+
+
+@pytest.mark.parametrize("values", [(math.inf, -math.inf), (1e308, 1e308), (math.nan, 1.0)])
+def test_what_floats_cannot_hold_follows_their_arithmetic(values: tuple[float, float]) -> None:
+    column = COLUMNS[DOUBLE]
+    asked = [a for a in EXACT if a.args == (column,) and a.function in ("SUM", "AVG", "MAX")]
+    held = synopsis((), asked, 0.25)
+    rows = [{"pane": pane, "double": value} for pane, value in enumerate(values)]
+    added(held, (), asked, rows)
+    (table,) = held.scan(2, [Question(2, tuple(asked))])
+    check(as_groups(table, 0), answers(rows, (), asked, 2, 2), asked)

@@ -192,8 +192,7 @@ def _percentile(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
     at_low, at_high = (
         values[np.minimum(np.searchsorted(upto, before + at, side="right"), last)]
         for at in (low, high))
-    with np.errstate(invalid="ignore"):
-        between = (high - position) * at_low + (position - low) * at_high
+    between = (high - position) * at_low + (position - low) * at_high
     return typed(np.where((low == high) | (at_low == at_high), at_low, between),
                  number == 0, aggregate.type)
 

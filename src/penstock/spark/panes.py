@@ -1,0 +1,285 @@
+"""The pane job: rows of a block into the pane tables of all groups of a stream, in one Spark job.
+
+::
+
+    rows ─▶ group by (pane, keys, cell) ─▶ measures ─┐
+    rows ─▶ group by (pane, keys, cell) ─▶ measures ─┼─ union ─▶ Arrow tables in the driver, or
+    rows ─▶ ...                                      ┘          a frame that stays on the executors
+
+Groups with the same panes, keys and cells are one grouping, whatever rows they want: their measures
+are conditional. Each grouping reads the rows again, but only the columns it needs, so rows that
+are dear to compute should be persisted first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import Window as SparkWindow
+from pyspark.sql import functions as sf
+
+from penstock.model import BIGINT, Expression, Type
+from penstock.spark.expressions import data_type
+from penstock.spark.measures import cell, hashed, measured
+from penstock.spark.names import all_of, compiled, ours
+from penstock.synopses import Family
+from penstock.synopses.sketches import (
+    AMS_ROWS,
+    AMS_WIDTH,
+    CM_ROWS,
+    CM_WIDTH,
+    HEAVY,
+)
+
+UNIT = "@unit"
+PANE, CELL = "pane", "cell"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What one synopsis needs of a stream's rows."""
+
+    keys: tuple[Expression, ...]
+    families: tuple[Family, ...]
+    pane: int
+    """The length of a pane in microseconds."""
+    where: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One grouping, and the groups that read a family from it."""
+
+    pane: int
+    keys: tuple[Expression, ...]
+    readers: tuple[tuple[int, Family], ...]
+    """Groups by number, and what each wants; the families differ in their measures alone."""
+
+    @property
+    def family(self) -> Family:
+        """A family that says what the cell is."""
+        return self.readers[0][1]
+
+    @property
+    def shared(self) -> bool:
+        """Whether several groups read it; then each has a count that tells its rows from others."""
+        return len(self.readers) > 1
+
+    @property
+    def columns(self) -> dict[str, Type]:
+        """Its columns: the cell's, then per reader the count and the measures."""
+        found = {PANE: BIGINT, **{f"k{n}": key.type for n, key in enumerate(self.keys)}}
+        if self.family.cell is not None:
+            found[CELL] = self.family.cell
+        for reader, (_, family) in enumerate(self.readers):
+            if self.shared:
+                found[f"r{reader}"] = BIGINT
+            found |= {f"r{reader}m{n}": m.stored for n, m in enumerate(family.measures)}
+        return found
+
+    def read_by(self, reader: int) -> dict[str, str]:
+        """A reader's pane table: its columns, by the names they have in the grouping."""
+        measures = len(self.readers[reader][1].measures)
+        own = [name for name in self.columns if not name.startswith("r")]
+        return {name: name for name in own} | {
+            f"m{n}": f"r{reader}m{n}" for n in range(measures)}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where tables of different columns stand in one frame: columns of a type share a place.
+
+    >>> layout = Layout.of([[BIGINT, Type("INT")], [BIGINT, BIGINT]])
+    >>> layout.places({"pane": BIGINT, "m0": BIGINT})
+    {'pane': '@0 BIGINT', 'm0': '@1 BIGINT'}
+    """
+
+    columns: dict[str, Type]
+
+    @classmethod
+    def of(cls, tables: Iterable[Iterable[Type]]) -> Layout:
+        """A layout for tables of these types."""
+        numbered = ({str(n): type_ for n, type_ in enumerate(table)} for table in tables)
+        return cls({place: type_ for table in numbered
+                    for place, type_ in zip(_places(table), table.values(), strict=True)})
+
+    def places(self, table: Mapping[str, Type]) -> dict[str, str]:
+        """Which column holds each column of a table."""
+        return dict(zip(table, _places(table), strict=True))
+
+    def placed(self, frame: DataFrame, number: int, table: Mapping[str, Type]) -> DataFrame:
+        """A frame with the columns of a table, as part ``number`` of the whole."""
+        held = {place: name for name, place in self.places(table).items()}
+        columns = [
+            (ours(held[place]) if place in held else sf.lit(None)).cast(data_type(type_))
+            .alias(place)
+            for place, type_ in self.columns.items()
+        ]
+        return frame.select(sf.lit(number).alias(UNIT), *columns)
+
+
+def _places(table: Mapping[str, Type]) -> list[str]:
+    types = list(table.values())
+    return [f"@{types[:n].count(type_)} {type_}" for n, type_ in enumerate(types)]
+
+
+class PaneJob:
+    """The pane job of a stream's groups, built once and run over any number of blocks."""
+
+    def __init__(self, groups: Sequence[Group], time: Expression) -> None:
+        """``time`` is the rows' event time, a TIMESTAMP."""
+        self.groups = tuple(groups)
+        self.units = _units(self.groups)
+        self.layout = Layout.of([unit.columns.values() for unit in self.units])
+        self._groupings = [_Grouping(unit, self.groups, compiled(time)) for unit in self.units]
+
+    def frame(self, rows: DataFrame) -> DataFrame:
+        """The pane tables of rows whose columns are at their places, all in one frame."""
+        return reduce(DataFrame.unionAll, [
+            self.layout.placed(grouping.made(rows), number, unit.columns)
+            for number, (unit, grouping) in enumerate(zip(self.units, self._groupings, strict=True))
+        ])
+
+    def tables(self, rows: DataFrame) -> list[dict[Family, pa.Table]]:
+        """The pane tables of each group, brought to the driver by one job."""
+        whole = self.frame(rows).toArrow()
+        tables: list[dict[Family, pa.Table]] = [{} for _ in self.groups]
+        for number, unit in enumerate(self.units):
+            mine = whole.filter(pc.equal(whole[UNIT], number))
+            at = self.layout.places(unit.columns)
+            for reader, (group, family) in enumerate(unit.readers):
+                seen = mine
+                if unit.shared:
+                    seen = mine.filter(pc.greater(mine[at[f"r{reader}"]], 0))
+                columns = unit.read_by(reader)
+                tables[group][family] = pa.table({n: seen[at[c]] for n, c in columns.items()})
+        return tables
+
+    def read(self, frames: DataFrame, group: int) -> dict[Family, DataFrame]:
+        """The pane tables of a group as frames, from what `frame` gave for some blocks."""
+        found = {}
+        for number, unit in enumerate(self.units):
+            at = self.layout.places(unit.columns)
+            for reader, (reads, family) in enumerate(unit.readers):
+                if reads != group:
+                    continue
+                mine = frames.where(ours(UNIT) == number)
+                if unit.shared:
+                    mine = mine.where(ours(at[f"r{reader}"]) > 0)
+                columns = unit.read_by(reader)
+                found[family] = mine.select(*(ours(at[c]).alias(n) for n, c in columns.items()))
+        return found
+
+
+_DIRECT = ("scalars", "frequencies", "hll", "fm")
+"""The families whose cell a row knows by itself; the others start from frequencies."""
+
+
+def _units(groups: Sequence[Group]) -> tuple[Unit, ...]:
+    """The groupings: those of direct families serve all groups with the same panes and keys."""
+    found: dict[object, list[tuple[int, Family]]] = {}
+    for number, group in enumerate(groups):
+        for family in group.families:
+            alone = None if family.kind in _DIRECT else number
+            place = group.pane, group.keys, family.name, alone
+            found.setdefault(place, []).append((number, family))
+    return tuple(
+        Unit(groups[readers[0][0]].pane, groups[readers[0][0]].keys, tuple(readers))
+        for readers in found.values()
+    )
+
+
+class _Grouping:
+    """The columns of a unit, made once: each node of an expression is a call into the JVM."""
+
+    def __init__(self, unit: Unit, groups: Sequence[Group], time: SparkColumn) -> None:
+        self._unit = unit
+        conditions = [all_of(groups[group].where) for group, _ in unit.readers]
+        self._where = None
+        if all(condition is not None for condition in conditions):
+            self._where = reduce(lambda a, b: a | b, [c for c in conditions if c is not None])
+        self._by = [pane_of(time, unit.pane).alias(PANE)]
+        self._by += [compiled(key).alias(f"k{n}") for n, key in enumerate(unit.keys)]
+        self._columns = list(self._measures(conditions))
+
+    def _measures(self, conditions: Sequence[SparkColumn | None]) -> Iterator[SparkColumn]:
+        for reader, (_, family) in enumerate(self._unit.readers):
+            held = conditions[reader] if self._unit.shared else None
+            if self._unit.shared:
+                yield sf.count(sf.lit(1) if held is None else sf.when(held, 1)).alias(f"r{reader}")
+            if family.kind in _DIRECT:
+                for n, measure in enumerate(family.measures):
+                    yield measured(measure, family, held).alias(f"r{reader}m{n}")
+
+    def made(self, rows: DataFrame) -> DataFrame:
+        """The pane table of some rows."""
+        wanted = rows if self._where is None else rows.where(self._where)
+        family = self._unit.family
+        if family.kind not in _DIRECT:
+            return self._from_frequencies(wanted, family)
+        kept = cell(family)
+        by = self._by if kept is None else [*self._by, kept.alias(CELL)]
+        return wanted.groupBy(*by).agg(*self._columns)
+
+    def _from_frequencies(self, rows: DataFrame, family: Family) -> DataFrame:
+        value = family.args[0]
+        counted = rows.groupBy(*self._by, compiled(value).alias(_VALUE)).agg(
+            sf.count(sf.lit(1)).alias(_NUMBER))
+        keys = [ours(name) for name in (PANE, *(f"k{n}" for n in range(len(self._unit.keys))))]
+        # hashed after the count: a group by the hash would take two values with one hash for one
+        known = counted.withColumn(_HASH, hashed(ours(_VALUE)))
+        if family.kind == "candidates":
+            total = sf.sum(ours(_NUMBER)).over(SparkWindow.partitionBy(*keys))
+            heavy = known.withColumn(_TOTAL, total).where(
+                ours(_VALUE).isNotNull() & (ours(_NUMBER) >= sf.lit(HEAVY) * ours(_TOTAL)))
+            return heavy.select(*keys, ours(_VALUE).alias(CELL), ours(_NUMBER).alias("r0m0"),
+                                ours(_HASH).alias("r0m1"))
+        cells = _ams_cells() if family.kind == "ams" else _count_min_cells()
+        spread = known.select(*keys, ours(_NUMBER), sf.explode(cells).alias(_CELLS))
+        placed = sf.element_at(ours(_CELLS), 1).alias(CELL)
+        sign = sf.element_at(ours(_CELLS), 2)
+        return spread.groupBy(*keys, placed).agg(
+            sf.sum(ours(_NUMBER) * sign).alias("r0m0"))
+
+
+_VALUE, _NUMBER, _HASH, _TOTAL, _CELLS = "@value", "@number", "@hash", "@total", "@cells"
+
+
+def pane_of(time: SparkColumn, pane: int) -> SparkColumn:
+    """The number of the pane that holds a time: whole panes since 1970, rounded down before it."""
+    micros = sf.unix_micros(time)
+    return sf.call_function("div", micros - sf.pmod(micros, sf.lit(pane)), sf.lit(pane))
+
+
+def _cells(counters: Sequence[tuple[SparkColumn, SparkColumn]]) -> SparkColumn:
+    """The counters of a value with what it adds to each; the one of NULL counts all rows."""
+    everyone = sf.array(sf.lit(None).cast("int"), sf.lit(1))
+    nothing = sf.array(everyone)
+    each = [sf.array(place.cast("int"), sign) for place, sign in counters]
+    return sf.when(ours(_HASH).isNull(), nothing).otherwise(sf.array(everyone, *each))
+
+
+def _count_min_cells() -> SparkColumn:
+    """As `penstock.synopses.sketches.cm_cells`."""
+    low = ours(_HASH).bitwiseAND(sf.lit(0xFFFFFFFF))
+    high = sf.shiftrightunsigned(ours(_HASH), 32).bitwiseOR(sf.lit(1))
+    return _cells([
+        ((low + high * row).bitwiseAND(sf.lit(CM_WIDTH - 1)) + row * CM_WIDTH, sf.lit(1))
+        for row in range(CM_ROWS)
+    ])
+
+
+def _ams_cells() -> SparkColumn:
+    """One counter of every row, and a sign, from a hash of the hash and the row's number."""
+    each = [sf.xxhash64(ours(_HASH), sf.lit(row)) for row in range(AMS_ROWS)]
+    return _cells([
+        (place.bitwiseAND(sf.lit(AMS_WIDTH - 1)) + row * AMS_WIDTH,
+         sf.when(place < 0, -1).otherwise(1))
+        for row, place in enumerate(each)
+    ])
