@@ -25,8 +25,9 @@ from penstock.model import (
     Expression,
     Field,
     Literal,
+    Type,
 )
-from penstock.synopses import Question, Synopsis, gathered
+from penstock.synopses import Family, Question, Synopsis, gathered
 from tests.synopses.reference import Row, answers
 from tests.synopses.test_synopsis import COLUMNS, DECIMAL, EXACT, VALUES, as_groups, check, listed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -156,6 +157,19 @@ def test_blocks_in_any_order_give_the_answers_of_plain_python(
         check(as_groups(table, len(keys)), answers(rows, keys, aggregates, end, length), aggregates)
         types = [arrow_type(t) for t in (*(k.type for k in keys), *(a.type for a in aggregates))]
         assert [field.type for field in table.schema] == types
+
+
+@pytest.mark.parametrize("filled", [0.0, 0.25, 9.0])
+def test_every_aggregate_over_every_type_at_once(filled: float) -> None:
+    rng, keys = random.Random(8), (COLUMNS[BOOLEAN],)
+    rows = [{"pane": rng.randrange(-3, 9), **{
+        c.name: rng.choice([None, *VALUES[t]]) for t, c in COLUMNS.items()}} for _ in range(300)]
+    held = synopsis(keys, EXACT, filled)
+    for start in range(0, 300, 60):
+        added(held, keys, EXACT, rows[start : start + 60])
+    for table, length in zip(held.scan(5, [Question(n, tuple(EXACT)) for n in (1, 2, 6)]),
+                             (1, 2, 6), strict=True):
+        check(as_groups(table, 1), answers(rows, keys, EXACT, 5, length), EXACT)
 
 
 @given(cases())

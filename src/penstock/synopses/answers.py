@@ -55,6 +55,8 @@ def answer(aggregate: Aggregate, scope: Scope) -> pa.Array:
 def typed(values: np.ndarray, null: np.ndarray, type_: Type) -> pa.Array:
     """Numbers as a column of a type, NULL where told."""
     target = arrow_type(type_)
+    if pa.types.is_null(target):
+        return pa.nulls(len(values))
     if pa.types.is_date32(target):
         values = values.astype(np.int32)
     elif pa.types.is_boolean(target):
