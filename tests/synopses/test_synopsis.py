@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -158,6 +159,19 @@ def test_blocks_in_any_order_give_the_answers_of_plain_python(
         assert [field.type for field in table.schema] == types
 
 
+@pytest.mark.parametrize("filled", [0.0, 0.25, 9.0])
+def test_every_aggregate_over_every_type_at_once(filled: float) -> None:
+    rng, keys = random.Random(8), (COLUMNS[BOOLEAN],)
+    rows = [{"pane": rng.randrange(-3, 9), **{
+        c.name: rng.choice([None, *VALUES[t]]) for t, c in COLUMNS.items()}} for _ in range(300)]
+    held = synopsis(keys, EXACT, filled)
+    for start in range(0, 300, 60):
+        added(held, keys, EXACT, rows[start : start + 60])
+    for table, length in zip(held.scan(5, [Question(n, tuple(EXACT)) for n in (1, 2, 6)]),
+                             (1, 2, 6), strict=True):
+        check(as_groups(table, 1), answers(rows, keys, EXACT, 5, length), EXACT)
+
+
 @given(cases())
 @settings(max_examples=60)
 def test_many_lengths_in_one_scan_are_the_scans_of_each(case: tuple[Any, ...]) -> None:
@@ -276,3 +290,14 @@ def test_a_variance_keeps_its_digits_beside_large_values() -> None:
     added(held, (), [spread], [{"pane": n, "double": 1e12 + n} for n in range(4)])
     (table,) = held.scan(4, [Question(4, (spread,))])
     assert table["agg0"].to_pylist() == pytest.approx([5 / 3])
+
+
+@pytest.mark.parametrize("values", [(math.inf, -math.inf), (1e308, 1e308), (math.nan, 1.0)])
+def test_what_floats_cannot_hold_follows_their_arithmetic(values: tuple[float, float]) -> None:
+    column = COLUMNS[DOUBLE]
+    asked = [a for a in EXACT if a.args == (column,) and a.function in ("SUM", "AVG", "MAX")]
+    held = synopsis((), asked, 0.25)
+    rows = [{"pane": pane, "double": value} for pane, value in enumerate(values)]
+    added(held, (), asked, rows)
+    (table,) = held.scan(2, [Question(2, tuple(asked))])
+    check(as_groups(table, 0), answers(rows, (), asked, 2, 2), asked)

@@ -14,7 +14,7 @@ are dear to compute should be persisted first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -39,6 +39,8 @@ from penstock.synopses.sketches import (
 
 UNIT = "@unit"
 PANE, CELL = "pane", "cell"
+MOST_COLUMNS = 90
+"""Columns of one grouping: from a hundred on Spark no longer generates code for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +185,20 @@ _DIRECT = ("scalars", "frequencies", "hll", "fm")
 
 def _units(groups: Sequence[Group]) -> tuple[Unit, ...]:
     """The groupings: those of direct families serve all groups with the same panes and keys."""
-    found: dict[object, list[tuple[int, Family]]] = {}
+    found: list[Unit] = []
+    latest: dict[object, int] = {}
     for number, group in enumerate(groups):
         for family in group.families:
             alone = None if family.kind in _DIRECT else number
             place = group.pane, group.keys, family.name, alone
-            found.setdefault(place, []).append((number, family))
-    return tuple(
-        Unit(groups[readers[0][0]].pane, groups[readers[0][0]].keys, tuple(readers))
-        for readers in found.values()
-    )
+            reader = (number, family)
+            unit = found[latest[place]] if place in latest else None
+            if unit is not None and len(unit.columns) + len(family.measures) < MOST_COLUMNS:
+                found[latest[place]] = replace(unit, readers=(*unit.readers, reader))
+            else:
+                latest[place] = len(found)
+                found.append(Unit(group.pane, group.keys, (reader,)))
+    return tuple(found)
 
 
 class _Grouping:

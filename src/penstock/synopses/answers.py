@@ -55,6 +55,8 @@ def answer(aggregate: Aggregate, scope: Scope) -> pa.Array:
 def typed(values: np.ndarray, null: np.ndarray, type_: Type) -> pa.Array:
     """Numbers as a column of a type, NULL where told."""
     target = arrow_type(type_)
+    if pa.types.is_null(target):
+        return pa.nulls(len(values))
     if pa.types.is_date32(target):
         values = values.astype(np.int32)
     elif pa.types.is_boolean(target):
@@ -192,8 +194,7 @@ def _percentile(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
     at_low, at_high = (
         values[np.minimum(np.searchsorted(upto, before + at, side="right"), last)]
         for at in (low, high))
-    with np.errstate(invalid="ignore"):
-        between = (high - position) * at_low + (position - low) * at_high
+    between = (high - position) * at_low + (position - low) * at_high
     return typed(np.where((low == high) | (at_low == at_high), at_low, between),
                  number == 0, aggregate.type)
 

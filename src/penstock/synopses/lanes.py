@@ -154,12 +154,11 @@ def merged_moments(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """
     (n, mean, spread), (more, other, others) = left, right
     both = n + more
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        share = np.where(both > 0, more / both, 0.0)
-        apart = other - mean
-        merged = np.where(more == 0, mean, np.where(n == 0, other, mean + apart * share))
-        between = np.where((more == 0) | (n == 0), 0.0, apart * apart * n * share)
-        return np.stack([both, merged, spread + others + between])
+    share = more / np.maximum(both, 1)
+    apart = other - mean
+    merged = np.where(more == 0, mean, np.where(n == 0, other, mean + apart * share))
+    between = np.where((more == 0) | (n == 0), 0.0, apart * apart * n * share)
+    return np.stack([both, merged, spread + others + between])
 
 
 def _moments(column: pa.Array) -> np.ndarray:

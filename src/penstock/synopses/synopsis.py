@@ -67,8 +67,9 @@ class Synopsis:
             columns = [table[f"k{n}"] for n in range(self._width)]
             ring = self._rings[family.name]
             updates.append((ring, ring.read(self._keys.ids(columns, len(table)), table)))
-        for ring, update in updates:
-            ring.merge(update, self.first)
+        with np.errstate(all="ignore"):
+            for ring, update in updates:
+                ring.merge(update, self.first)
 
     def scan(self, end: int, questions: Sequence[Question]) -> list[pa.Table]:
         """The answers to questions about windows that end at a pane (exclusive), in their order.
@@ -83,7 +84,8 @@ class Synopsis:
         lengths = sorted(asked)
         if lengths and (lengths[0] < 1 or lengths[-1] > self.span):
             raise PlanError(f"windows of {lengths[0]} to {lengths[-1]} panes over {self.span}")
-        found = dict(zip(lengths, self._scanned(end, asked), strict=True))
+        with np.errstate(all="ignore"):  # infinities add up to NaN, as they do in Spark
+            found = dict(zip(lengths, self._scanned(end, asked), strict=True))
         return [_table(found[q.length], q.aggregates) for q in questions]
 
     def _scanned(
