@@ -121,7 +121,8 @@ def late(telling: Telling, high: Sweep, id: str = "", given: str = "") -> None:
     """What it says of H-LP at the high one."""
     ours, base = (telling.mean(high, name, "throughput") for name in (H_LP, HS))
     more = ours / base
-    telling.check(f"lp-doubles{id}", f"H-LP at least doubles HS's throughput at the high rate{given}",
+    telling.check(f"lp-doubles{id}",
+                  f"H-LP at least doubles HS's throughput at the high rate{given}",
                   "2 times or more, the mean over the numbers of queries",
                   f"{more.mean():.2f} ({_each(high, more)})", bool(more.mean() >= 2))
     for rivals, name, words in ((tuple(SHORT), "", ""), (UNSYNCHRONISED, "-but-as", ", AS aside")):

@@ -9,7 +9,7 @@ from experiments.aggregates.figures import Telling
 from experiments.aggregates.runs import Size, run_all
 from penstock.report.form import Progress, Report
 
-FULL = Size(queries=(40, 80, 160, 240), seeds=20, seconds=200, factors=(0.25, 0.5, 1.0, 2.0, 4.0),
+FULL = Size(queries=(40, 80, 160, 240), seeds=5, seconds=200, factors=(0.25, 0.5, 1.0, 2.0, 4.0),
             ratios=(0.0, 0.1, 0.3, 1.0, 3.0), varied=160)
 QUICK = Size(queries=(40, 80, 160, 240), seeds=2, seconds=200, factors=(0.5, 1.0, 2.0),
              ratios=(0.0, 0.3, 3.0), varied=80)
