@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from experiments import chain, prb
+from experiments import aggregates, chain, prb
 from penstock.report.form import run
 
 PROGRAMS = {
+    "aggregates": aggregates.run,
     "chain": chain.run,
     "prb": prb.run,
 }

@@ -128,9 +128,10 @@ class Deadlines:
     def queries(self, task: str, end: int) -> list[Query]:
         """The queries of a task that a run for this end answers."""
         given = self._tasks[task]
-        if not given.exactly:
-            return list(given.queries)
-        return [query for query in given.queries if self._next(query) == end]
+        if given.exactly:
+            return [query for query in given.queries if self._next(query) == end]
+        # Tasks may have changed since some of them were answered for this very end.
+        return [query for query in given.queries if self.answered.get(query.name) != end]
 
     def oldest(self) -> int | None:
         """The first pane that any coming answer may read; None while no pane has closed."""

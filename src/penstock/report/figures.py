@@ -23,6 +23,8 @@ COLOURS = {
     "chain": "#1b7837", "fifo": "#b2182b", "greedy": "#e08214", "round_robin": "#762a83",
     "mixed": "#2166ac", "chain_flush": "#d01c8b", "edf": "#8c510a", "rate_based": "#4d4d4d",
     "preemptive_rate_based": "#35a5c5", "bound": "#999999",
+    "no_sharing": "#b2182b", "aggressive": "#e08214", "conservative": "#762a83",
+    "hybrid": "#1b7837",
 }
 """A policy has the same colour in every figure."""
 

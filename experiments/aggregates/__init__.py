@@ -1,0 +1,5 @@
+"""Schedule synchronisation of window aggregates, the aggregates paper: Figs 4-8."""
+
+from experiments.aggregates.program import run
+
+__all__ = ["run"]
