@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks import bursts, fanout, simulator, sustained
+from benchmarks import bursts, fanout, response, simulator, sustained
 from penstock.report.form import run
 
-PROGRAMS = {"bursts": bursts.run, "fanout": fanout.run, "simulator": simulator.run,
-            "sustained": sustained.run}
+PROGRAMS = {"bursts": bursts.run, "fanout": fanout.run, "response": response.run,
+            "simulator": simulator.run, "sustained": sustained.run}
 
 if __name__ == "__main__":
     run("benchmarks", PROGRAMS)

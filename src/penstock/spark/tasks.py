@@ -15,14 +15,14 @@ from penstock.engine.instructions import Run
 
 WORTH = 0.3
 """Seconds of a run from which on dealing its rows out is worth a shuffle, of about 0.05 s."""
-PIECES = 10
+PIECES = 5
 """Tasks per quantum and core of a run that may be overtaken."""
 
 
 def tasks(run: Run, quantum: float, cores: int) -> int:
     """How many tasks a run should have; 1 leaves it as it is.
 
-    A run has a task for every core. One that may be overtaken has shorter ones, of a tenth of the
+    A run has a task for every core. One that may be overtaken has shorter ones, of a fifth of the
     quantum: that is how long an overtaking run waits for a core, and a task costs some
     milliseconds to start.
 
@@ -32,7 +32,7 @@ def tasks(run: Run, quantum: float, cores: int) -> int:
     ...           expected=3.0)
     >>> [tasks(one, quantum=1.0, cores=2)
     ...  for one in (run, replace(run, yields=True), replace(run, expected=0.1))]
-    [2, 60, 1]
+    [2, 30, 1]
     """
     if run.expected < WORTH:
         return 1
