@@ -41,8 +41,13 @@ def tasks(run: Run, quantum: float, cores: int) -> int:
     return min(cores * pieces, rows)
 
 
-def spread(frame: DataFrame, wanted: int) -> DataFrame:
-    """The frame in at least so many partitions."""
-    if wanted <= 1 or frame.rdd.getNumPartitions() >= wanted:
-        return frame
-    return frame.repartition(wanted)
+def dealt(frame: DataFrame, run: Run, quantum: float, cores: int) -> DataFrame:
+    """The rows of a run in tasks that suit it.
+
+    What a finely split run has kept is gathered again where little work is left: every task would
+    write a file of its own.
+    """
+    wanted = tasks(run, quantum, cores)
+    if wanted > 1 and frame.rdd.getNumPartitions() < wanted:
+        return frame.repartition(wanted)
+    return frame.coalesce(cores) if wanted == 1 and run.parts else frame
