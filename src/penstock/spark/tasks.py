@@ -17,14 +17,15 @@ WORTH = 0.3
 """Seconds of a run from which on dealing its rows out is worth a shuffle, of about 0.05 s."""
 PIECES = 5
 """Tasks per quantum and core of a run that may be overtaken."""
+SHORTEST = 0.1
+"""Seconds below which a task is not worth the milliseconds that starting it costs."""
 
 
 def tasks(run: Run, quantum: float, cores: int) -> int:
     """How many tasks a run should have; 1 leaves it as it is.
 
     A run has a task for every core. One that may be overtaken has shorter ones, of a fifth of the
-    quantum: that is how long an overtaking run waits for a core, and a task costs some
-    milliseconds to start.
+    quantum: that is how long an overtaking run waits for a core.
 
     >>> from dataclasses import replace
     >>> from penstock.model import Block
@@ -36,9 +37,9 @@ def tasks(run: Run, quantum: float, cores: int) -> int:
     """
     if run.expected < WORTH:
         return 1
-    pieces = ceil(run.expected * PIECES / quantum) if run.yields and quantum else 1
+    pieces = ceil(run.expected / max(quantum / PIECES, SHORTEST)) if run.yields else 1
     rows = sum(block.rows for block in run.blocks)
-    return min(cores * pieces, rows)
+    return min(cores * max(pieces, 1), rows)
 
 
 def dealt(frame: DataFrame, run: Run, quantum: float, cores: int) -> DataFrame:
