@@ -58,7 +58,7 @@ from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks
 from penstock.spark.spool import Spool
 from penstock.spark.standings import Standings
-from penstock.spark.tasks import spread, tasks
+from penstock.spark.tasks import dealt
 from penstock.spark.windows import Windows
 
 TICK = 1.0
@@ -275,7 +275,7 @@ class SparkHost:
         frame = self._frame(run)
         measured = self._parts.measure(compiler, path, run, frame) if run.measure else {}
         if path.expensive:
-            frame = spread(frame, tasks(run, self._core.settings.quantum, self._cores))
+            frame = dealt(frame, run, self._core.settings.quantum, self._cores)
         ready = self._clock.now()
         sampling = ready - began if run.measure else 0.0
         done: ev.RunFinished | ev.RunKept
