@@ -16,6 +16,7 @@ from penstock.events import (
     Memory,
     QueryAdded,
     QueryFailed,
+    Queued,
     RunEnded,
     RunFinished,
     RunStarted,
@@ -85,6 +86,70 @@ def test_a_wide_terminal_shows_more() -> None:
     text = "\n".join(drawn(Picture(summary(), "app.sql"), 160))
     for words in ("late", "rejected", "hot peak", "max", "into", "parquet", "driver 500 MB"):
         assert words in text, words
+
+
+def late(promised: float | None = 0.2) -> Summary:
+    """A query whose first block, of 4000 rows, took 250 ms, and whose second took 50 ms."""
+    return Summary.of([
+        RunStarted(0.0, ("s",), "fifo", 2),
+        QueryAdded(0.0, "q", ("s",), latency=promised),
+        GroupFormed(0.0, 1, "p", ("q",)),
+        BlockArrived(1.0, Block("s", 0, 4000, 160_000, 1.0), 4000),
+        Decided(1.0, 1, "p", 1, "s", (0,), 4000, "the oldest"),
+        RunFinished(1.25, 1, 0.2, 4000, {"q": 7}, jobs=1),
+        BlockArrived(2.0, Block("s", 1, 10, 400, 2.0), 10),
+        Decided(2.0, 2, "p", 1, "s", (1,), 10, "the oldest"),
+        RunFinished(2.05, 2, 0.05, 10, {"q": 1}, jobs=1),
+    ])
+
+
+def cells(lines: list[str], row: str) -> dict[str, str]:
+    """The columns of a table's row by their titles; only for cells of one word."""
+    at = next(i for i, line in enumerate(lines) if line.split()[:1] == [row])
+    head = next(line for line in reversed(lines[:at]) if "─" not in line and "p50" in line)
+    return dict(zip(head.split(), lines[at].replace(" ms", "ms").split(), strict=False))
+
+
+def test_what_came_later_than_promised_is_in_the_picture_and_in_the_account() -> None:
+    for what in (Picture(late(), "app.sql"), Account(late())):
+        lines = drawn(what, 80)
+        shown = cells(lines, "q")
+        assert (shown["p50"], shown["p99"]) == ("250ms", "250ms")
+        assert shown["missed"].replace(",", "") in ("4.00k", "4000")
+    text = " ".join(" ".join(drawn(Account(late()), 200)).split())
+    assert "later than promised: 1 block of 4,000 rows, for 1 query" in text
+    assert "250 ms (p50), 250 ms (p99), 250 ms (max) by rows" in text
+    assert "50 ms (p50), 250 ms (p99) by blocks" in text
+    assert "1 block late" in "\n".join(drawn(Picture(late(), "app.sql"), 80))
+
+
+def test_a_query_that_was_promised_nothing_has_a_dash_where_misses_are_counted() -> None:
+    for what in (Picture(late(None), "app.sql"), Account(late(None))):
+        lines = drawn(what, 80)
+        assert cells(lines, "q")["missed"] == "-"
+        assert "later than promised" not in "\n".join(lines)
+
+
+def test_queues_are_shown_hot_and_cold_where_there_are_several() -> None:
+    some = summary()
+    before = drawn(Picture(some, "app.sql"), 80)
+    some.apply(Queued(2.5, 3, 3000, 1024, {"a#0": (2, 2048, 1024)}))
+    assert len(drawn(Picture(some, "app.sql"), 80)) == len(before), "one is that of its stream"
+    some.apply(Queued(2.6, 4, 4000, 1024, {"a#0@1": (1, 1024, 1024)}))
+    some.apply(Queued(2.7, 4, 4000, 1024, {"a#0": (0, 0, 0)}))
+    lines = [" ".join(line.split()) for line in drawn(Picture(some, "app.sql"), 80)]
+    assert any(line.startswith("a#0 0 0 B 0 B 0 B 2.00 KB") for line in lines)
+    assert any(line.startswith("a#0@1 1 1.00 KB 1.00 KB 0 B 1.00 KB") for line in lines)
+
+
+@pytest.mark.parametrize("height", [10, 14, 24, 50])
+def test_the_picture_fits_with_many_queues(height: int) -> None:
+    some = summary(100, 3)
+    queues = {f"path_{n}": (n, n * 1000, 0) for n in range(40)}
+    some.apply(Queued(2.6, 4, 4000, 1024, queues))
+    lines = drawn(Picture(some, "app.sql"), 80, height)
+    assert len(lines) <= max(height - 1, 12)
+    assert any(line.startswith(" path_39 ") for line in lines) == (height >= 24)
 
 
 def test_where_there_is_no_room_the_failed_and_the_busiest_are_shown() -> None:

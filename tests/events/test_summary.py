@@ -19,10 +19,12 @@ from penstock.events import (
     Event,
     GroupFormed,
     Histogram,
+    LatencyMissed,
     Memory,
     QueryAdded,
     QueryDropped,
     QueryFailed,
+    Queued,
     RunEnded,
     RunFailed,
     RunFinished,
@@ -104,6 +106,38 @@ def test_latency_is_from_arrival_to_delivery_weighted_by_rows() -> None:
     assert latency.percentile(0.5) == pytest.approx(0.1, rel=0.045)
     assert latency.percentile(0.99) == pytest.approx(8.0, rel=0.045)
     assert latency.maximum == 8.0
+
+
+def test_misses_told_by_the_core_that_the_deliveries_do_not_show_are_a_fault() -> None:
+    start = [START[0], QueryAdded(0.0, "q", ("s",), latency=0.5), START[2]]
+    late = [arrived(0), decided(1, 0), finished(1)]
+    assert faults(*late, LatencyMissed(2.0, "q", 0.5, 1.0, 1, 10), start=start) == []
+    (fault,) = faults(*late, LatencyMissed(2.0, "q", 0.5, 1.0, 2, 20), start=start)
+    assert "2 blocks of 20 rows late by the core's account, (1, 10) by the deliveries" in fault
+
+
+def test_queues_are_folded_from_their_changes() -> None:
+    result = Summary.of([
+        Queued(1.0, 3, 300, 100, {"p": (3, 300, 100)}),
+        Queued(2.0, 3, 250, 50, {"p": (2, 200, 0), "p@1": (1, 50, 50)}),
+    ])
+    told = {queue["name"]: queue for queue in digest(result)["queues"]}
+    assert told["p"] == {"name": "p", "entries": 2, "bytes": 200, "hot_bytes": 0,
+                         "cold_bytes": 200, "bytes_peak": 300}
+    assert told["p@1"]["hot_bytes"] == 50
+    run = digest(result)["run"]
+    assert (run["waiting_bytes_peak"], run["hot_bytes_peak"]) == (300, 100)
+
+
+def test_queues_of_long_ago_are_forgotten_and_those_in_use_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(summary, "QUEUES_KEPT", 2)
+    events = [Queued(1.0, 1, 10, 0, {"busy": (1, 10, 0)})]
+    for name in "abc":
+        events += [Queued(1.0, 2, 20, 0, {name: (1, 10, 0)}),
+                   Queued(2.0, 1, 10, 0, {name: (0, 0, 0)})]
+    assert list(Summary.of(events).queues) == ["busy", "c"]
 
 
 def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
