@@ -325,23 +325,25 @@ class Core:
         """Fill the free slots with what the policy chooses; let what is better overtake."""
         while len(self._running) < self.settings.slots + self.policy.preemptive:
             for number, place in enumerate(self._places):
-                if not self._is_busy(number) and self._ready(place, at, out):
+                segment = self._scheduler.segments[number]
+                if not self._is_busy(segment) and self._ready(place, at, out):
                     self._scheduler.wake(number, self._queues[place].entries[0].arrived)
                 else:
                     self._scheduler.sleep(number)
             number = self._scheduler.decide(at)
             urgent = len(self._running) >= self.settings.slots
-            if number < 0 or (urgent and not self._overtakes()):
+            if number < 0 or (urgent and not self._overtakes(number)):
                 return
             self._start(at, number, out, urgent)
 
-    def _is_busy(self, number: int) -> bool:
+    def _is_busy(self, segment: Segment) -> bool:
         """Whether stages of this segment are at work already: one run at a time, in order."""
-        segment = self._scheduler.segments[number]
         return any(running.meets(segment) for running in self._running.values())
 
-    def _overtakes(self) -> bool:
-        """Whether the choice just made is much better than everything that is under way."""
+    def _overtakes(self, number: int) -> bool:
+        """Whether the choice is much better than all that is under way, or due on another path."""
+        if self._scheduler.run.whole:
+            return bool(self.settings.slots) and not self._is_busy(self._scheduler.carried(number))
         return bool(self.settings.slots) and self._scheduler.last < OVERTAKING * min(
             self._rank_of(running) for running in self._running.values())
 
@@ -372,8 +374,11 @@ class Core:
         return max(hold, self.settings.gather)
 
     def _start(self, at: float, number: int, out: list[Instruction], urgent: bool) -> None:
-        place = self._places[number]
-        segment, path = self._scheduler.segments[number], self._paths[place[0]]
+        segment = self._scheduler.carried(number)
+        if self._is_busy(segment):
+            segment = self._scheduler.segments[number]
+        place = self._places[segment.place]
+        path = self._paths[place[0]]
         queue = self._queues[place]
         waiting = sum(len(queue) for queue in self._queues.values())
         retried = (place, *queue.entries[0].order) in self._retry
