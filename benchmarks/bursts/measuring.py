@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from penstock import Engine
 from penstock.events import kinds as ev
 from penstock.simulator.fates import Floats
 
-WARM_ROUNDS = 5
+WARM_ROUNDS = 4
 """Blocks of every stream before the burst, one after the other: code is made, processes are
 started, and what the stages cost becomes known."""
 Series = tuple[list[float], list[float]]
@@ -53,8 +54,14 @@ class Measured:
     began: float
     """When the burst did."""
     events: list[ev.Event] = field(default_factory=list)
-    limit: float = 0.0
-    """The latency that it was to keep, if one was given."""
+    limit: float = inf
+    """The latency that it was to keep, if it keeps any."""
+
+    @property
+    def block(self) -> float:
+        """The megabytes of a block: what waits changes by no less when one comes."""
+        return max((e.block.bytes for e in self.events if isinstance(e, ev.BlockArrived)),
+                   default=0) / 1e6
 
 
 # --- feeding ---------------------------------------------------------------------------------

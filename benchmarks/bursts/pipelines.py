@@ -1,7 +1,8 @@
 """Queries whose progress charts have the shapes of the chain paper, for Penstock and for Spark.
 
-The conditions are Python functions that work for a while on every row and keep a part of them. The
-same functions, from the same text, serve Penstock's queries and the native ones.
+The conditions are Python functions that work for some microseconds of processor time on every row
+and keep a part of them: so the charts have the same shape on every machine. The same functions,
+from the same text, serve Penstock's queries and the native ones.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ ROWS = 20_000
 """Rows of a block."""
 KEYS = 10
 """Keys of the relation: a row of a block meets the rows of one of them."""
-QUANTUM = 1.0
+QUANTUM = 2.0
 """Seconds after which a decision comes round: no train is longer."""
 COLUMNS = "n BIGINT, k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, text STRING"
 _WORK = '''
+import time
 import numpy as np, pyarrow as pa, penstock
 
-def keeping(salt, rounds, kept):
+def keeping(salt, micros, kept):
     def function(n, a):
         values = a.to_numpy(zero_copy_only=False).astype(float)
-        for _ in range(rounds):
+        end = time.thread_time() + len(a) * micros / 1e6
+        while time.thread_time() < end:
             values = np.sqrt(values * values + 1.0)
         hashed = (n.to_numpy(zero_copy_only=False) * 2654435761) % 2**32
         return pa.array(hashed % salt < kept * salt)
@@ -44,8 +47,8 @@ _PRIMES = (1009, 2003, 4001, 8009)
 class Condition:
     """A Python function in a query's WHERE."""
 
-    rounds: int
-    """Its work per row."""
+    micros: float
+    """Its work per row, in microseconds of a core."""
     kept: float
     """The part of the rows for which it holds."""
 
@@ -67,7 +70,7 @@ class Question:
     def functions(self) -> str:
         """The Python text that defines its functions."""
         return "".join(
-            f"{call} = keeping({prime}, {condition.rounds}, {condition.kept})\n"
+            f"{call} = keeping({prime}, {condition.micros}, {condition.kept})\n"
             for call, prime, condition in zip(self.calls, _PRIMES, self.conditions, strict=False))
 
     def sql(self) -> str:
@@ -108,10 +111,10 @@ class Pipeline:
 
     name: str
     questions: tuple[Question, ...]
-    blocks: int = 24
+    blocks: int
     """Blocks of the burst, of all streams together."""
     arrivals: tuple[str, ...] = ("even",)
-    """How they come."""
+    """How they come; every policy goes through the first of these, the main ones through all."""
 
     def stream(self, number: int) -> str:
         """The question to whose stream a block comes."""
@@ -149,17 +152,16 @@ def prepare(folder: Path, blocks: int) -> None:
 
 
 PIPELINES = (
-    Pipeline("two operators", (
-        Question("q", (Condition(2500, 0.1), Condition(70_000, 1.0))),), blocks=30,
-        arrivals=("even", "DEC-PKT")),
+    Pipeline("two operators", (Question("q", (Condition(40, 0.1), Condition(800, 1.0))),),
+             blocks=20, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
-        Question("q", (Condition(600, 0.9), Condition(1800, 0.98), Condition(600, 0.1),
-                       Condition(70_000, 1.0))),), arrivals=("even", "onoff")),
+        Question("q", (Condition(8, 0.9), Condition(20, 0.98), Condition(8, 0.1),
+                       Condition(800, 1.0))),), blocks=16, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
-        Question("q", (Condition(900, 0.05), Condition(50_000, 1.0)), matches=3),)),
+        Question("q", (Condition(14, 0.05), Condition(500, 1.0)), matches=3),), blocks=16),
     Pipeline("three queries", (
-        Question("x", (Condition(2500, 0.1), Condition(70_000, 1.0))),
-        Question("y", (Condition(2500, 0.5), Condition(15_000, 1.0))),
-        Question("z", (Condition(1200, 0.9), Condition(1200, 0.1), Condition(70_000, 1.0)))),
-        blocks=27, arrivals=("even", "onoff")),
+        Question("x", (Condition(40, 0.1), Condition(800, 1.0))),
+        Question("y", (Condition(30, 0.5), Condition(100, 1.0))),
+        Question("z", (Condition(20, 0.9), Condition(20, 0.1), Condition(800, 1.0)))),
+        blocks=18, arrivals=("onoff",)),
 )

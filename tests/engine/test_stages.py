@@ -184,14 +184,48 @@ def test_a_run_is_overtaken_only_while_more_is_left_of_it(done: float, overtaken
     assert (len(run.core.under_way) == 2) == overtaken
 
 
+def test_what_is_due_is_carried_to_the_output_at_one_go() -> None:
+    run = host("chain_flush(latency=60, exact=true)")
+    run.arrive("s", at=0.0, rows=50)
+    for at in (100.0, 101.0, 102.0):
+        run.arrive("s", at=at, rows=1000)
+    run.run()
+    late = [e for e in run.record if isinstance(e, ev.Decided) and "tight" in e.reason]
+    assert [(e.stages, e.blocks) for e in late] == [((3, 4), (1,)), ((0, 4), (2, 3))]
+
+
+RAN = (1.0, 1.0, 1.0, 0.0, 0.0)
+"""A row, in a second."""
+
+
 def test_samples_take_no_more_than_their_share_of_the_time() -> None:
     figures = Figures()
     paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(3)]
     assert figures.is_due(paths[0], at=0.0, every=60.0)
     assert not figures.is_due(paths[0], at=1.0, every=60.0), "it was timed a second ago"
-    figures.record(2.0, paths[0], 0, 4, (1.0, 1.0, 1.0, 0.0, 0.0), {}, sampling=3.0)
-    assert not figures.is_due(paths[1], at=3.0, every=60.0), "3 s of sampling in 3 s are too much"
-    assert figures.is_due(paths[1], at=21.0, every=60.0)
+    figures.record(9.0, paths[0], 0, 4, RAN, {}, sampling=9.0)
+    assert figures.is_due(paths[1], at=9.0, every=60.0), "the first sample found all cold"
+    figures.record(12.0, paths[1], 0, 4, RAN, {}, sampling=3.0)
+    assert not figures.is_due(paths[2], at=12.0, every=60.0), "3 s of sampling in 12 s are too much"
+    assert figures.is_due(paths[2], at=21.0, every=60.0)
+
+
+def test_stages_are_timed_again_soon_and_then_ever_more_seldom() -> None:
+    figures, path, due = Figures(), host().core.plan.path("q#0"), []
+    for at in range(200):
+        if figures.is_due(path, float(at), every=60.0):
+            due.append(at)
+            figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
+    assert due == [0, 2, 6, 14, 30, 62, 122, 182]
+
+
+def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
+    figures, path = Figures(), host().core.plan.path("q#0")
+    timed = {stage[0].id: (100.0, 50.0, 1.0, 0.0, 0.0) for stage in path.stages[:-1]}
+    figures.record(0.0, path, 0, 4, (80.0, 10.0, 3.0, 0.0, 0.0), timed)
+    # 80, 40 and 20 rows at 10 ms each are 1.4 s of the 3; ten rows come to the last stage
+    assert figures.statistics.cost("q#0:project") == pytest.approx(0.16)
+    assert figures.statistics.selectivity("q#0:project") == 1.0
 
 
 # --- slots ---------------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from penstock.engine import Run
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.policies.operators import policies, policy
@@ -63,3 +66,32 @@ def test_chain_keeps_less_waiting_than_fifo_and_what_if_says_so() -> None:
     fifo, chain = (outcome.peak_bytes for outcome in outcomes)
     assert chain < 0.7 * fifo
     assert peak(burst("chain")) < 0.7 * peak(burst("fifo"))
+
+
+class Sampling(FakeHost):
+    """A host on which timing stages apart takes time, the first time more than later."""
+
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
+        end = super().outcome(run)
+        if not run.measure or isinstance(end, ev.RunFailed):
+            return end
+        taken = 0.5 if run.run > 1 else 8.0
+        return replace(end, at=end.at + taken, sampling=taken)
+
+
+@pytest.mark.parametrize("tried", ["fifo", "chain"])
+def test_timing_stages_apart_is_no_part_of_their_cost_but_takes_its_time(tried: str) -> None:
+    records = []
+    for name in ("fifo", tried):
+        host = Sampling.of(APPLICATION, name, operators=FIGURES, settings=Settings(quantum=1.0))
+        for at in range(40):
+            host.arrive("s", 10.0 + 3.0 * at, rows=1000)
+        host.run()
+        records.append(host.record)
+    recording = Recording.of(records[0])
+    (model,) = recording.paths.values()
+    assert recording.sampling == 0.5
+    work, _ = model.through(0, 4, rows=1000.0)
+    assert model.cost.seconds(work, earlier=9) == pytest.approx(3.7804)
+    ends = [record[-1].at for record in (replay(recording, policy(tried)), records[1])]
+    assert ends[0] == pytest.approx(ends[1], rel=0.07), "all but the first, cold sample"

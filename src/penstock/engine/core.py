@@ -372,26 +372,29 @@ class Core:
     def _run(self, at: float, out: list[Instruction], urgent: bool) -> bool:
         """Begin the run that the policy chooses; an urgent one must be worth overtaking for."""
         for number, place in enumerate(self._waiting.places):
-            if not self._is_busy(number) and self._ready(place, at, out):
+            segment = self._scheduler.segments[number]
+            if not self._is_busy(segment) and self._ready(place, at, out):
                 self._scheduler.wake(number, self._waiting.queues[place].entries[0].arrived)
             else:
                 self._scheduler.sleep(number)
         number = self._scheduler.decide(at)
-        if number < 0 or (urgent and not self._overtakes()):
+        if number < 0 or (urgent and not self._overtakes(number)):
             return False
         self._start(at, number, out, urgent)
         return True
 
-    def _is_busy(self, number: int) -> bool:
+    def _is_busy(self, segment: Segment) -> bool:
         """Whether stages of this segment are at work already: one run at a time, in order."""
-        segment = self._scheduler.segments[number]
         return any(running.meets(segment) for running in self._running.values())
 
-    def _overtakes(self) -> bool:
-        """Whether the choice just made is much better than everything that is under way."""
-        ranks = [self._rank_of(running) for running in self._running.values()]
-        return bool(self.settings.slots and ranks) and (
-            self._scheduler.last < OVERTAKING * min(ranks))
+    def _overtakes(self, number: int) -> bool:
+        """Whether the choice is much better than all that is under way, or due on another path."""
+        if not self.settings.slots or not self._running:
+            return False
+        if self._scheduler.run.whole:
+            return not self._is_busy(self._scheduler.carried(number))
+        return self._scheduler.last < OVERTAKING * min(
+            self._rank_of(running) for running in self._running.values())
 
     def _rank_of(self, running: Running) -> float:
         """The rank of a run by the work that is left of it."""
@@ -412,8 +415,11 @@ class Core:
         return False
 
     def _start(self, at: float, number: int, out: list[Instruction], urgent: bool) -> None:
-        place = self._waiting.places[number]
-        segment, path = self._scheduler.segments[number], self._paths[place[0]]
+        segment = self._scheduler.carried(number)
+        if self._is_busy(segment):
+            segment = self._scheduler.segments[number]
+        place = self._waiting.places[segment.place]
+        path = self._paths[place[0]]
         waiting = len(self._waiting)
         most = self.figures.rows_within(self.settings.quantum, *place)
         train, retried = self._waiting.take(place, most)

@@ -36,7 +36,7 @@ class Figures:
     _samples: Counter[str] = field(default_factory=Counter)
     """How often those of a path have been."""
     _sampling: float = 0.0
-    """Seconds that samples have taken, but for the first of each path."""
+    """Seconds that samples have taken, but for the very first."""
     _began: float = inf
 
     def tell(self, plan: Plan) -> list[Route]:
@@ -61,8 +61,8 @@ class Figures:
     ) -> None:
         """Take in a run of some stages, and what was timed apart beside it, in so many seconds."""
         if sampling:
+            self._sampling += sampling if self._samples else 0.0  # at first all of Spark is cold
             self._samples[path.id] += 1
-            self._sampling += sampling if self._samples[path.id] > 1 else 0.0
         rows, _, seconds, _, _ = run
         if rows:
             self._pace[path.id, first] = seconds / rows

@@ -90,6 +90,20 @@ class Scheduler:
             heappop(heap)  # its queue has changed since
         return -1
 
+    def carried(self, place: int) -> Segment:
+        """What the run just decided does, beginning with this queue or another of its path.
+
+        What is to be carried to the output at one go is taken up where the path's oldest blocks
+        are, furthest on: they are due first.
+        """
+        segment = self.segments[place]
+        if not self.run.whole:
+            return segment
+        onward = [other for other in self.segments[place:] if other.path == segment.path]
+        furthest = max(other.place for other in onward if self._current[other.place])
+        stages = tuple(other.operators[0] for other in onward if other.place >= furthest)
+        return replace(self.segments[furthest], operators=stages)
+
     def _choose(self, now: float) -> int:
         assert self._look is not None, "this policy needs to see the queues"
         queues = tuple(self._look(i) for i, entry in enumerate(self._current) if entry)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import inf, nextafter
+from statistics import median
 from typing import TypeVar
 
 from penstock.engine import Core, Run
@@ -50,6 +51,8 @@ class Recording:
     """Rows out per row of a block in, by path and query."""
     failed: int
     """Runs that failed: nobody knows what they would have cost elsewhere, so they are left out."""
+    sampling: float
+    """Seconds that timing stages apart takes beside a run."""
     unknown: tuple[str, ...]
     """Queries that never had a finished run: nothing is known of their cost, so they wait."""
 
@@ -79,7 +82,7 @@ class Recording:
         models = reading.models()
         return cls(
             reading.started, tuple(reading.script(models)), models, reading.kept(),
-            reading.failed,
+            reading.failed, reading.sampling(),
             tuple(joined.event.query for joined in reading.joins
                   if not any(path in models for path in joined.paths.values())))
 
@@ -176,7 +179,10 @@ class _Reading:
         return self.homes.get(run[0].group, run[0].segment)
 
     def models(self) -> dict[str, PathModel]:
-        """What paths cost and keep; a run took from the decision to its end, less what overtook."""
+        """What paths cost and keep.
+
+        A run took from the decision to its end, less what overtook it and what was timed apart.
+        """
         urgent = [(decided.at, ended.at) for decided, ended in self.finished if decided.urgent]
         runs: dict[str, list[tuple[RecordedRun, float]]] = {}
         for run in self.finished:
@@ -184,9 +190,14 @@ class _Reading:
             passing = () if decided.urgent else urgent
             held_up = sum(max(0.0, min(end, ended.at) - max(begin, decided.at))
                           for begin, end in passing)
-            seconds = max(ended.at - decided.at - held_up, 0.0)
+            seconds = max(ended.at - decided.at - held_up - ended.sampling, 0.0)
             runs.setdefault(self._home(run), []).append((run, seconds))
         return self.told.models(runs)
+
+    def sampling(self) -> float:
+        """What timing stages apart took, but for the first time, when all was cold."""
+        taken = [ended.sampling for _, ended in self.finished if ended.sampling]
+        return median(taken[1:] or taken or [0.0])
 
     def kept(self) -> dict[tuple[str, str], float]:
         """Rows out per row of a block, of the runs that delivered."""
@@ -260,18 +271,20 @@ class _Replay(VirtualHost):
         work, left = model.through(run.first, run.last, rows)
         seconds = model.cost.seconds(work, self._made[run.path, run.first])
         self._made[run.path, run.first] += 1
-        at = self.clock.now() + seconds
+        sampling = self.recording.sampling if run.measure else 0.0
+        at = self.clock.now() + seconds + sampling
         measured = self._measured(run, model, row_bytes) if run.measure else {}
         if run.final:
             came = sum(block.rows for block in run.blocks)
             queries = dict.fromkeys(member.query for member in run.members)
             kept = self.recording.kept
             out = {query: round(came * kept.get((run.path, query), 0.0)) for query in queries}
-            return ev.RunFinished(at, run.run, seconds, came, out, measured=measured)
+            return ev.RunFinished(
+                at, run.run, seconds, came, out, measured=measured, sampling=sampling)
         row_bytes *= model.width(run.first, run.last)
         self._parts[run.run] = left, row_bytes
         return ev.RunKept(at, run.run, seconds, round(left), round(left * row_bytes),
-                          on_disk=run.on_disk, measured=measured)
+                          on_disk=run.on_disk, measured=measured, sampling=sampling)
 
     def _entering(self, run: Run) -> tuple[float, float]:
         """Rows, and bytes per row, that a run begins with."""

@@ -62,6 +62,8 @@ class Run:
     """Ask again after so many seconds, although the work may not be finished."""
     limit: float = 1
     """Ask again after so many blocks of the queue."""
+    whole: bool = False
+    """Carry it to the output at one go, where a cut costs time: there is none to lose."""
 
 
 class Policy:

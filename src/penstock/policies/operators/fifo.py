@@ -20,7 +20,7 @@ class Fifo(Policy):
     >>> a, b = Fifo().prepare([Route("a", ()), Route("b", ())])
     >>> queues = Queue(a, length=9, oldest=3.0), Queue(b, length=1, oldest=1.0)
     >>> Fifo().choose(View(now=5.0, queues=queues))
-    Run(segment='b', reason='its oldest block came first', quantum=inf, limit=1)
+    Run(segment='b', reason='its oldest block came first', quantum=inf, limit=1, whole=False)
 
     Reference: section 4.2 of the chain paper.
     """

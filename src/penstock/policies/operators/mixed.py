@@ -113,7 +113,8 @@ class Mixed(Policy):
         chosen = min(view.queues, key=self._order).segment
         by_age = f"{_BY_AGE}, and it frees less than {self.gamma:.3g} per second"
         reason = by_age if self._is_gentle(chosen) else chosen.reason
-        return Run(chosen.id, reason, quantum=slack if self.gamma < inf else inf)
+        return Run(chosen.id, reason, quantum=slack if self.gamma < inf else inf,
+                   whole=self.gamma == inf)
 
     def _order(self, queue: Queue) -> tuple[float, float, int]:
         rank = 0.0 if self._is_gentle(queue.segment) else queue.segment.rank
