@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import LanguageError, NotYet, PlanError, SyntaxFault, TypeFault, UnknownName
+from penstock.errors import LanguageError, PlanError, SyntaxFault, TypeFault, UnknownName
 from penstock.language import bind, bind_question, durations
 from penstock.language.aggregates import AGGREGATES, LARGEST_K, SYNONYMS
 from penstock.model import (
@@ -27,7 +27,6 @@ from penstock.model import (
     walk,
 )
 from penstock.plan import Plan
-from penstock.planning import plan
 from penstock.planning.check import check
 from penstock.planning.passes import isolate
 from penstock.rendering import render_window
@@ -231,12 +230,6 @@ def test_what_stands_over_groups_sees_the_answer_alone(keys, calls, conditions):
 
 
 # --- planning ------------------------------------------------------------------------------------
-
-
-def test_a_window_aggregate_is_not_yet_planned():
-    bound = bind("CREATE QUERY m AS SELECT MAX(src) FROM packets [WINDOW 1 MIN]", ONTO)
-    with pytest.raises(NotYet, match="query m.*window aggregates are bound but not yet run"):
-        plan(bound)
 
 
 @pytest.mark.parametrize("missing", ["src", "dst", "port"])

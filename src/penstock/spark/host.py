@@ -34,11 +34,10 @@ from penstock.engine import (
     Wake,
 )
 from penstock.engine.settings import Settings
-from penstock.errors import PenstockError, RunError, SourceError
+from penstock.errors import RunError, SourceError
 from penstock.events import kinds as ev
-from penstock.functions import PythonFunction
-from penstock.language import durations, load_attribute, load_function, sizes
-from penstock.model import FILE_SINKS, Application, Query
+from penstock.language import durations, sizes
+from penstock.model import Application, Query
 from penstock.plan import Path, Plan
 from penstock.planning import plan as planned
 from penstock.policies.operators import DEFAULT, policy
@@ -52,6 +51,7 @@ from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files
 from penstock.spark.ingest import Ingest
 from penstock.spark.memory import measured
+from penstock.spark.needs import Needs
 from penstock.spark.parts import Parts
 from penstock.spark.progress import tasks_done
 from penstock.spark.relations import Relations
@@ -88,9 +88,9 @@ class SparkHost:
         self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.deliveries)
-        self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._callback)
+        self._needs = Needs(application, Relations(spark, checkpoint, self._warn), self._files)
+        self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._needs.callback)
         self._windows = Windows(spark)
-        self._relations = Relations(spark, checkpoint, self._warn)
         self._parts = Parts(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
@@ -146,7 +146,7 @@ class SparkHost:
         self._workers.shutdown(wait=True)
         with contextlib.suppress(RunError):
             self._ask(lambda: self._end("stopped", ""))
-        self._relations.close()
+        self._needs.relations.close()
         self._parts.close()
         for spool in self._spools.values():
             spool.close()
@@ -399,11 +399,12 @@ class SparkHost:
     # --- queries -----------------------------------------------------------------------------
 
     def _adopt(self, application: Application) -> None:
-        self.application = application
+        self.application = self._needs.application = application
         made = planned(application)
         first = self._deliveries.last_run if not self._loop.is_alive() else None
         self._core.adopt(made, first)
-        self._compiler = Compiler(self._spark, application, made, self._relation, self._function)
+        self._compiler = Compiler(self._spark, application, made, self._needs.relation,
+                                  self._needs.function)
         self._sinks.adopt(made)
 
     def _join(self, queries: list[Query]) -> None:
@@ -417,7 +418,7 @@ class SparkHost:
             starts = {query.name: self._standings.starts(query) for query in fresh}
             self._deliveries.join(starts, self._clock.now(), texts, self._core.last_run)
         for query in queries:
-            fault = faults.get(query.name) or self._sinks.taken(query) or self._fault_of(query)
+            fault = faults.get(query.name) or self._sinks.taken(query) or self._needs.fault(query)
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._standings.backlog(query)
             now, since = self._clock.now(), self._standings.since(query)
@@ -434,22 +435,6 @@ class SparkHost:
             self._handle(ev.SynopsisBegun(
                 self._clock.now(), group.id, tuple(member.query for member in group.members),
                 group.stream, self._standings.reach(group, plan), group.pane, group.span))
-
-    def _fault_of(self, query: Query) -> str:
-        """Why a query cannot run, if it cannot."""
-        try:
-            for branch in query.branches:
-                for join in branch.joins:
-                    self._relation(join.relation)
-            if query.sink.kind in FILE_SINKS:
-                self._files.make(query.sink.target or "")
-            if query.sink.kind == "callback":
-                self._callback(query.sink.target or "")
-        except (PenstockError, ValueError) as error:
-            return str(error)
-        except OSError as error:
-            return f"its folder {query.sink.target} cannot be written: {sources.plain(error)}"
-        return ""
 
     def _change(self, application: Application) -> None:
         old, fresh = self.application.queries, application.queries
@@ -472,23 +457,6 @@ class SparkHost:
         self._open(streams)
         self._join(added)
         self._begin(streams)
-
-    # --- what runs need ----------------------------------------------------------------------
-
-    def _relation(self, name: str) -> DataFrame:
-        return self._relations.frame(self.application.relations[name])
-
-    def _function(self, name: str) -> PythonFunction:
-        function = self.application.functions[name]
-        return load_function(function.module, function.attribute, function.folder or ".")
-
-    def _callback(self, target: str) -> Callable[..., Any]:
-        module, _, attribute = target.partition(":")
-        folders = [s.folder for s in self.application.statements if s.kind == "query"]
-        found = load_attribute(module, attribute, folders[0] if folders else ".")
-        if not callable(found):
-            raise ValueError(f"{target} is not a function")
-        return found  # type: ignore[no-any-return]
 
     def _warn(self, subject: str, text: str) -> None:
         self._on_event(ev.Warned(self._clock.now(), subject, text))
