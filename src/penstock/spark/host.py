@@ -54,6 +54,7 @@ from penstock.spark.memory import measured
 from penstock.spark.needs import Needs
 from penstock.spark.parts import Parts
 from penstock.spark.progress import tasks_done
+from penstock.spark.questions import Questions
 from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks
 from penstock.spark.spool import Spool
@@ -91,6 +92,7 @@ class SparkHost:
         self._needs = Needs(application, Relations(spark, checkpoint, self._warn), self._files)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._needs.callback)
         self._windows = Windows(spark)
+        self.questions = Questions(spark, checkpoint, self._windows.of)
         self._parts = Parts(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}

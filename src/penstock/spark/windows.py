@@ -38,7 +38,7 @@ def families_of(group: Group) -> tuple[Family, ...]:
 
 
 @dataclass(slots=True)
-class _Kept:
+class Kept:
     """A group's synopsis."""
 
     group: Group
@@ -71,7 +71,7 @@ class Windows:
     def __init__(self, spark: SparkSession) -> None:
         """There is none yet."""
         self._spark = spark
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, Kept] = {}
 
     def adopt(self, plan: Plan) -> list[Group]:
         """Keep the synopses of this plan's groups; those that begin without panes are returned."""
@@ -82,8 +82,12 @@ class Windows:
         for group in fresh:
             families = families_of(group)
             types = [key.type for key in group.keys]
-            self._kept[group.id] = _Kept(group, families, Synopsis(types, families, group.span))
+            self._kept[group.id] = Kept(group, families, Synopsis(types, families, group.span))
         return fresh
+
+    def of(self, group: str) -> Kept | None:
+        """A group's synopsis as it is now; it may be another by the time it is used."""
+        return self._kept.get(group)
 
     # --- rows into panes ---------------------------------------------------------------------
 
