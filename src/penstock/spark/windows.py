@@ -46,6 +46,8 @@ class Kept:
     synopsis: Synopsis
     had: set[int] = field(default_factory=set)
     """The blocks that are in it."""
+    size: int = 0
+    """The bytes it took when it was last looked at."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def covers(self, group: Group) -> bool:
@@ -88,6 +90,16 @@ class Windows:
     def of(self, group: str) -> Kept | None:
         """A group's synopsis as it is now; it may be another by the time it is used."""
         return self._kept.get(group)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory they take; one that is at work now counts as it last did."""
+        known = list(self._kept.values())
+        for kept in known:
+            if kept.lock.acquire(blocking=False):
+                kept.size = kept.synopsis.nbytes
+                kept.lock.release()
+        return sum(kept.size for kept in known)
 
     # --- rows into panes ---------------------------------------------------------------------
 
