@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.model import Block, Query
+from penstock.model import Application, Block, Query
 from penstock.plan import Group, Plan
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.spool import Spool
@@ -20,7 +21,19 @@ class Standings:
     newest: Callable[[str], int]
     """The highest number of a stream's blocks that the core knows; -1 when there is none."""
 
-    def starts(self, query: Query) -> dict[str, int]:
+    def join(
+        self, queries: Sequence[Query], application: Application, at: float, last_run: int
+    ) -> None:
+        """Let the log know of queries that are new, or declared otherwise than they were."""
+        standing = self.deliveries.standing
+        texts = {s.name: _digest(s.text) for s in application.statements if s.kind == "query"}
+        fresh = [q for q in queries
+                 if q.name not in standing or standing[q.name].text != texts.get(q.name, "")]
+        if fresh:
+            starts = {query.name: self._starts(query) for query in fresh}
+            self.deliveries.join(starts, at, texts, last_run)
+
+    def _starts(self, query: Query) -> dict[str, int]:
         """The first block of each stream that is a new query's to see."""
         starts = {}
         for stream in {branch.stream for branch in query.branches} & self.spools.keys():
@@ -74,3 +87,7 @@ class Standings:
         had = standing.had.get(branch)
         return (block.number >= standing.start.get(block.stream, 0)
                 and not (had and block.number in had))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
