@@ -61,20 +61,19 @@ class Standings:
         return before[-1] if before else None
 
     def reach(self, group: Group, plan: Plan) -> tuple[int, ...]:
-        """The earlier blocks that the windows of a group's queries reach back to."""
-        wanted: set[int] = set()
-        for member in group.members:
-            query = plan.query(member.query)
-            grouping = query.branches[0].grouping
-            since = self.since(query)
-            if grouping is None or since is None:
-                continue
-            oldest = since - grouping.window.length
-            wanted |= {block.number for block in self._known(group.stream)
-                       if block.newest is None or block.newest >= oldest}
-        owed = {block.number for block in self._known(group.stream)
-                for member in group.members if self._owes(member.query, 0, block)}
-        return tuple(sorted(wanted - owed))
+        """The known blocks that the windows of a group's queries reach back to.
+
+        Some of them may be waiting for these queries anyhow: the core knows.
+        """
+        oldest = [self._reaches(plan.query(member.query)) for member in group.members]
+        since = None if None in oldest else min(time for time in oldest if time is not None)
+        return tuple(block.number for block in self._known(group.stream)
+                     if since is None or block.newest is None or block.newest >= since)
+
+    def _reaches(self, query: Query) -> int | None:
+        """The time from which on a query's next window may hold rows; None: from the first on."""
+        grouping, since = query.branches[0].grouping, self.since(query)
+        return None if grouping is None or since is None else since - grouping.window.length
 
     def _known(self, stream: str) -> list[Block]:
         if stream not in self.spools:
