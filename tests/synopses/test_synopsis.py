@@ -324,3 +324,24 @@ def test_a_group_lives_as_long_as_its_youngest_pane_in_whatever_order_panes_come
     held.forget(4)
     assert held.keys == 1
     assert held.scan(6, [Question(2, (count,))])[0].to_pydict() == {"key0": [1], "agg0": [1]}
+
+
+def test_a_scan_knows_values_that_came_after_the_last_one() -> None:
+    asked = tuple(a for a in EXACT if a.args == (COLUMNS[INT],) and not a.function.startswith("C"))
+    held, rows = synopsis((), asked, 0.25), []
+    for value in (3, -1, 2, -3):
+        rows.append({"pane": 0, "int": value})
+        added(held, (), asked, rows[-1:])
+        (table,) = held.scan(1, [Question(1, asked)])
+        check(as_groups(table, 0), answers(rows, (), asked, 1, 1), asked)
+
+
+def test_a_pane_of_few_cells_among_many_takes_little_room() -> None:
+    key, count = COLUMNS[INT], Aggregate("COUNT", (), BIGINT)
+    held = synopsis((key,), [count], 0.25)
+    added(held, (key,), [count], [{"pane": 0, "int": n} for n in range(10)])
+    added(held, (key,), [count], [{"pane": 1, "int": n} for n in range(10_000)])
+    before = held.nbytes
+    added(held, (key,), [count], [{"pane": 0, "int": 9_999}])
+    assert held.nbytes - before < 1_000
+    assert held.scan(1, [Question(1, (count,))])[0].num_rows == 11
