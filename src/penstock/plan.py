@@ -123,6 +123,8 @@ class Group:
     """Microseconds: the longest that divides every window and every slide."""
     span: int
     """Panes in its longest window."""
+    parts: tuple[str, ...] = ()
+    """Groups of the same path whose panes, merged, are its own: nothing is computed for it."""
 
     @property
     def rows(self) -> Branch:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -21,9 +23,10 @@ from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
 from penstock.spark.far import FarAnswers, FarPanes
 from penstock.spark.held import ROWS, Held, asked_of
-from penstock.spark.panes import PANE, PaneJob
+from penstock.spark.panes import CELL, PANE, PaneJob
 from penstock.synopses import Family, Question, Synopsis, gathered
 
+Tables: TypeAlias = Mapping[Family, pa.Table]
 _COUNTING = ("scalars", "frequencies")
 """The families whose first measure counts rows."""
 
@@ -49,11 +52,23 @@ class Kept:
     """The blocks that are in it."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def parts(self, here: Mapping[str, Kept]) -> list[Kept]:
+        """The synopses whose panes are its own, if all are at hand and keep what it needs."""
+        found = [here[id] for id in self.group.parts if id in here]
+        whole = len(found) == len(self.group.parts) and all(
+            self.group.pane % part.group.pane == 0 and part.keeps(self.families)
+            for part in found)
+        return found if whole else []
+
+    def keeps(self, families: Iterable[Family]) -> bool:
+        """Whether it keeps all that these measure."""
+        known = {family.name: set(family.measures) for family in self.families}
+        return all(set(f.measures) <= known.get(f.name, set()) for f in families)
+
     def covers(self, group: Group) -> bool:
         """Whether it serves the group as it is now."""
-        known = {family.name: set(family.measures) for family in self.families}
         return (self.group.pane == group.pane and self.group.span >= group.span
-                and all(set(f.measures) <= known.get(f.name, set()) for f in families_of(group)))
+                and self.keeps(families_of(group)))
 
     def forget(self, before: int) -> None:
         """Drop panes that no answer will look at."""
@@ -164,13 +179,21 @@ class Windows:
         if not wanted:
             return
         taken.jobs += 1
-        asked = [rows.group(kept.group, kept.families) for kept in wanted]
-        made = PaneJob(asked, rows.time).tables(rows.frame)
-        for kept, known, tables in zip(wanted, asked, made, strict=True):
-            own = {f: tables[at] for f, at in zip(kept.families, known.families, strict=True)}
+        here = {kept.group.id: kept for kept in wanted}
+        made = {kept.group.id: kept.parts(here) for kept in wanted}
+        first = [kept for kept in wanted if not made[kept.group.id]]
+        asked = [rows.group(kept.group, kept.families) for kept in first]
+        tables: dict[str, Tables] = {}
+        found = PaneJob(asked, rows.time).tables(rows.frame)
+        for kept, known, own in zip(first, asked, found, strict=True):
+            tables[kept.group.id] = {
+                f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
+        for kept in wanted:
+            parts = made[kept.group.id] or [kept]
+            mine = merged(kept, [(part, tables[part.group.id]) for part in parts])
             with kept.lock:
-                kept.near.add(own)
-            taken.count(kept.group, _counted(own))
+                kept.near.add(mine)
+            taken.count(kept.group, _counted(mine))
         if self.nbytes > self._most:
             largest = max(wanted, key=lambda kept: kept.near.nbytes)
             taken.outgrown = largest.group
@@ -202,7 +225,29 @@ class Windows:
         return held
 
 
-def _counted(tables: Mapping[Family, pa.Table]) -> dict[int, int]:
+def merged(kept: Kept, parts: Sequence[tuple[Kept, Tables]]) -> Tables:
+    """The pane tables of a synopsis from those of its parts; cells may occur several times."""
+    return {family: pa.concat_tables([_as_of(kept, family, part, tables) for part, tables in parts])
+            for family in kept.families}
+
+
+def _as_of(kept: Kept, family: Family, part: Kept, tables: Tables) -> pa.Table:
+    """A part's table of a family, with the panes, keys and measures of the whole."""
+    if part is kept:
+        return tables[family]
+    own = next(one for one in part.families if one.name == family.name)
+    table, ratio = tables[own], kept.group.pane // part.group.pane
+    columns = {PANE: pa.array(np.asarray(table[PANE]) // ratio)}
+    for number, key in enumerate(kept.group.keys):
+        columns[f"k{number}"] = table[f"k{part.group.keys.index(key)}"]
+    if family.cell is not None:
+        columns[CELL] = table[CELL]
+    for number, measure in enumerate(family.measures):
+        columns[f"m{number}"] = table[f"m{own.measures.index(measure)}"]
+    return pa.table(columns)
+
+
+def _counted(tables: Tables) -> dict[int, int]:
     """How many rows each pane got."""
     counting = next(table for family, table in tables.items() if family.kind in _COUNTING)
     summed = counting.group_by(PANE).aggregate([("m0", "sum")])
