@@ -27,13 +27,13 @@ def test_examples_in_docstrings_hold(module: str) -> None:
 
 
 def test_latency_is_what_lies_between_two_answers_beyond_what_was_asked() -> None:
-    found = Refreshed(12.0, {"q": Query("q", 5, 2)}, {"q": [2, 5, 6, 10]}, _last=12)
+    found = Refreshed(12.0, 12, {"q": Query("q", 5, 2)}, {"q": [2, 5, 6, 10]})
     assert found.extra("q") == (0 + 1 + 0 + 2) / 4
 
 
 def test_a_query_that_still_waits_is_late_already() -> None:
-    found = Refreshed(12.0, {"q": Query("q", 5, 2), "never": Query("never", 5, 4)},
-                      {"q": [2, 4]}, _last=12)
+    found = Refreshed(12.0, 12, {"q": Query("q", 5, 2), "never": Query("never", 5, 4)},
+                      {"q": [2, 4]})
     assert found.extra("q") == 6 / 3
     assert found.extra("never") == 8
     assert found.latency == (2 + 8) / 2
