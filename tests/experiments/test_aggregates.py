@@ -90,6 +90,14 @@ def test_a_joint_run_reads_the_longest_window_once() -> None:
     assert alone[1] < joint[1]
 
 
+def test_a_policy_that_is_not_told_what_answers_cost_takes_it_for_scanning() -> None:
+    told, untold = (Load(40, False, 0.5, 1.0, told=told).workload(0) for told in (True, False))
+    assert sum(told.price("port", (60, 20))) == sum(untold.price("port", (60, 20)))
+    assert untold.price("port", (60, 20))[1] == 0
+    assert all(group.costs.answer == 0 for group in untold.groups)
+    assert all(group.costs.answer > 0 for group in told.groups)
+
+
 def test_costs_are_measured() -> None:
     for prices in (calibration.hash_tables(repeat=1), calibration.arrays(repeat=1)):
         assert prices.cell > 0
