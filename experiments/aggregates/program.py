@@ -41,14 +41,14 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
         for text in ABOUT])
     rates = [figures.rate(size, high, tables, FACTOR) for high in (False, True)]
     loads = influences.loads(size, tables)
-    answers = influences.answers(size, FACTOR)
+    answers, untold = (influences.answers(size, FACTOR, told) for told in (True, False))
     free = [figures.rate(size, high, 0.0, FACTOR) for high in (False, True)]
-    sweeps = [*rates, *loads, *answers, *free]
+    sweeps = [*rates, *loads, *answers, *untold, *free]
     telling = Telling(report, run_all([case for sweep in sweeps for case in sweep.cases()],
                                       progress), out)
     example.tell(telling)
     figures.tell(telling, *rates)
     influences.tell_loads(telling, loads)
-    influences.tell_answers(telling, answers, tables, arrays)
+    influences.tell_answers(telling, answers, untold, tables, arrays)
     influences.tell_free(telling, *free)
     return report
