@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +15,7 @@ from penstock.engine.running import Running
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
-from penstock.model import FILE_SINKS, Block
+from penstock.model import Block
 from penstock.plan import Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Segment
 from penstock.policies.operators.routes import remainders
@@ -49,7 +48,6 @@ class Core:
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
     _queues: dict[Place, StageQueue] = field(default_factory=dict)
     _earlier: list[Block] = field(default_factory=list)
-    _alone: dict[str, None] = field(default_factory=dict)
     _running: dict[int, Running] = field(default_factory=dict)
     _kept: dict[int, int] = field(default_factory=dict)
     """Bytes in memory of what runs have kept, until it is taken up."""
@@ -82,7 +80,6 @@ class Core:
         self._rank = {member: rank for rank, (member, _) in enumerate(members)}
         self._places = [(path.id, k) for path in plan.paths for k in range(len(path.stages))]
         self._queues = {place: StageQueue() for place in self._places}
-        self._alone = dict.fromkeys(_with_own_folder(plan))
         for place, entry in waiting:
             self._put_back(place, entry, entry.members)
         self._prepare()
@@ -128,15 +125,22 @@ class Core:
                 self._pending.append(Note(ev.PathCut(at, id, made, reason)))
 
     def _look(self, number: int) -> Queue:
-        segment = self._scheduler.segments[number]
-        entries = self._queues[self._places[number]].entries
-        return Queue(
-            segment=segment,
-            length=len(entries),
-            oldest=entries[0].arrived,
-            head=entries[0].rows,
-            blocks=tuple((entry.arrived, segment.rest * entry.rows) for entry in entries),
-        )
+        """What waits before a stage, behind what is under way there."""
+        segment, place = self._scheduler.segments[number], self._places[number]
+        begun, done = [], 0.0
+        if running := self._under_way(place):
+            begun = running.entries
+            done = running.done * self.figures.cost(place[0], running.first, running.last)
+        waiting = self._queues[place].entries
+        head = (begun or waiting)[0]
+        blocks = [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
+        blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
+        return Queue(segment, len(blocks), head.arrived, done, head.rows, tuple(blocks))
+
+    def _under_way(self, place: Place) -> Running | None:
+        """The run that began with this stage and is not through."""
+        return next((running for running in self._running.values()
+                     if (running.path.id, running.first) == place), None)
 
     # --- events ------------------------------------------------------------------------------
 
@@ -324,14 +328,16 @@ class Core:
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
         """Fill the free slots with what the policy chooses; let what is better overtake."""
         while len(self._running) < self.settings.slots + self.policy.preemptive:
+            urgent = len(self._running) >= self.settings.slots
             for number, place in enumerate(self._places):
                 segment = self._scheduler.segments[number]
-                if not self._is_busy(segment) and self._ready(place, at, out):
+                if self.policy.sees_all and urgent and (running := self._under_way(place)):
+                    self._scheduler.wake(number, running.entries[0].arrived)  # it may go on
+                elif not self._is_busy(segment) and self._ready(place, at, out):
                     self._scheduler.wake(number, self._queues[place].entries[0].arrived)
                 else:
                     self._scheduler.sleep(number)
             number = self._scheduler.decide(at)
-            urgent = len(self._running) >= self.settings.slots
             if number < 0 or (urgent and not self._overtakes(number)):
                 return
             self._start(at, number, out, urgent)
@@ -342,9 +348,9 @@ class Core:
 
     def _overtakes(self, number: int) -> bool:
         """Whether the choice is much better than all that is under way, or due on another path."""
-        if self._scheduler.run.whole:
-            return bool(self.settings.slots) and not self._is_busy(self._scheduler.carried(number))
-        return bool(self.settings.slots) and self._scheduler.last < OVERTAKING * min(
+        if not self.settings.slots or self._is_busy(self._scheduler.carried(number)):
+            return False
+        return self._scheduler.run.whole or self._scheduler.last < OVERTAKING * min(
             self._rank_of(running) for running in self._running.values())
 
     def _rank_of(self, running: Running) -> float:
@@ -368,7 +374,7 @@ class Core:
     def _gathering(self, path: Path) -> float:
         """Seconds a path's blocks may gather: folders of their own are costly to write often."""
         queries = [self.plan.query(member.query) for member in path.members]
-        if not all(query.name in self._alone for query in queries):
+        if not all(query.name in self.plan.alone for query in queries):
             return self.settings.gather
         hold = self.settings.hold * min(query.latency or 0.0 for query in queries)
         return max(hold, self.settings.gather)
@@ -490,10 +496,3 @@ class Core:
         elif self.settings.until_drained and not self._open:
             self._finished = True
             out.append(Finish("drained"))
-
-
-def _with_own_folder(plan: Plan) -> list[str]:
-    """The queries that write files into a folder no other query writes to."""
-    folders = Counter(query.sink.target for query in plan.queries)
-    return [query.name for query in plan.queries
-            if query.sink.kind in FILE_SINKS and folders[query.sink.target] == 1]
