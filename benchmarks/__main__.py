@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks import fanout, simulator, sustained
+from benchmarks import fanout, response, simulator, sustained
 from benchmarks.bursts import program as bursts
 from penstock.report.form import run
 
-PROGRAMS = {"bursts": bursts.run, "fanout": fanout.run, "simulator": simulator.run,
-            "sustained": sustained.run}
+PROGRAMS = {"bursts": bursts.run, "fanout": fanout.run, "response": response.run,
+            "simulator": simulator.run, "sustained": sustained.run}
 
 if __name__ == "__main__":
     run("benchmarks", PROGRAMS)

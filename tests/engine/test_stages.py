@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.engine.figures import Figures
 from penstock.engine.settings import Settings
@@ -241,3 +243,68 @@ def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
     # 80, 40 and 20 rows at 10 ms each are 1.4 s of the 3; ten rows come to the last stage
     assert figures.statistics.cost("q#0:project") == pytest.approx(0.16)
     assert figures.statistics.selectivity("q#0:project") == 1.0
+
+
+# --- slots ---------------------------------------------------------------------------------------
+
+
+def overlapping(run: FakeHost) -> list[tuple[ev.Decided, ev.Decided]]:
+    """Pairs of runs that were under way at once."""
+    ended = {e.run: e.at for e in run.record if isinstance(e, ev.RunFinished | ev.RunKept)}
+    decided = [e for e in run.record if isinstance(e, ev.Decided)]
+    return [(a, b) for a in decided for b in decided
+            if a.run < b.run and b.at < ended[a.run]]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_with_two_slots_runs_overlap_but_never_two_on_one_stage(name: str) -> None:
+    run = FakeHost.of(APPLICATION + """
+        CREATE STREAM t (length INT) FROM rate;
+        CREATE QUERY cheap AS SELECT length FROM t WHERE length > 5;
+    """, name, operators={**HIDDEN, "t/fanout:filter": (0.03, 0.5)},
+        settings=Settings(slots=2, quantum=2.0))
+    for n in range(12):
+        run.arrive("s", at=n * 1.1)
+        run.arrive("t", at=n * 1.3)
+    run.run()
+    pairs = overlapping(run)
+    assert pairs
+    for a, b in pairs:
+        apart = a.stages[1] <= b.stages[0] or b.stages[1] <= a.stages[0]
+        assert a.stream != b.stream or apart
+    assert Summary.of(run.record).accounting() == []
+
+
+@given(st.integers(1, 4), st.sampled_from(["fifo", "round_robin", "rate_based"]),
+       st.lists(st.tuples(st.floats(0, 30), st.integers(1, 200)), min_size=2, max_size=25))
+def test_a_query_gets_its_blocks_in_the_order_of_their_arrival_whatever_the_slots(
+    slots: int, name: str, arrivals: list[tuple[float, int]]
+) -> None:
+    """Small blocks are quick, so two at once would change places.
+
+    A block of which nothing is left on its way is through at once: it has no answers to put last.
+    """
+    run = FakeHost.of(APPLICATION, name, operators=HIDDEN,
+                      settings=Settings(slots=slots, quantum=0.1))
+    for at, rows in sorted(arrivals):
+        run.arrive("s", at=at, rows=rows)
+    run.run()
+    decided = {e.run: e for e in run.record if isinstance(e, ev.Decided)}
+    delivered = [block for e in run.record
+                 if isinstance(e, ev.RunFinished) and decided[e.run].stages[1] == 4
+                 for block in decided[e.run].blocks]
+    assert delivered == sorted(delivered)
+    assert Summary.of(run.record).queries["q"].rows_in == sum(rows for _, rows in arrivals)
+
+
+def test_only_a_run_that_may_be_overtaken_yields_and_all_are_expected_to_take_as_long_as_before(
+) -> None:
+    for name in ("rate_based", "preemptive_rate_based"):
+        run = host(name)
+        for at in (0.0, 100.0):
+            run.arrive("s", at=at)
+        run.run()
+        assert {one.yields for one in run.runs} == {name == "preemptive_rate_based"}
+        assert [one.expected for one in run.runs[:4]] == [0.0] * 4, "nothing is known yet"
+        assert [one.expected for one in run.runs[4:]] == pytest.approx(
+            [e.seconds for e in run.record if isinstance(e, ev.RunFinished | ev.RunKept)][:4])

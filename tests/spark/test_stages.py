@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,3 +89,46 @@ def test_every_policy_gives_the_same_answers(policy: str, folder: Path, engine) 
             assert not kept
         if policy in ("round_robin", "greedy", "rate_based", "preemptive_rate_based"):
             assert kept
+
+
+def test_with_two_slots_runs_overlap_and_the_answers_are_the_same(folder: Path, engine) -> None:
+    events: list[ev.Event] = []
+    with engine(on_event=events.append) as e:
+        e.execute(APPLICATION + "SET slots = 2; SET operators = 'round_robin';", folder=folder)
+        summary = e.run()
+        assert (summary.run.state, summary.failures()) == ("drained", [])
+        assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
+    under_way, most = 0, 0
+    for event in events:
+        under_way += isinstance(event, ev.Decided)
+        under_way -= isinstance(event, ev.RunFinished | ev.RunKept)
+        most = max(most, under_way)
+    assert most == 2
+
+
+def test_policies_changed_in_the_middle_of_a_burst_lose_and_repeat_no_row(
+    folder: Path, engine
+) -> None:
+    events: list[ev.Event] = []
+    with engine(on_event=events.append) as e:
+        e.execute(APPLICATION + "SET quantum = '1 ms';", folder=folder)
+        e.start()
+        for policy, first in (("greedy", ev.RunFinished), ("chain", ev.RunKept)):
+            until(lambda kind=first: any(isinstance(event, kind) for event in events))
+            e.execute(f"SET operators = '{policy}'")
+        told = e.status().queries
+        until(lambda: all(name in told and told[name].rows_in == 120 for name in EXPECTED))
+        e.stop()
+        assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
+    changes = [n for n, event in enumerate(events) if isinstance(event, ev.PolicyChanged)]
+    assert [events[n].operators for n in changes] == ["greedy", "chain"]
+    for n in changes:
+        waited = [event.blocks for event in events[:n] if isinstance(event, ev.Queued)]
+        assert waited[-1] > 1, "there was a burst"
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

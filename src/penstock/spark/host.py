@@ -43,7 +43,7 @@ from penstock.spark.progress import tasks_done
 from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks
 from penstock.spark.spool import Spool
-from penstock.spark.tasks import spread, tasks
+from penstock.spark.tasks import dealt
 
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
@@ -250,7 +250,7 @@ class SparkHost:
         frame = self._frame(run)
         measured = self._parts.measure(compiler, path, run, frame) if run.measure else {}
         if path.expensive:
-            frame = spread(frame, tasks(run, self._core.settings.quantum, self._cores))
+            frame = dealt(frame, run, self._core.settings.quantum, self._cores)
         ready = self._clock.now()
         sampling = ready - began if run.measure else 0.0
         done: ev.RunFinished | ev.RunKept = (

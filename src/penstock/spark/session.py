@@ -24,6 +24,8 @@ _CONTEXT = {
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.scheduler.allocation.file": (Path(__file__).parent / "pools.xml").as_uri(),
+    # Over TCP every task that calls Python waits 40 ms for an acknowledgement.
+    "spark.python.unix.domain.socket.enabled": "true",
     # The history that Spark keeps for its pages would grow for as long as a run lasts.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",

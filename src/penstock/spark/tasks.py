@@ -15,34 +15,41 @@ from penstock.engine.instructions import Run
 
 WORTH = 0.3
 """Seconds of a run from which on dealing its rows out is worth a shuffle, of about 0.05 s."""
-PIECES = 10
+PIECES = 5
 """Tasks per quantum and core of a run that may be overtaken."""
+MOST_PIECES = 10
+"""Tasks per core at most. What a run took includes what its tasks cost to start, so without a limit
+a busy machine would split the next run more finely, and make it longer still."""
 
 
 def tasks(run: Run, quantum: float, cores: int) -> int:
     """How many tasks a run should have; 1 leaves it as it is.
 
-    A run has a task for every core. One that may be overtaken has shorter ones, of a tenth of the
-    quantum: that is how long an overtaking run waits for a core, and a task costs some
-    milliseconds to start.
+    A run has a task for every core. One that may be overtaken has shorter ones, of a fifth of the
+    quantum: that is how long an overtaking run waits for a core.
 
     >>> from dataclasses import replace
     >>> from penstock.model import Block
     >>> run = Run(1, "p", "p", 1, (), (Block("s", 0, rows=1000, bytes=0, arrived=0.0),),
-    ...           expected=3.0)
+    ...           expected=1.2)
     >>> [tasks(one, quantum=1.0, cores=2)
     ...  for one in (run, replace(run, yields=True), replace(run, expected=0.1))]
-    [2, 60, 1]
+    [2, 12, 1]
     """
     if run.expected < WORTH:
         return 1
-    pieces = ceil(run.expected * PIECES / quantum) if run.yields and quantum else 1
-    rows = sum(block.rows for block in run.blocks)
-    return min(cores * pieces, rows)
+    short = quantum / PIECES
+    pieces = ceil(min(run.expected / short, MOST_PIECES)) if run.yields and short else 1
+    return min(cores * max(pieces, 1), sum(block.rows for block in run.blocks))
 
 
-def spread(frame: DataFrame, wanted: int) -> DataFrame:
-    """The frame in at least so many partitions."""
-    if wanted <= 1 or frame.rdd.getNumPartitions() >= wanted:
-        return frame
-    return frame.repartition(wanted)
+def dealt(frame: DataFrame, run: Run, quantum: float, cores: int) -> DataFrame:
+    """The rows of a run in tasks that suit it.
+
+    What a finely split run has kept is gathered again where less work is left: every task would
+    write a file of its own.
+    """
+    wanted = tasks(run, quantum, cores)
+    if wanted > 1 and frame.rdd.getNumPartitions() < wanted:
+        return frame.repartition(wanted)
+    return frame.coalesce(max(wanted, cores)) if run.parts else frame

@@ -540,6 +540,20 @@ SET operators = 'mixed(gamma=)'
 --   SET operators = 'mixed(gamma=)'
 --                   ^^^^^^^^^^^^^^^
 
+-- case: a number of slots that is none
+SET slots = 'two'
+-- gives:
+-- TypeFault: setting slots, line 1, column 13: 'two' is not a whole number of at least 1
+--   SET slots = 'two'
+--               ^^^^^
+
+-- case: no slot at all
+SET slots = 0
+-- gives:
+-- TypeFault: setting slots, line 1, column 13: '0' is not a whole number of at least 1
+--   SET slots = 0
+--               ^
+
 -- case: dropping what is not there
 CREATE QUERY bigger AS SELECT src FROM packets; DROP QUERY big
 -- gives:

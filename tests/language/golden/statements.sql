@@ -87,7 +87,8 @@ SELECT src FROM packets; SELECT dst FROM packets;
 
 -- case: settings are normalised and the last one counts
 SET operators = 'fifo'; SET operators = 'Mixed( gamma=0.01 , k = 3 )'; SET refresh = 'hybrid+late_pending';
-SET memory = '512  mb'; SET retention = 10 MIN; set FILTERS = a_greedy; SET joins = 'mqt'
+SET memory = '512  mb'; SET retention = 10 MIN; set FILTERS = a_greedy; SET joins = 'mqt';
+SET slots = 2
 -- gives:
 -- SET filters = a_greedy
 -- SET joins = mqt
@@ -95,6 +96,7 @@ SET memory = '512  mb'; SET retention = 10 MIN; set FILTERS = a_greedy; SET join
 -- SET operators = mixed(gamma=0.01, k=3)
 -- SET refresh = hybrid+late_pending
 -- SET retention = 10 MIN
+-- SET slots = 2
 
 -- case: the same declaration again changes nothing
 CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, port INT, length INT) FROM parquet 'data/packets' TIME ts LATENESS 5 s
