@@ -126,6 +126,11 @@ class Refresher:
 
     # --- what a host may ask -----------------------------------------------------------------
 
+    @property
+    def is_due(self) -> bool:
+        """Whether any answer is due."""
+        return any(deadlines.due() for deadlines in self._groups.values())
+
     def oldest(self, group: str) -> int | None:
         """The first pane of a group that any coming answer may read; None while nothing closed.
 
