@@ -35,6 +35,8 @@ class _Panes:
     arrived: float = 0.0
     """When the rows came that closed the latest of them."""
     trimmed: int | None = None
+    told: set[str] = field(default_factory=set)
+    """The queries of which the refresher knows up to where they have answered."""
 
 
 @dataclass(slots=True)
@@ -47,7 +49,8 @@ class Windows:
     """By the id of the group."""
     _answered: dict[str, int | None] = field(default_factory=dict)
     """Queries to answer, each with the end of its last window, in microseconds."""
-    _under_way: dict[int, Refresh] = field(default_factory=dict)
+    _under_way: dict[int, tuple[Refresh, dict[str, int | None]]] = field(default_factory=dict)
+    """With the ends that its queries had answered before."""
     _again: list[Refresh] = field(default_factory=list)
     """What is left of refreshes that broke, query by query."""
     _left: list[Scan] = field(default_factory=list)
@@ -72,6 +75,8 @@ class Windows:
         """A query is answered no longer."""
         if self._answered.pop(query, self) is not self:
             self._told = False
+            for panes in self._panes.values():
+                panes.told.discard(query)
 
     def use(self, policy: refreshing.Policy, at: float) -> None:
         """Decide by another policy from now on."""
@@ -83,6 +88,10 @@ class Windows:
         self._begun += 1
         self._panes[group] = _Panes(f"{group}#{self._begun}", self._plan.group(group))
         self._told = False
+        self._left = [scan for scan in self._left if self._is_current(scan)]
+        for refresh, _ in self._under_way.values():
+            if refresh.group == group:  # it is made of the panes there were
+                self._answered |= refresh.ends
 
     # --- panes -------------------------------------------------------------------------------
 
@@ -141,7 +150,8 @@ class Windows:
             panes = self._called(scans[0].group)
             self._note(run)
             chosen = Refresh(run, panes.group.id, panes.group.pane, tuple(scans), panes.arrived)
-        self._under_way[run] = chosen
+        before = {query: self._answered.get(query) for query in chosen.ends}
+        self._under_way[run] = chosen, before
         return chosen
 
     def _scans(self, at: float) -> list[Scan]:
@@ -170,7 +180,7 @@ class Windows:
 
     def finish(self, event: ev.RefreshFinished) -> None:
         """A refresh has been delivered."""
-        done = self._under_way.pop(event.refresh)
+        done, _ = self._under_way.pop(event.refresh)
         if not self.refresher.drained and done.first_try:
             (scan,) = done.scans
             self.refresher.finished(event.at, scan.run, event.seconds, event.scanning,
@@ -184,7 +194,13 @@ class Windows:
 
         The queries that are given up are returned.
         """
-        broken = self._under_way.pop(run)
+        broken, before = self._under_way.pop(run)
+        if not self._is_current(broken.scans[0]):  # what is new will answer for these ends too
+            self._answered |= {query: end for query, end in before.items()
+                               if query in self._answered}
+            self._panes[broken.group].told.difference_update(before)
+            self._told = False
+            return []
         if not broken.first_try:
             return [member.query for member in broken.members]
         if not self.refresher.drained:
@@ -198,7 +214,7 @@ class Windows:
     @property
     def idle(self) -> bool:
         """Whether nothing is due and nothing under way."""
-        return not (self._under_way or self._again or self._left or self.refresher.waiting)
+        return not (self._under_way or self._again or self._left or self.refresher.is_due)
 
     @property
     def under_way(self) -> int:
@@ -209,7 +225,8 @@ class Windows:
 
     def trims(self) -> Iterator[Trim]:
         """Panes that no coming answer looks at."""
-        busy = {refresh.group for refresh in (*self._under_way.values(), *self._again)}
+        under_way = (refresh for refresh, _ in self._under_way.values())
+        busy = {refresh.group for refresh in (*under_way, *self._again)}
         busy |= {self._called(scan.group).group.id for scan in self._left}
         for id, panes in self._panes.items():
             if id not in busy and panes.name in self._known:
@@ -247,7 +264,9 @@ class Windows:
             if asking:
                 groups.append(self._asked(panes, asking))
                 answered |= {query: end // panes.group.pane for query in asking
-                             if (end := self._answered[query]) is not None}
+                             if query not in panes.told
+                             and (end := self._answered[query]) is not None}
+                panes.told.update(asking)
         self.refresher.adopt(at, groups, answered)
         self._known = {group.id for group in groups}
 
@@ -255,6 +274,10 @@ class Windows:
         return refreshing.Group(
             panes.name, tuple(asked(self._plan.query(name), panes.group.pane) for name in queries),
             pane=panes.group.pane)
+
+    def _is_current(self, scan: Scan) -> bool:
+        """Whether a scan is of a synopsis that there still is."""
+        return any(panes.name == scan.group for panes in self._panes.values())
 
     def _called(self, name: str) -> _Panes:
         return next(panes for panes in self._panes.values() if panes.name == name)

@@ -1,4 +1,4 @@
-"""What `penstock explain` shows: streams, paths, synopses, who shares them, where queries deliver."""
+"""What `penstock explain` shows: streams, paths, synopses, who shares them, and the sinks."""
 
 from __future__ import annotations
 
@@ -162,6 +162,7 @@ def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
     told: dict[str, Any] = {
         "id": group.id,
         "path": group.path,
+        "parts": list(group.parts),
         "where": conjunction(group.where),
         "keys": [render(key) for key in group.keys],
         "pane": group.pane,
@@ -265,11 +266,11 @@ def _group_text(group: Mapping[str, Any]) -> Iterator[str]:
     names = [query["name"] for query in group["queries"]]
     whose = "of its own" if len(names) == 1 else "shared"
     yield f"{group['id']}: {_names(names, 'queries')}, one synopsis {whose}"
-    by = ", ".join(group["keys"]) or "all rows"
-    where = f" where {group['where']}" if group["where"] else ""
-    yield f"    grouped by {by}{where}"
-    yield (f"    panes of {span(group['pane'])}, made on {group['path']}; "
-           f"{group['panes']} in the longest window")
+    by = f"grouped by {', '.join(group['keys'])}" if group["keys"] else "in one group"
+    yield f"    {'rows where ' + group['where'] if group['where'] else 'all rows'}, {by}"
+    parts = ", ".join(group["parts"])
+    made = f"merged from {parts}" if parts else f"made on {group['path']}"
+    yield f"    panes of {span(group['pane'])}, {made}; {group['panes']} in the longest window"
     if "families" in group:
         yield f"    each pane keeps {'; '.join(group['families'])}"
     yield from (f"    {line}" for line in _windows_text(group["queries"]))

@@ -24,14 +24,14 @@ from penstock.planning import plan as planned
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Compiler, Summarised
 from penstock.spark.files import Files
-from penstock.spark.held import Held
+from penstock.spark.held import Held, asked_of
 from penstock.spark.names import compiled
 from penstock.spark.needs import Needs
 from penstock.spark.panes import PaneJob
 from penstock.spark.relations import Relations
 from penstock.spark.sources import plain
 from penstock.spark.spool import Spool
-from penstock.spark.windows import ROWS, Kept, families_of
+from penstock.spark.windows import Kept, families_of
 from penstock.synopses import Question, Synopsis
 
 TRIES = 3
@@ -144,7 +144,7 @@ class _Asked:
     ) -> tuple[int, pa.Table] | None:
         """The end of the window and the answer, if a synopsis has all that is asked."""
         kept = self.by.synopsis(group.id) if self.by.synopsis else None
-        if kept is None or branch.grouping is None:
+        if kept is None or kept.far is not None or branch.grouping is None:
             return None
         window, pane = branch.grouping.window, kept.group.pane
         step = window.slide if window.exactly else pane
@@ -157,10 +157,11 @@ class _Asked:
                 return None
             end = closed // step * step
             begin = end - window.length
-            if kept.synopsis.first > begin // pane or any(
+            if kept.near.first > begin // pane or any(
                     block.number not in kept.had for block in reaching(blocks, begin, end)):
                 return None
-            (table,) = kept.synopsis.scan(end // pane, [_question(branch, window.length // pane)])
+            question = Question(alike.span, asked_of(branch))
+            (table,) = kept.near.scan(end // pane, [question])
         return end, table
 
     def _from_blocks(
@@ -185,7 +186,7 @@ class _Asked:
                 job = PaneJob([asked], rows.time)
                 (tables,) = job.tables(_between(rows, end - length, end))
             synopsis.add({f: tables[at] for f, at in zip(families, asked.families, strict=True)})
-        (table,) = synopsis.scan((end - 1) // length + 1, [_question(branch, own.span)])
+        (table,) = synopsis.scan((end - 1) // length + 1, [Question(own.span, asked_of(branch))])
         return table
 
     def _selected(self, branch: Branch, start: int, end: int, table: pa.Table) -> pa.Table:
@@ -208,11 +209,6 @@ class _Asked:
     def _schema(self) -> pa.Schema:
         outputs = self.query.branches[0].outputs
         return pa.schema([(name, arrow_type(type_)) for name, type_ in outputs])
-
-
-def _question(branch: Branch, panes: int) -> Question:
-    assert branch.grouping is not None
-    return Question(panes, branch.grouping.aggregates or (ROWS,))
 
 
 def _between(rows: Summarised, start: int, end: int) -> DataFrame:
