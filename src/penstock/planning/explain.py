@@ -10,7 +10,7 @@ from penstock.model import Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape
 from penstock.planning.fanout import Fanout, Lookup, fan_out
 from penstock.planning.shapes import conjunction
-from penstock.rendering import render
+from penstock.rendering import render, span
 
 Segments: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 """For each path its segments, each the ids of the operators that always run together."""
@@ -305,19 +305,6 @@ def _costs_text(group: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {way['cost']:8.4g}  {', '.join(told) or 'none'}"
     if len(ways) > _MOST_WAYS:
         yield f"            and {len(ways) - _MOST_WAYS} dearer ones"
-
-
-def span(micros: int) -> str:
-    """A stretch of time in the largest unit that leaves no fraction.
-
-    >>> span(600_000_000), span(2_500_000), span(7_200_000_000)
-    ('10 min', '2500 ms', '2 h')
-    """
-    units = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1000))
-    for unit, length in units:
-        if micros % length == 0:
-            return f"{micros // length} {unit}"
-    return f"{micros} us"
 
 
 def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
