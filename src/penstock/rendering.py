@@ -235,3 +235,16 @@ def span(micros: int) -> str:
         if micros % length == 0:
             return f"{micros // length} {unit}"
     return f"{micros} us"
+
+
+def brief(value: object) -> str:
+    """A value of an answer in few words: the names of a struct's fields are left out.
+
+    >>> brief([{"value": 80, "count": 12}, {"value": 443, "count": 7}])
+    '80: 12, 443: 7'
+    """
+    if isinstance(value, list):
+        return ", ".join(brief(one) for one in value)
+    if isinstance(value, dict):
+        return ": ".join(brief(one) for one in value.values())
+    return "NULL" if value is None else str(value)

@@ -17,7 +17,7 @@ that reads and decodes each stream once.
 _EXAMPLES = """\
 start here:
   penstock doctor               is everything there that a run needs?
-  penstock demo                 a dozen queries over a bursty stream, about a minute
+  penstock demo                 eighteen queries over bursty streams, about a minute
   penstock explain app.sql      what would be shared, and how
   penstock run app.sql          run it; Ctrl-C stops it and says how to go on
   penstock ask state "SELECT ..."   ask what a run holds, once
@@ -164,7 +164,7 @@ def _add_explain(commands: _Commands[ArgumentParser]) -> None:
 
 def _add_demo(commands: _Commands[ArgumentParser]) -> None:
     demo = _described(commands.add_parser("demo", help="see it at work"),
-                      "A dozen standing queries over bursty packets.", _DEMO)
+                      "Eighteen standing queries over bursty packets.", _DEMO)
     demo.add_argument("--seconds", type=_positive, default=30.0, metavar="N",
                       help="so long the packets come (default: 30)")
     _add_checkpoint(demo, "penstock-demo/checkpoint, emptied first")

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from penstock.rendering import brief
 from penstock.view.formats import counted
 
 if TYPE_CHECKING:
@@ -76,25 +77,12 @@ def _is_number(kind: pyarrow.DataType) -> bool:
 
 
 def _cell(value: object) -> Text:
-    return Text("NULL", "bright_black") if value is None else Text(str(_flat(value, _told)))
+    return Text("NULL", "bright_black") if value is None else Text(str(_flat(value, brief)))
 
 
 def _flat(value: object, nested: Callable[[Any], str]) -> object:
     known = plain(value)
     return nested(known) if isinstance(known, list | dict) else known
-
-
-def _told(value: Any) -> str:
-    """An array or a struct in few words: names of fields are left out.
-
-    >>> _told([{"value": 80, "count": 12}, {"value": 443, "count": 7}])
-    '80: 12, 443: 7'
-    """
-    if isinstance(value, list):
-        return ", ".join(_told(one) for one in value)
-    if isinstance(value, dict):
-        return ": ".join(_told(one) for one in value.values())
-    return "NULL" if value is None else str(value)
 
 
 def plain(value: Any) -> Any:

@@ -266,7 +266,7 @@ WINDOW_TOTALS: tuple[Shown[QueryMeasures], ...] = (
     Shown("rejected", lambda _, q: exact(q.rejected), width=110),
     Shown("windows", lambda _, q: exact(q.answers)),
     Shown("out", lambda _, q: Text(exact(q.rows_out), "cyan")),
-    Shown("last window ends", lambda _, q: moment(q.last_end)),
+    Shown("last window ends", lambda _, q: moment(q.last_end), width=88),
     Shown("p50", _percentile(0.5), width=88),
     Shown("p99", _percentile(0.99)),
     Shown("max", _longest, width=110),
