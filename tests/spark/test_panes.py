@@ -29,7 +29,16 @@ from penstock.model import (
 )
 from penstock.synopses import Family, Question, Synopsis, gathered
 from tests.synopses.reference import Row, answers
-from tests.synopses.test_synopsis import COLUMNS, DECIMAL, EXACT, VALUES, as_groups, check, listed
+from tests.synopses.test_synopsis import (
+    COLUMNS,
+    DECIMAL,
+    EXACT,
+    STRUCT,
+    VALUES,
+    as_groups,
+    check,
+    listed,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,7 +102,7 @@ def test_the_pane_job_answers_as_plain_python_does(spark: SparkSession, rows: li
     from penstock.spark.refresh import Due, refreshed
 
     keys = (COLUMNS[DOUBLE], COLUMNS[INT])
-    varied = list(dict.fromkeys([*filter(scalar, EXACT), *on(DOUBLE, DECIMAL)]))
+    varied = list(dict.fromkeys([*filter(scalar, EXACT), *on(DOUBLE, STRUCT)]))
     asked = [varied, on(STRING), on(STRING)]
     groups = [group(keys, varied), group((), [*asked[1], *APPROXIMATE]),
               group((), asked[2], Call("eq", (COLUMNS[BOOLEAN], Literal(True, BOOLEAN)), BOOLEAN))]

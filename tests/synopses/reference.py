@@ -28,11 +28,19 @@ def same(value: Any) -> Any:
     """Something equal for values that Spark finds equal."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
-    return value
+    if isinstance(value, dict):
+        value = list(value.values())
+    return tuple(map(same, value)) if isinstance(value, list) else value
 
 
 def order(value: Any) -> Any:
     """Something that sorts as Spark sorts the values of one type."""
+    if value is None:
+        return ()
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return tuple((part is not None, order(part)) for part in value)
     return (math.isnan(value), value) if isinstance(value, float) else value
 
 
