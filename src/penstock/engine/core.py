@@ -53,7 +53,6 @@ class Core:
     _refilling: Refilling = field(init=False)
     _paths: dict[str, Path] = field(default_factory=dict)
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
-    _earlier: list[Block] = field(default_factory=list)
     _gathering: Gathering = field(default_factory=Gathering)
     _running: dict[int, Running] = field(default_factory=dict)
     _promises: Promises = field(default_factory=Promises)
@@ -133,15 +132,22 @@ class Core:
                 self._pending.append(Note(ev.PathCut(at, id, made, reason)))
 
     def _look(self, number: int) -> Queue:
-        segment = self._scheduler.segments[number]
-        entries = self._waiting.queues[self._waiting.places[number]].entries
-        return Queue(
-            segment=segment,
-            length=len(entries),
-            oldest=entries[0].arrived,
-            head=entries[0].rows,
-            blocks=tuple((entry.arrived, segment.rest * entry.rows) for entry in entries),
-        )
+        """What waits before a stage, behind what is under way there."""
+        segment, place = self._scheduler.segments[number], self._waiting.places[number]
+        begun, done = [], 0.0
+        if running := self._under_way(place):
+            begun = running.entries
+            done = running.done * self.figures.cost(place[0], running.first, running.last)
+        waiting = self._waiting.queues[place].entries
+        head = (begun or waiting)[0]
+        blocks = [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
+        blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
+        return Queue(segment, len(blocks), head.arrived, done, head.rows, tuple(blocks))
+
+    def _under_way(self, place: Place) -> Running | None:
+        """The run that began with this stage and is not through."""
+        return next((running for running in self._running.values()
+                     if (running.path.id, running.first) == place), None)
 
     # --- events ------------------------------------------------------------------------------
 
@@ -150,8 +156,7 @@ class Core:
             case ev.RunStarted(streams=streams):
                 self._open = dict.fromkeys(streams)
             case ev.BlockHeld(block=block):
-                self._blocks.hold(block)
-                self._earlier.append(block)
+                self._blocks.hold(block, earlier=True)
             case ev.BlockArrived(block=block):
                 self._blocks.hold(block)
                 self._arrive(block)
@@ -190,14 +195,7 @@ class Core:
                 self._blocks.warm(stream, number)
                 self._waiting.account.heat(stream, number)
             case ev.Tick():
-                self._age_earlier()
-
-    def _age_earlier(self) -> None:
-        """Let blocks of an earlier run go that nobody wants: by now all queries have joined."""
-        for block in self._earlier:
-            if self._blocks.find(block.stream, block.number):
-                self._blocks.settle(block)
-        self._earlier.clear()
+                self._blocks.settle_earlier()
 
     def _arrive(self, block: Block) -> None:
         members = self._active.get(block.stream)
@@ -370,7 +368,9 @@ class Core:
         """Begin the run that the policy chooses; an urgent one must be worth overtaking for."""
         for number, place in enumerate(self._waiting.places):
             segment = self._scheduler.segments[number]
-            if not self._is_busy(segment) and self._ready(place, at, out):
+            if self.policy.sees_all and urgent and (running := self._under_way(place)):
+                self._scheduler.wake(number, running.entries[0].arrived)  # it may go on
+            elif not self._is_busy(segment) and self._ready(place, at, out):
                 self._scheduler.wake(number, self._waiting.queues[place].entries[0].arrived)
             else:
                 self._scheduler.sleep(number)
@@ -386,11 +386,9 @@ class Core:
 
     def _overtakes(self, number: int) -> bool:
         """Whether the choice is much better than all that is under way, or due on another path."""
-        if not self.settings.slots or not self._running:
+        if not self._running or self._is_busy(self._scheduler.carried(number)):
             return False
-        if self._scheduler.run.whole:
-            return not self._is_busy(self._scheduler.carried(number))
-        return self._scheduler.last < OVERTAKING * min(
+        return self._scheduler.run.whole or self._scheduler.last < OVERTAKING * min(
             self._rank_of(running) for running in self._running.values())
 
     def _rank_of(self, running: Running) -> float:
@@ -470,6 +468,11 @@ class Core:
     def under_way(self) -> tuple[int, ...]:
         """The runs under way."""
         return tuple(self._running)
+
+    def is_alive(self, query: str) -> bool:
+        """Whether a query takes the blocks that come."""
+        return any(member.query == query for members in self._active.values()
+                   for member in members)
 
     def newest(self, stream: str) -> int:
         """The highest number among the stream's blocks so far; -1 when there was none."""

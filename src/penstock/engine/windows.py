@@ -230,7 +230,7 @@ class Windows:
     @property
     def idle(self) -> bool:
         """Whether nothing is due and nothing under way."""
-        return not (self._under_way or self._again or self._left or self.refresher.waiting)
+        return not (self._under_way or self._again or self._left or self.refresher.is_due)
 
     @property
     def under_way(self) -> int:
