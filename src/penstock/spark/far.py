@@ -65,6 +65,11 @@ class FarPanes:
             part[1].unpersist()
             self._parts.remove(part)
 
+    def close(self) -> None:
+        """Keep nothing in memory; a refresh that is under way computes its panes again."""
+        for _, frame in self._parts:
+            frame.unpersist()
+
     def answers(
         self, refresh: Refresh, branches: Mapping[Member, Branch]
     ) -> FarAnswers | None:
