@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -125,20 +126,36 @@ class Windows:
         branches = {member: plan.branch(member) for member in refresh.members}
         held = Held(self._spark, branches)
         kept = self._kept[refresh.group]
+        asks = _asked(branches)
         with kept.lock:
             for scan in refresh.scans:
-                questions = [_question(branches[Member(query, 0)], length)
-                             for query, length in scan.queries]
-                found = kept.synopsis.scan(scan.end, questions)
-                for (query, length), table in zip(scan.queries, found, strict=True):
-                    first, end = scan.end - length, scan.end
-                    held.add(Member(query, 0), first * refresh.pane, end * refresh.pane, table)
+                # Queries that ask the same of the same window get the same answer.
+                wanted = [(length, asks[query]) for query, length in scan.queries]
+                questions = {key: Question(key[0], key[1].aggregates) for key in wanted}
+                found = dict(zip(questions, kept.synopsis.scan(
+                    scan.end, list(questions.values())), strict=True))
+                end = scan.end * refresh.pane
+                for (query, length), key in zip(scan.queries, wanted, strict=True):
+                    held.add(Member(query, 0), end - length * refresh.pane, end, found[key])
         return held, time.perf_counter() - began
 
 
-def _question(branch: Branch, length: int) -> Question:
-    assert branch.grouping is not None
-    return Question(length, branch.grouping.aggregates or (ROWS,))
+@dataclass(frozen=True, eq=False, slots=True)
+class _Asked:
+    """What some queries ask: one object for all of them, as equal aggregates are dear to find."""
+
+    aggregates: tuple[Aggregate, ...]
+
+
+def _asked(branches: Mapping[Member, Branch]) -> dict[str, _Asked]:
+    """What each query asks."""
+    known: dict[tuple[Aggregate, ...], _Asked] = {}
+    asked = {}
+    for member, branch in branches.items():
+        assert branch.grouping is not None
+        aggregates = branch.grouping.aggregates or (ROWS,)
+        asked[member.query] = known.setdefault(aggregates, _Asked(aggregates))
+    return asked
 
 
 def _filled(tables: dict[Family, pa.Table]) -> tuple[int, ...]:
