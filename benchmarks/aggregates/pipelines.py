@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from benchmarks.aggregates.traffic import BEGIN, SCHEMA, SOURCES, Window
 from penstock import Engine
 
-SUM = "src, SUM(length) AS total"
+SUM = "SUM(length)"
 LATENESS = "1 second"
 _FIRST = BEGIN // 1_000_000
 
@@ -32,14 +32,13 @@ class Ran:
 
 
 def penstock(
-    spark: SparkSession, data: Path, work: Path, asked: Sequence[Window], select: str = SUM,
-    into: str = "noop",
+    spark: SparkSession, data: Path, work: Path, asked: Sequence[Window], aggregate: str = SUM,
+    by: str = "src", into: str = "noop",
 ) -> Ran:
     """One engine with all queries."""
-    by = select.split(",")[0]
     queries = "".join(
-        f"CREATE QUERY q{n} INTO {into} AS SELECT {select}, window_end FROM packets "
-        f"[WINDOW {one.length} SECONDS SLIDE {one.slide} SECONDS] GROUP BY {by};"
+        f"CREATE QUERY q{n} INTO {into} AS SELECT {by}, {aggregate} AS answer, window_end "
+        f"FROM packets [WINDOW {one.length} SECONDS SLIDE {one.slide} SECONDS] GROUP BY {by};"
         for n, one in enumerate(asked))
     with Engine(spark=spark, checkpoint=work) as engine:
         engine.execute(f"CREATE STREAM packets ({SCHEMA}) FROM parquet '{data}' "

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import BIGINT, Aggregate, Branch
+from penstock.model import BIGINT, Aggregate, Branch, Expression
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
 from penstock.spark.held import Held
+from penstock.spark.panes import Group as PaneGroup
 from penstock.spark.panes import PaneJob
 from penstock.synopses import Family, Question, Synopsis, gathered
 
@@ -73,6 +74,7 @@ class Windows:
         """There is none yet."""
         self._spark = spark
         self._kept: dict[str, _Kept] = {}
+        self._latest: PaneJob | None = None
 
     def adopt(self, plan: Plan) -> list[Group]:
         """Keep the synopses of this plan's groups; those that begin without panes are returned."""
@@ -100,8 +102,8 @@ class Windows:
         counted: dict[str, int] = {}
         if wanted:
             asked = [rows.group(kept.group, kept.families) for kept in wanted]
-            job = PaneJob(asked, rows.time)
-            for kept, known, tables in zip(wanted, asked, job.tables(rows.frame), strict=True):
+            found = self._job(tuple(asked), rows.time).tables(rows.frame)
+            for kept, known, tables in zip(wanted, asked, found, strict=True):
                 own = {f: tables[at] for f, at in zip(kept.families, known.families, strict=True)}
                 with kept.lock:
                     kept.synopsis.add(own)
@@ -110,6 +112,13 @@ class Windows:
                 counted |= dict.fromkeys(
                     (m.query for m in kept.group.members if m.query in riding), _counted(own))
         return Taken(panes, counted)
+
+    def _job(self, groups: tuple[PaneGroup, ...], time: Expression) -> PaneJob:
+        """The pane job of these groups: the latest serves as long as the plan is the same."""
+        job = self._latest
+        if job is None or (job.groups, job.time) != (groups, time):
+            job = self._latest = PaneJob(groups, time)
+        return job
 
     def trim(self, group: str, before: int) -> None:
         """Drop panes that no answer will look at."""

@@ -100,10 +100,11 @@ class Synopsis:
         lengths = sorted(asked)
         scans = [self._rings[f.name].scan(end, lengths, f.measures) for f in needed]
         keys: list[pa.Array] = []
-        known = -1
+        groups, known = np.empty(0, np.int64), -1
         for length, *totals in zip(lengths, *scans, strict=True):
-            groups = self._groups(totals)
-            if len(groups) != known:  # longer windows hold the groups of the shorter ones
+            if known < len(self._keys):  # longer windows hold the groups of the shorter ones
+                groups = self._groups(totals)
+            if len(groups) != known:
                 keys, known = self._keys.take(groups), len(groups)
             scope = Scope(dict(zip(names, totals, strict=True)), groups, len(self._keys))
             yield keys, {id: answer(aggregate, sources[id], scope)
