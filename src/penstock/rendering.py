@@ -222,3 +222,16 @@ _SPECIAL: dict[str, Callable[[Call], str]] = {
 }
 _LOOSE = ("in", "like", "ilike", "is_null", "is_not_null", "not", "negate")
 """Forms that need parentheses inside others."""
+
+
+def span(micros: int) -> str:
+    """A stretch of time in the largest unit that leaves no fraction.
+
+    >>> span(600_000_000), span(2_500_000), span(7_200_000_000)
+    ('10 min', '2500 ms', '2 h')
+    """
+    units = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1000))
+    for unit, length in units:
+        if micros % length == 0:
+            return f"{micros // length} {unit}"
+    return f"{micros} us"

@@ -92,9 +92,10 @@ class Core:
         self._pending.append(Note(ev.PolicyChanged(at, name)))
         self._prepare(at, f"the policy is {name} now")
 
-    def use_refresh(self, policy: RefreshPolicy, at: float) -> None:
+    def use_refresh(self, policy: RefreshPolicy, at: float, name: str) -> None:
         """Let another policy decide which answers of window aggregates are renewed."""
         self._windows.use(policy, at)
+        self._pending.append(Note(ev.PolicyChanged(at, refresh=name)))
 
     def handle(self, event: ev.Event) -> list[Instruction]:
         """Take an event in; say what is to be done."""

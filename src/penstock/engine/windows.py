@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from penstock.engine.instructions import Refresh, Scan, Trim
 from penstock.engine.refresher import Refresher
 from penstock.events import kinds as ev
-from penstock.model import Block
+from penstock.model import Block, Query
 from penstock.plan import Group, Plan
 from penstock.policies import refresh as refreshing
 
@@ -295,17 +295,8 @@ class Windows:
 
     def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.Group:
         return refreshing.Group(
-            panes.name, tuple(self._question(query, panes.group.pane) for query in queries),
+            panes.name, tuple(asked(self._plan.query(name), panes.group.pane) for name in queries),
             pane=panes.group.pane)
-
-    def _question(self, name: str, pane: int) -> refreshing.Query:
-        query = self._plan.query(name)
-        branch = query.branches[0]
-        assert branch.grouping is not None
-        window = branch.grouping.window
-        asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
-        return refreshing.Query(name, window.length // pane, window.slide // pane, query.priority,
-                                window.exactly, asks)
 
     def _called(self, name: str) -> _Panes:
         return next(panes for panes in self._panes.values() if panes.name == name)
@@ -318,3 +309,13 @@ def _left(scan: Scan, query: str) -> Scan:
 def _without(refresh: Refresh, query: str) -> Refresh:
     """A refresh that no longer concerns a query."""
     return replace(refresh, scans=tuple(_left(scan, query) for scan in refresh.scans))
+
+
+def asked(query: Query, pane: int) -> refreshing.Query:
+    """A window aggregate as refresh policies know it, over panes of this length."""
+    branch = query.branches[0]
+    assert branch.grouping is not None
+    window = branch.grouping.window
+    asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
+    return refreshing.Query(query.name, window.length // pane, window.slide // pane,
+                            query.priority, window.exactly, asks)
