@@ -202,21 +202,22 @@ class FakeHost(VirtualHost):
         return list(self._blocks.get(stream, {}).values())
 
     def _needs(self, group: Group, joining: Mapping[str, ev.QueryAdded]) -> int | None:
-        """The first pane that those need who join a group."""
+        """The first pane that those need who join a group; all, if nobody else is there."""
         events = [joining[m.query] for m in group.members if m.query in joining]
+        if events and not any(self.core.is_alive(member.query) for member in group.members
+                              if member.query not in joining):
+            return FOREVER - 1
         return min((FOREVER if event.since is None or event.window is None
                     else event.since // group.pane + 1 - event.window[0] // group.pane
                     for event in events), default=None)
 
     def _reach(self, group: Group) -> tuple[int, ...]:
-        """The blocks that a group's windows reach back to, but for those that it is yet to see."""
-        standing = [(self._standing[member.query], self.core.plan.branch(member).grouping)
-                    for member in group.members]
-        return tuple(
-            block.number for block in self._held(group.stream)
-            if not any(one.owes(block) for one, _ in standing)
-            and any(one.reaches(block, grouping.window.length)
-                    for one, grouping in standing if grouping is not None))
+        """The blocks that a group's windows reach back to; some of them may be waiting for it."""
+        standing = [(self._standing[member.query], grouping.window.length)
+                    for member in group.members
+                    if (grouping := self.core.plan.branch(member).grouping) is not None]
+        return tuple(block.number for block in self._held(group.stream)
+                     if any(one.reaches(block, length) for one, length in standing))
 
     # --- the host ----------------------------------------------------------------------------
 
@@ -259,9 +260,6 @@ class FakeHost(VirtualHost):
     def _take_in(self, run: Run, synopses: Sequence[Synopsis]) -> None:
         for one in synopses:
             one.add(self._times_of(run))
-        for member in run.members if not run.again else ():
-            if member.query in self._standing:
-                self._standing[member.query].had.update(block.number for block in run.blocks)
 
     def renewal(self, refresh: Refresh) -> ev.RefreshFinished | ev.RefreshFailed:
         """As the script says."""

@@ -12,6 +12,7 @@ from penstock.engine.instructions import Finish, Instruction, Note, Run, Wake
 from penstock.engine.lifetimes import Lifetimes
 from penstock.engine.promises import Promises
 from penstock.engine.queues import AGAIN, Entry
+from penstock.engine.refilling import Refilling
 from penstock.engine.refresher import Refresher
 from penstock.engine.running import Running
 from penstock.engine.scheduler import Scheduler
@@ -20,13 +21,14 @@ from penstock.engine.waiting import Waiting
 from penstock.engine.windows import Windows
 from penstock.events import kinds as ev
 from penstock.model import Block
-from penstock.plan import Group, Member, Path, Plan
+from penstock.plan import Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Segment
 from penstock.policies.operators.routes import remainders
 from penstock.policies.refresh import DEFAULT as REFRESH
 from penstock.policies.refresh import Policy as RefreshPolicy
 from penstock.policies.refresh import policy as refresh_policy
 
+_JOINING = (ev.QueryAdded, ev.SynopsisBegun)
 OVERTAKING = 2.0
 """A block overtakes if it ranks so many times better: two jobs at once cost more than one after
 the other, and only one can overtake at a time."""
@@ -48,6 +50,7 @@ class Core:
     _scheduler: Scheduler = field(init=False)
     _waiting: Waiting = field(init=False)
     _windows: Windows = field(init=False)
+    _refilling: Refilling = field(init=False)
     _paths: dict[str, Path] = field(default_factory=dict)
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
     _gathering: Gathering = field(default_factory=Gathering)
@@ -66,6 +69,7 @@ class Core:
     def __post_init__(self) -> None:
         """Nothing is planned yet."""
         self._waiting = Waiting(Blocks(self.settings.retention))
+        self._refilling = Refilling(self._waiting, self._running)
         self._scheduler = Scheduler(self.policy, (), self._look)
         self._windows = Windows(Refresher(self.refresh, self.settings.until_drained))
 
@@ -98,7 +102,7 @@ class Core:
         out: list[Instruction] = []
         self._take(event, out)
         self._end_lifetimes(event.at, out)
-        if not isinstance(event, ev.QueryAdded):  # others may join with it and share its runs
+        if not isinstance(event, _JOINING):  # others may join with it and share its runs
             self._dispatch(event.at, out)
         out.extend(map(Note, self._windows.noted()))
         out.extend(self._windows.trims())
@@ -225,6 +229,8 @@ class Core:
             for member in [m for m in members if m.query == name]:
                 del members[member]
         if waiting_too:
+            if group := self.plan.group_of(name):
+                self._refilling.leave(group, name, self._active[group.stream])
             for running in self._running.values():
                 running.left.add(name)
             self._waiting.withdraw(name)
@@ -256,13 +262,7 @@ class Core:
         """Make a group's panes of blocks that its queries have had, or that came before them."""
         group = self.plan.group(event.group)
         self._windows.begin(group.id)
-        members = set(group.members)
-        waiting = {block.number for entry in self._waiting.before(group.path)
-                   if not members.isdisjoint(entry.members) for block in entry.blocks}
-        for number in event.blocks:
-            block = self._blocks.find(group.stream, number)
-            if block and block.rows and number not in waiting:
-                self._waiting.add(block, group.members, lane=AGAIN)
+        self._refilling.begin(group, event.blocks)
         self._close_panes(event.at, group.stream)
 
     def _close_panes(self, at: float, stream: str) -> None:
@@ -271,16 +271,8 @@ class Core:
         ended = self.settings.until_drained and stream not in self._open
         for group in self.plan.groups:
             if group.stream == stream:
-                self._windows.close(at, group.id, self._unfinished(group), newest, ended)
-
-    def _unfinished(self, group: Group) -> list[Block]:
-        """The blocks that may yet bring rows for a group's panes."""
-        members = set(group.members)
-        entries = list(self._waiting.before(group.path))
-        entries += [entry for running in self._running.values() if running.path.id == group.path
-                    for entry in running.entries]
-        return [block for entry in entries if not members.isdisjoint(entry.members)
-                for block in entry.blocks]
+                waiting = self._refilling.unfinished(group)
+                self._windows.close(at, group.id, waiting, newest, ended)
 
     def _renew(self, at: float, out: list[Instruction]) -> bool:
         """Begin a refresh, if answers are due."""
@@ -298,7 +290,9 @@ class Core:
         running = self._running.pop(event.run)
         self._measure(event, running, sum(event.rows_out.values()))
         if running.path.panes:
-            self._windows.fill(event.panes)
+            self._windows.fill({id: panes for id, panes in event.panes.items()
+                                if id not in running.stale})
+            self._refilling.finish(self.plan, running)
             self._close_panes(event.at, running.path.stream)
         else:
             out.extend(self._promises.deliver(event.at, running, event.failed))
@@ -318,6 +312,8 @@ class Core:
                      event.on_disk)
         still = tuple(m for m in head.members if m.query not in running.left)
         self._waiting.keep(running.entries, kept, (running.path.id, running.last), still)
+        if running.stale:
+            self._waiting.begin_anew(running.path.id)
 
     def _measure(
         self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
@@ -347,6 +343,7 @@ class Core:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
             self._waiting.put_back((running.path.id, running.first), entry, still, retry=True)
+        self._refilling.finish(self.plan, running, failed=True)
 
     def _unit(self, member: Member) -> str:
         """Who fails together: a query, or the window aggregates that share their panes."""
@@ -472,6 +469,11 @@ class Core:
     def under_way(self) -> tuple[int, ...]:
         """The runs under way."""
         return tuple(self._running)
+
+    def is_alive(self, query: str) -> bool:
+        """Whether a query takes the blocks that come."""
+        return any(member.query == query for members in self._active.values()
+                   for member in members)
 
     def newest(self, stream: str) -> int:
         """The highest number among the stream's blocks so far; -1 when there was none."""

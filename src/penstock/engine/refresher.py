@@ -113,6 +113,12 @@ class Refresher:
         if not self.drained and self._measure(at, done, seconds, scanning, answering):
             self._prepare(at, deadlines, "costs have changed")
 
+    def passed(self, run: int) -> None:
+        """A run counts as delivered: whoever ordered it sees to its answers."""
+        done = self._under_way.pop(run)
+        if done.group in self._groups:
+            self._groups[done.group].finish([name for name, _ in done.queries], done.end)
+
     def failed(self, run: int) -> None:
         """A run broke: its queries are due again, as late as they are."""
         broken = self._under_way.pop(run)

@@ -117,11 +117,6 @@ class Standing:
     """The first block that is its own to see."""
     since: int | None
     """It answers for windows that end after this; None: for all there are."""
-    had: set[int] = field(default_factory=set)
-
-    def owes(self, block: Block) -> bool:
-        """Whether it has still to see a block."""
-        return block.number >= self.start and block.number not in self.had
 
     def reaches(self, block: Block, length: int) -> bool:
         """Whether windows that it has yet to answer for may hold rows of a block."""

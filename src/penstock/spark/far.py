@@ -65,6 +65,11 @@ class FarPanes:
             part[1].unpersist()
             self._parts.remove(part)
 
+    def close(self) -> None:
+        """Keep nothing in memory; a refresh that is under way computes its panes again."""
+        for _, frame in self._parts:
+            frame.unpersist()
+
     def answers(
         self, refresh: Refresh, branches: Mapping[Member, Branch]
     ) -> FarAnswers | None:
@@ -123,6 +128,10 @@ class FarAnswers:
     def counts(self) -> dict[str, int]:
         """No operator is counted."""
         return {}
+
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Only Spark can say."""
+        return None
 
     def table(self, members: Sequence[Member]) -> pa.Table | None:
         """The driver does not have them."""

@@ -10,7 +10,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
@@ -229,7 +229,8 @@ class SparkHost:
             case Note(event=event):
                 self._on_event(event)
             case Run():
-                self._workers.submit(self._execute, instruction, self._core.plan, self._compiler)
+                self._workers.submit(self._execute, instruction, self._core.plan, self._compiler,
+                                     self._windows.now)
             case Refresh():
                 kept = self._windows.of(instruction.group)
                 self._workers.submit(self._refresh, instruction, self._core.plan, kept)
@@ -260,18 +261,22 @@ class SparkHost:
 
     # --- runs --------------------------------------------------------------------------------
 
-    def _execute(self, run: Run, plan: Plan, compiler: Compiler) -> None:
-        """Carry a run out by the plan that it was ordered under, whatever has changed since."""
+    def _execute(
+        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept]
+    ) -> None:
+        """Carry a run out by what it was ordered under, whatever has changed since."""
         began = self._clock.now()
         try:
-            event = self._answer(run, plan, compiler, began)
+            event = self._answer(run, plan, compiler, synopses, began)
         except Exception as error:
             event = ev.RunFailed(self._clock.now(), run.run, sources.plain(error))
             for number in run.keep:  # the core does not count them as hot, so they must not be
                 self._spools[run.blocks[0].stream].cool(number)
         self._inbox.put(event)
 
-    def _answer(self, run: Run, plan: Plan, compiler: Compiler, began: float) -> ev.Event:
+    def _answer(
+        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept], began: float
+    ) -> ev.Event:
         context = self._spark.sparkContext
         context.setJobGroup(_job_group(run.run), f"penstock run {run.run}: {run.segment}")
         context.setLocalProperty("spark.scheduler.pool", "urgent" if run.urgent else "segments")
@@ -286,7 +291,7 @@ class SparkHost:
         if not run.final:
             done = self._keep(run, path, compiler, frame)
         elif path.panes:
-            done = self._summarise(run, plan, compiler, frame)
+            done = self._summarise(run, plan, compiler, synopses, frame)
         else:
             done = self._deliver(run, plan, compiler, frame)
         now = self._clock.now()
@@ -331,12 +336,13 @@ class SparkHost:
             done.jobs, done.bytes, done.failed)
 
     def _summarise(
-        self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
+        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
+        frame: DataFrame,
     ) -> ev.RunFinished:
         """Put rows into the panes of window aggregates; answers come of them when they are due."""
         path = plan.path(run.path)
         with compiler.summarised(path, run.members, frame, run.first) as rows:
-            taken = self._windows.take(run, plan, rows)
+            taken = self._windows.take(run, plan, rows, synopses)
             done = self._sinks.summarise(run, rows)
         for number in run.parts:
             self._parts.forget(number)
@@ -421,18 +427,20 @@ class SparkHost:
         self._standings.join(queries, self.application, self._clock.now(), self._core.last_run)
         for query in queries:
             fault = faults.get(query.name) or self._sinks.taken(query) or self._needs.fault(query)
+            faults |= {query.name: fault} if fault else {}
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._standings.backlog(query)
             now, since = self._clock.now(), self._standings.since(query)
             self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at, since))
-            if fault:
-                self._handle(ev.QueryFailed(now, query.name, fault))
-        self._begin_synopses()
+        self._begin_synopses(queries)
+        for name in [query.name for query in queries if query.name in faults]:
+            self._handle(ev.QueryFailed(self._clock.now(), name, faults[name]))
         self._handle(ev.Tick(self._clock.now()))
 
-    def _begin_synopses(self) -> None:
+    def _begin_synopses(self, joining: Sequence[Query]) -> None:
         """Have the panes of new groups, and of those that grew, made of what the spool holds."""
-        for group in self._windows.adopt(self._core.plan):
+        needs = partial(self._standings.needs, joining=joining, is_alive=self._core.is_alive)
+        for group in self._windows.adopt(self._core.plan, needs):
             self._begin_synopsis(group)
 
     def _begin_synopsis(self, group: Group) -> None:

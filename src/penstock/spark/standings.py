@@ -11,6 +11,11 @@ from penstock.plan import Group, Plan
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.spool import Spool
 
+EVER = -(1 << 62)
+"""Before all panes: who needs it needs all that ever were."""
+ALL = EVER - 1
+"""Before what any synopsis has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standings:
@@ -69,6 +74,25 @@ class Standings:
         since = None if None in oldest else min(time for time in oldest if time is not None)
         return tuple(block.number for block in self._known(group.stream)
                      if since is None or block.newest is None or block.newest >= since)
+
+    def needs(
+        self, group: Group, joining: Sequence[Query], is_alive: Callable[[str], bool]
+    ) -> int | None:
+        """The first pane that those look at who join a group; None when nobody does.
+
+        If nobody else is alive there, no block has been taken in meanwhile: all is needed.
+        """
+        members = {member.query for member in group.members}
+        mine = {q.name: q for q in joining if q.name in members}
+        if mine and not any(is_alive(name) for name in members - mine.keys()):
+            return ALL
+        needed = []
+        for query in mine.values():
+            grouping, since = query.branches[0].grouping, self.since(query)
+            assert grouping is not None
+            needed.append(EVER if since is None else
+                          since // group.pane + 1 - grouping.window.length // group.pane)
+        return min(needed, default=None)
 
     def _reaches(self, query: Query) -> int | None:
         """The time from which on a query's next window may hold rows; None: from the first on."""

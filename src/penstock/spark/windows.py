@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -18,15 +19,17 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import Branch
+from penstock.model import Aggregate, Branch, Expression
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
 from penstock.spark.far import FarAnswers, FarPanes
 from penstock.spark.held import ROWS, Held, asked_of
 from penstock.spark.panes import CELL, PANE, PaneJob
+from penstock.spark.panes import Group as PaneGroup
 from penstock.synopses import Family, Question, Synopsis, gathered
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
+_EVER = -(1 << 62)
 _COUNTING = ("scalars", "frequencies")
 """The families whose first measure counts rows."""
 
@@ -48,8 +51,10 @@ class Kept:
     near: Synopsis
     far: FarPanes | None = None
     """Where the panes are, if they are not in the driver."""
-    had: set[int] = field(default_factory=set)
-    """The blocks that are in it."""
+    first: int = _EVER
+    """The first pane that was not dropped."""
+    had: dict[int, dict[int, int]] = field(default_factory=dict)
+    """The blocks that are in it, each with the panes it came with and the rows it brought them."""
     size: int = 0
     """The bytes it took when it was last looked at."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -75,12 +80,26 @@ class Kept:
     def forget(self, before: int) -> None:
         """Drop panes that no answer will look at."""
         with self.lock:
+            self.first = max(self.first, before)
             (self.far or self.near).forget(before)
+
+    def take(self, blocks: Iterable[int], found: dict[int, int]) -> None:
+        """These blocks are in it, and have brought rows to these panes."""
+        for block in blocks:
+            self.had[block] = found
+            found = dict.fromkeys(found, 0)  # together they have brought them once
+
+    def brought(self, blocks: Iterable[int]) -> Counter[int]:
+        """The rows that blocks which are in it have brought to panes."""
+        found: Counter[int] = Counter()
+        for block in blocks:
+            found.update(self.had[block])
+        return found
 
     def close(self) -> None:
         """Let go of everything."""
         if self.far is not None:
-            self.forget(1 << 62)
+            self.far.close()
 
 
 @dataclass(slots=True)
@@ -112,18 +131,32 @@ class Windows:
         """There is none yet."""
         self._spark, self._most = spark, most
         self._kept: dict[str, Kept] = {}
+        self._latest: PaneJob | None = None
 
-    def adopt(self, plan: Plan) -> list[Group]:
-        """Keep the synopses of this plan's groups; those that begin without panes are returned."""
+    def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
+        """Keep the synopses of this plan's groups; those that begin without panes are returned.
+
+        ``needs`` tells the first pane that those look at who join a group now; a synopsis that has
+        dropped it begins anew.
+        """
         known = {group.id: group for group in plan.groups}
         for id in [id for id in self._kept if id not in known]:
             self._kept.pop(id).close()
-        fresh = [group for group in plan.groups
-                 if group.id not in self._kept or not self._kept[group.id].covers(group)]
-        for group in fresh:
-            before = self._kept.get(group.id)
-            self.begin(group, far=before is not None and before.far is not None)
+        fresh = [group for group in plan.groups if not self._serves(plan, group, needs(group))]
+        for group in plan.groups:
+            if group in fresh:
+                before = self._kept.get(group.id)
+                self.begin(group, far=before is not None and before.far is not None)
+            else:
+                self._kept[group.id].group = group
         return fresh
+
+    def _serves(self, plan: Plan, group: Group, needs: int | None) -> bool:
+        kept = self._kept.get(group.id)
+        if kept is None or not kept.covers(group) or (needs is not None and needs < kept.first):
+            return False
+        # What goes through Python is computed for those who are there, and no more.
+        return not plan.path(group.path).expensive or kept.families == families_of(group)
 
     def begin(self, group: Group, far: bool) -> None:
         """A synopsis without panes."""
@@ -137,6 +170,11 @@ class Windows:
     def of(self, group: str) -> Kept:
         """A group's synopsis as it is now; it may be another by the time it is used."""
         return self._kept[group]
+
+    @property
+    def now(self) -> dict[str, Kept]:
+        """All synopses as they are now."""
+        return dict(self._kept)
 
     def trim(self, group: str, before: int) -> None:
         """Drop panes that no answer will look at."""
@@ -164,50 +202,68 @@ class Windows:
 
     # --- rows into panes ---------------------------------------------------------------------
 
-    def take(self, run: Run, plan: Plan, rows: Summarised) -> Taken:
-        """Put the rows of a run into the panes of its members' groups.
+    def take(self, run: Run, plan: Plan, rows: Summarised, synopses: Mapping[str, Kept]) -> Taken:
+        """Put the rows of a run into the panes of its members' groups, as it was ordered.
 
         One Spark job makes the panes of all groups that the driver holds; each that stays on the
-        executors has one of its own.
+        executors has one of its own. A run that broke after it had come here is not taken twice.
         """
         riding = {member.query for member in run.members}
         groups = [group for group in plan.groups_on(run.path)
                   if not riding.isdisjoint(member.query for member in group.members)]
-        blocks = {block.number for block in run.blocks}
-        wanted = [kept for group in groups if (kept := self._kept.get(group.id)) is not None
-                  and blocks.isdisjoint(kept.had) and rows.has(kept.group)]
+        blocks = [block.number for block in run.blocks]
         taken = Taken({group.id: () for group in groups})
-        self._take_near([kept for kept in wanted if kept.far is None], rows, taken)
+        wanted: list[Kept] = []
+        for group in groups:
+            kept = synopses.get(group.id)
+            if kept is not None and kept.had.keys() >= set(blocks):
+                taken.count(group, kept.brought(blocks))
+            elif kept is not None:
+                wanted.append(kept)
+        found = self._take_near([kept for kept in wanted if kept.far is None], rows, taken)
         for kept in wanted:
             if kept.far is not None:
                 taken.jobs += 1
                 with kept.lock:
-                    taken.count(kept.group, kept.far.add(rows))
-            kept.had |= blocks
+                    found[kept.group.id] = kept.far.add(rows)
+            taken.count(plan.group(kept.group.id), found[kept.group.id])
+            kept.take(blocks, found[kept.group.id])
         return taken
 
-    def _take_near(self, wanted: list[Kept], rows: Summarised, taken: Taken) -> None:
+    def _take_near(
+        self, wanted: Sequence[Kept], rows: Summarised, taken: Taken
+    ) -> dict[str, dict[int, int]]:
+        """How many rows each pane of each group got."""
         if not wanted:
-            return
+            return {}
         taken.jobs += 1
         here = {kept.group.id: kept for kept in wanted}
         made = {kept.group.id: kept.parts(here) for kept in wanted}
         first = [kept for kept in wanted if not made[kept.group.id]]
         asked = [rows.group(kept.group, kept.families) for kept in first]
         tables: dict[str, Tables] = {}
-        found = PaneJob(asked, rows.time).tables(rows.frame)
+        found = self._job(tuple(asked), rows.time).tables(rows.frame)
         for kept, known, own in zip(first, asked, found, strict=True):
             tables[kept.group.id] = {
                 f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
+        counted: dict[str, dict[int, int]] = {}
         for kept in wanted:
             parts = made[kept.group.id] or [kept]
             mine = merged(kept, [(part, tables[part.group.id]) for part in parts])
             with kept.lock:
                 kept.near.add(mine)
-            taken.count(kept.group, _counted(mine))
+            counted[kept.group.id] = _counted(mine)
         if self.nbytes > self._most:
             largest = max(wanted, key=lambda kept: kept.near.nbytes)
             taken.outgrown = largest.group
+        return counted
+
+    def _job(self, groups: tuple[PaneGroup, ...], time: Expression) -> PaneJob:
+        """The pane job of these groups: the latest serves as long as the plan is the same."""
+        job = self._latest
+        if job is None or (job.groups, job.time) != (groups, time):
+            job = self._latest = PaneJob(groups, time)
+        return job
 
     # --- panes into answers ------------------------------------------------------------------
 
@@ -226,14 +282,34 @@ class Windows:
         self, refresh: Refresh, branches: Mapping[Member, Branch], synopsis: Synopsis
     ) -> Held:
         held = Held(self._spark, branches)
+        asks = _asked(branches)
         for scan in refresh.scans:
-            questions = [Question(length, asked_of(branches[Member(query, 0)]))
-                         for query, length in scan.queries]
-            found = synopsis.scan(scan.end, questions)
-            for (query, length), table in zip(scan.queries, found, strict=True):
-                first, end = scan.end - length, scan.end
-                held.add(Member(query, 0), first * refresh.pane, end * refresh.pane, table)
+            # Queries that ask the same of the same window get the same answer.
+            wanted = [(length, asks[query]) for query, length in scan.queries]
+            questions = {key: Question(key[0], key[1].aggregates) for key in wanted}
+            found = dict(zip(questions, synopsis.scan(scan.end, list(questions.values())),
+                             strict=True))
+            end = scan.end * refresh.pane
+            for (query, length), key in zip(scan.queries, wanted, strict=True):
+                held.add(Member(query, 0), end - length * refresh.pane, end, found[key])
         return held
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Asked:
+    """What some queries ask: one object for all of them, as equal aggregates are dear to find."""
+
+    aggregates: tuple[Aggregate, ...]
+
+
+def _asked(branches: Mapping[Member, Branch]) -> dict[str, _Asked]:
+    """What each query asks."""
+    known: dict[tuple[Aggregate, ...], _Asked] = {}
+    asked = {}
+    for member, branch in branches.items():
+        aggregates = asked_of(branch)
+        asked[member.query] = known.setdefault(aggregates, _Asked(aggregates))
+    return asked
 
 
 def merged(kept: Kept, parts: Sequence[tuple[Kept, Tables]]) -> Tables:
