@@ -198,12 +198,21 @@ class Windows:
     @property
     def idle(self) -> bool:
         """Whether nothing is due and nothing under way."""
-        return not (self._under_way or self._again or self._left or self.refresher.waiting)
+        return not self._under_way and not self._is_due
 
     @property
-    def under_way(self) -> int:
-        """Refreshes under way."""
-        return len(self._under_way)
+    def slots(self) -> int:
+        """Slots that refreshes take.
+
+        Where nobody waits for a first answer they take none: the driver makes the answers while
+        the executors make the next panes. But while more is due no further run begins, so that the
+        panes held do not become many.
+        """
+        return len(self._under_way) if self._is_due or not self.refresher.drained else 0
+
+    @property
+    def _is_due(self) -> bool:
+        return bool(self._again or self._left or self.refresher.waiting)
 
     # --- what may go -------------------------------------------------------------------------
 
