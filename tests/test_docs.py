@@ -39,6 +39,7 @@ from penstock.language.settings import SETTINGS
 from penstock.language.sinks import KINDS as SINKS
 from penstock.language.types import SIMPLE
 from penstock.model import Application
+from penstock.policies import refresh
 from penstock.policies.operators import POLICIES
 from penstock.simulator.description import read
 
@@ -267,6 +268,7 @@ def test_every_document_is_linked_from_the_readme() -> None:
 LANGUAGE = ROOT / "docs" / "language.md"
 PYTHON = ROOT / "docs" / "python.md"
 SCHEDULING = ROOT / "docs" / "operator-scheduling.md"
+REFRESH = ROOT / "docs" / "refresh-policies.md"
 
 
 def rows(path: Path, mark: str) -> list[list[str]]:
@@ -398,3 +400,9 @@ def test_the_page_names_the_policies_and_their_parameters() -> None:
     assert told == {name: list(inspect.signature(kind).parameters)
                     for name, kind in POLICIES.items()}
     assert set(POLICIES) <= anchors(SCHEDULING)
+
+
+def test_the_page_names_the_refresh_policies_and_their_modifiers() -> None:
+    told = names(REFRESH, "refresh policies")
+    assert told == [*refresh.POLICIES, *(f"+{modifier}" for modifier in refresh.MODIFIERS)]
+    assert f"'{refresh.DEFAULT}'` is the default" in REFRESH.read_text(encoding="utf-8")

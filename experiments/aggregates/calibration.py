@@ -33,7 +33,7 @@ class Prices:
         return self.ranked / self.cell
 
 
-def hash_tables(repeat: int = 5) -> Prices:
+def hash_tables(repeat: int = 20) -> Prices:
     """Synopses as hash tables: a lookup for each value of each pane."""
     panes = [dict(zip(values.tolist(), sums.tolist(), strict=True)) for values, sums in _panes()]
 
@@ -52,7 +52,7 @@ def hash_tables(repeat: int = 5) -> Prices:
     return Prices(_seconds(scan, repeat) / cells, ranked / len(totals))
 
 
-def arrays(repeat: int = 5) -> Prices:
+def arrays(repeat: int = 20) -> Prices:
     """Synopses as arrays: a pane is two columns, its values and their sums."""
     panes = _panes()
     totals = np.zeros(VALUES, dtype=np.int64)

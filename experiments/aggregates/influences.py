@@ -17,6 +17,8 @@ from penstock.report.figures import Drawing, Points
 
 _POLICIES = (AS, CS, HS, H_LP)
 RATES = ("low", "high")
+CHEAP = 0.3
+"""Times a: answers that are cheap beside the scan."""
 _GIVEN = ", if answers are free"
 
 
@@ -27,11 +29,11 @@ def loads(size: Size, ratio: float) -> list[Sweep]:
         for factor in size.factors), _POLICIES, size.seeds) for rate in RATES]
 
 
-def answers(size: Size, factor: float) -> list[Sweep]:
-    """Cheaper and dearer answers, at both rates."""
-    return [Sweep(f"{rate} rate, price of an answer", size.ratios, tuple(
-        Load(size.varied, rate == "high", ratio, factor, size.seconds)
-        for ratio in size.ratios), _POLICIES, size.seeds) for rate in RATES]
+def answers(size: Size, factor: float, told: bool = True) -> list[Sweep]:
+    """Cheaper and dearer answers, at both rates; of which the policy may not be told."""
+    return [Sweep(f"{rate} rate, price of an answer{'' if told else ' (not told)'}", size.ratios,
+                  tuple(Load(size.varied, rate == "high", ratio, factor, size.seconds, told)
+                        for ratio in size.ratios), _POLICIES, size.seeds) for rate in RATES]
 
 
 def tell_loads(telling: Telling, sweeps: list[Sweep]) -> None:
@@ -46,33 +48,42 @@ def tell_loads(telling: Telling, sweeps: list[Sweep]) -> None:
         "grows with the overload: the later tasks are, the more of them are late together.",
         ("load-grows",))
     rises = all(values[-1] > values[0] for name, (_, values) in series.items() if "H-LP" in name)
-    said = "; ".join(f"{name} {values[0]:.2f} to {values[-1]:.2f}"
-                     for name, (_, values) in series.items())
     telling.check("load-grows", "what H-LP gains over HS grows with the overload",
-                  "higher at the heaviest load than at the lightest, at both rates", said, rises)
+                  "higher at the heaviest load than at the lightest, at both rates",
+                  _ends(series), rises)
     for sweep in sweeps:
         telling.rows("load", sweep, "throughput")
         telling.rows("load", sweep, "latency")
 
 
-def tell_answers(telling: Telling, sweeps: list[Sweep], tables: float, arrays: float) -> None:
+def tell_answers(
+    telling: Telling, sweeps: list[Sweep], untold: list[Sweep], tables: float, arrays: float
+) -> None:
     """A figure of the gains over the price of an answer."""
     series = _gains(telling, sweeps)
-    queries = sweeps[0].loads[0].queries
     falls = all(values[-1] < values[0] for _, values in series.values())
-    said = "; ".join(f"{name} {values[0]:.2f} to {values[-1]:.2f}"
-                     for name, (_, values) in series.items())
     telling.check("answers-fall", "beyond the paper: the dearer the answers, the less is gained",
-                  "lower for the dearest answers than for free ones", said, falls)
+                  "lower for the dearest answers than for free ones", _ends(series), falls)
+    merging = {name.replace("HS over CS", "HS over CS, merges only"): points
+               for name, points in _gains(telling, untold).items() if "HS over CS" in name}
+    cheap = [value for points in merging.values()
+             for ratio, value in zip(*points, strict=True) if ratio <= CHEAP]
+    telling.check(
+        "merges-only", "beyond the paper: a hybrid that counts merges only doubles CS's throughput "
+        f"as long as b is at most {CHEAP:g} a", "2 times or more, at both rates",
+        f"{min(cheap):.2f} times at the least; {_ends(merging)}", min(cheap) >= 2)
     telling.figure(
-        "answers", Drawing(f"Gains in throughput, {queries} queries, over the price of an answer",
+        "answers", Drawing(f"Gains in throughput, {sweeps[0].loads[0].queries} queries, over the "
+                           "price of an answer",
                            "looking at a value for an answer, as a part of merging one", "times",
                            marks=True,
-                           posts=((tables, "hash tables"), (arrays, "arrays"))), series,
+                           posts=((tables, "hash tables"), (arrays, "arrays"))), series | merging,
         "A scan is shared, an answer is not. Where the values of a window are nearly as many as "
         "those of its panes (pairs of addresses), looking at all of them for every answer costs "
-        "as much as the scan.", ("answers-fall",))
-    for sweep in sweeps:
+        "as much as the scan. Hybrid weighs a schedule in which nobody is late. Under overload it "
+        "would do better to share more than that, so one that does not count answers gains more.",
+        ("answers-fall", "merges-only"))
+    for sweep in (*sweeps, *untold):
         telling.rows("answers", sweep, "throughput")
         telling.rows("answers", sweep, "latency")
 
@@ -90,6 +101,12 @@ def tell_free(telling: Telling, low: Sweep, high: Sweep) -> None:
                 Drawing(f"If answers were free: {what}, {rate} rate", QUERIES, y, marks=True),
                 sweep, what, "The cost model of the paper's example: merges of panes and nothing "
                 "else.", checks[rate] if what == "throughput" else ())
+
+
+def _ends(series: dict[str, Points]) -> str:
+    """From where to where each line goes, in words."""
+    return "; ".join(f"{name} {values[0]:.2f} to {values[-1]:.2f}"
+                     for name, (_, values) in series.items())
 
 
 def _gains(telling: Telling, sweeps: list[Sweep]) -> dict[str, Points]:

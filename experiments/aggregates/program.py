@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.aggregates import calibration, example, figures, influences
+from experiments.aggregates import calibration, example, figures, influences, on_spark
 from experiments.aggregates.figures import Telling
 from experiments.aggregates.runs import Size, run_all
 from penstock.report.form import Progress, Report
 
 FULL = Size(queries=(40, 80, 160, 240), seeds=5, seconds=200, factors=(0.25, 0.5, 1.0, 2.0, 4.0),
-            ratios=(0.0, 0.1, 0.3, 1.0, 3.0), varied=160)
+            ratios=(0.0, 0.1, 0.3, 1.0, 3.0), varied=160, live=(80, 240))
 QUICK = Size(queries=(40, 80, 160, 240), seeds=2, seconds=200, factors=(0.5, 1.0, 2.0),
              ratios=(0.0, 0.3, 3.0), varied=80)
 FACTOR = 1.0
@@ -41,14 +41,16 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
         for text in ABOUT])
     rates = [figures.rate(size, high, tables, FACTOR) for high in (False, True)]
     loads = influences.loads(size, tables)
-    answers = influences.answers(size, FACTOR)
+    answers, untold = (influences.answers(size, FACTOR, told) for told in (True, False))
     free = [figures.rate(size, high, 0.0, FACTOR) for high in (False, True)]
-    sweeps = [*rates, *loads, *answers, *free]
+    sweeps = [*rates, *loads, *answers, *untold, *free]
     telling = Telling(report, run_all([case for sweep in sweeps for case in sweep.cases()],
                                       progress), out)
     example.tell(telling)
     figures.tell(telling, *rates)
     influences.tell_loads(telling, loads)
-    influences.tell_answers(telling, answers, tables, arrays)
+    influences.tell_answers(telling, answers, untold, tables, arrays)
     influences.tell_free(telling, *free)
+    if size.live:
+        on_spark.tell(telling, size.live, progress)
     return report

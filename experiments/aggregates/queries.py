@@ -33,17 +33,21 @@ class Load:
     """The part of the processor that the conservative schedule of 40 queries takes at the low rate;
     a faster machine has a lower one."""
     seconds: int = SECONDS
+    told: bool = True
+    """Whether the policy is told what answers cost; otherwise it takes all time for scanning."""
 
     def workload(self, seed: int) -> Refreshing:
         """The queries of a seed, and what their runs cost."""
         speed = capacity(self.ratio) * self.factor
-        groups = drawn(self.queries, self.high, self.ratio, seed, speed)
+        counted = self.ratio if self.told else 0.0
+        groups = drawn(self.queries, self.high, counted, seed, speed)
         cells = {group.id: _cells(group.id, self.high) for group in groups}
         ranks = {group.id: _ranked(group.id, self.high) for group in groups}
 
         def price(group: str, windows: tuple[int, ...]) -> tuple[float, float]:
             ranked = sum(ranks[group][window] for window in windows)
-            return speed * cells[group] * max(windows), speed * self.ratio * ranked
+            scan, answers = speed * cells[group] * max(windows), speed * self.ratio * ranked
+            return (scan, answers) if self.told else (scan + answers, 0.0)
 
         random = np.random.default_rng([seed, 1])
         asked = np.cumsum(random.exponential(1.0, size=2 * self.seconds))

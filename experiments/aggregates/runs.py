@@ -57,6 +57,8 @@ class Size:
     """Of the price of an answer, likewise."""
     varied: int
     """The number of queries there."""
+    live: tuple[int, ...] = ()
+    """Numbers of queries that are run on Spark too."""
 
 
 def run_one(case: Case) -> Found:

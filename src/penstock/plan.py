@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 from penstock.errors import PlanError
-from penstock.model import Aggregate, Branch, Expression, Join, Output, Query, Type
+from penstock.model import FILE_SINKS, Aggregate, Branch, Expression, Join, Output, Query, Type
 
 _T = TypeVar("_T")
 
@@ -123,6 +124,8 @@ class Group:
     """Microseconds: the longest that divides every window and every slide."""
     span: int
     """Panes in its longest window."""
+    parts: tuple[str, ...] = ()
+    """Groups of the same path whose panes, merged, are its own: nothing is computed for it."""
 
     @property
     def rows(self) -> Branch:
@@ -170,6 +173,13 @@ class Plan:
     def paths_of(self, query: str) -> tuple[Path, ...]:
         """The paths on which a query's branches ride, each once, in plan order."""
         return self._riding.get(query, ())
+
+    @cached_property
+    def alone(self) -> frozenset[str]:
+        """The queries that write files into a folder no other query writes to."""
+        folders = Counter(query.sink.target for query in self.queries)
+        return frozenset(query.name for query in self.queries
+                         if query.sink.kind in FILE_SINKS and folders[query.sink.target] == 1)
 
     @cached_property
     def _queries(self) -> dict[str, Query]:

@@ -186,6 +186,14 @@ def test_a_gap_without_rows_is_passed_over() -> None:
     assert [end for end, _ in settle(made)] == [6, 10**12 + 2]  # the next multiple of three
 
 
+def test_panes_before_1970_have_negative_numbers_and_are_answered_alike() -> None:
+    made = refresher("hybrid", Group("g", (Query("q", 4, 3, exactly=True),)), drained=True)
+    made.close("g", -20, filled=[-21])
+    made.close("g", -10, filled=[-14])
+    made.conclude("g")
+    assert [end for end, _ in settle(made)] == [-18, -12]
+
+
 # --- drained ---------------------------------------------------------------------------------
 
 
@@ -322,6 +330,18 @@ def test_measured_costs_are_used_after_a_window_and_periods_are_noted() -> None:
     assert made.periods("g") == {"a": 2, "b": 3}
     changed = [note for note in made.noted() if isinstance(note, ev.PeriodsChosen)]
     assert [note.reason for note in changed] == ["costs have changed"]
+
+
+def test_a_query_that_joins_finds_the_measured_costs() -> None:
+    made = refresher("hybrid", Group("g", (Query("a", 10, 2), Query("b", 15, 3))))
+    made.close("g", 2)
+    run = made.decide(2.0)
+    assert run is not None
+    made.finished(2.0, run.run, 1.0, scanning=0.15, answering=0.5)
+    made.adopt(3.0, [Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 15, 3)))])
+    costs = made._groups["g"].group.costs
+    assert (costs.read, costs.merge, costs.answer) == pytest.approx((0.01, 0.0, 0.25))
+    assert costs.start == pytest.approx(0.35)
 
 
 def test_a_drain_does_not_look_at_the_clock() -> None:

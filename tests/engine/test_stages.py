@@ -194,6 +194,23 @@ def test_what_is_due_is_carried_to_the_output_at_one_go() -> None:
     assert [(e.stages, e.blocks) for e in late] == [((3, 4), (1,)), ((0, 4), (2, 3))]
 
 
+def expensive_block(name: str) -> float:
+    """Seconds that an expensive block takes among cheap ones that rank better."""
+    run = beside(name)
+    run.arrive("s", at=200.0)
+    for number in range(80):
+        run.arrive("t", at=200.0 + 0.15 * number)
+    run.run()
+    of = {e.run for e in run.record if isinstance(e, ev.Decided) and e.stream == "s"}
+    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.run in of][-1] - 200.0
+
+
+@pytest.mark.parametrize("name", ["chain_flush(latency=6, exact=true)", "mixed(latency=6)"])
+def test_a_run_under_way_is_not_overtaken_beyond_its_deadline(name: str) -> None:
+    assert expensive_block("chain") > 10.0, "all cheap ones overtake it"
+    assert expensive_block(name) < 6.5
+
+
 RAN = (1.0, 1.0, 1.0, 0.0, 0.0)
 """A row, in a second."""
 

@@ -122,7 +122,7 @@ def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
 ) -> None:
     sql = burst(4_200_000, 32, "id % ({} * 1000)")  # 1.07e9 bytes, in blocks of 32 MB
     everything = ", ".join(f"c{n}" for n in range(WIDE))
-    sql += f"CREATE QUERY q AS SELECT {everything} FROM s WHERE c1 < 250 AND hundredth(c0);"
+    sql += f"CREATE QUERY q AS SELECT {everything} FROM s WHERE c1 < 150 AND hundredth(c0);"
     answers, peaks, took = [], [], []
     for memory in ("2 GB", "64 MB"):
         ledger = Ledger(spark)
@@ -136,7 +136,7 @@ def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
         peaks.append(summary.run.hot_peak)
     print(f"1 GB: {took[0]:.1f} s with room for all ({peaks[0] / MB:.0f} MB hot at most), "
           f"{took[1]:.1f} s within 64 MB ({peaks[1] / MB:.0f} MB)")
-    assert answers[0].num_rows > 8_000
+    assert answers[0].num_rows > 4_000
     assert answers[0].equals(answers[1])
-    assert peaks[0] > 3 * 64 * MB
+    assert peaks[0] > 2 * 64 * MB, "what the budget is to hold back"
     assert 0 < peaks[1] <= (64 + 33) * MB

@@ -59,7 +59,8 @@ FIGURES = {
     "t/fanout:filter": (0.01, 0.5),
 }
 """Seconds per row, and the part of the rows that the conditions really keep."""
-ROWS = 100
+ROWS, WIDTH = 100, 16
+"""Of a block, and bytes of a row: what the test kit's host has."""
 ARRIVALS = {
     **{("s", number): at for number, at in enumerate((0.5, 6.0, 6.5, 7.0, 14.0, 16.5))},
     **{("t", number): at for number, at in enumerate((1.0, 6.25, 8.0, 8.25, 15.0))},
@@ -121,7 +122,8 @@ class Inbox:
                 case ev.BlockArrived(block=block):
                     self.arrived += 1
                     at = ARRIVALS[block.stream, block.number]
-                    self._plan(replace(item, at=at, block=replace(block, arrived=at)))
+                    block = replace(block, arrived=at, bytes=WIDTH * block.rows)
+                    self._plan(replace(item, at=at, block=block))
                 case ev.RunFinished() | ev.RunKept():
                     self._plan(self._as_scripted(item))
                 case ev.RunFailed():
@@ -228,6 +230,8 @@ def on_spark(
 
 
 def test_the_policies_decide_differently_on_this_trace(folder: Path) -> None:
+    blocks = [e.block for e in simulated("fifo") if isinstance(e, ev.BlockArrived)]
+    assert {(block.rows, block.bytes) for block in blocks} == {(ROWS, ROWS * WIDTH)}
     told = [tuple(d[1:4] for d in decisions(simulated(policy))) for policy in POLICIES]
     assert len(set(told)) == len(POLICIES)
 

@@ -35,7 +35,11 @@ from tests.synopses.reference import Row, answers, partials, same
 
 FLOAT, SMALLINT = Type("FLOAT"), Type("SMALLINT")
 DECIMAL, WIDE = Type("DECIMAL", precision=9, scale=2), Type("DECIMAL", precision=19, scale=2)
+ARRAY = Type("ARRAY", element=INT)
+STRUCT = Type("STRUCT", fields=(Field("a", INT), Field("b", STRING)))
 VALUES: dict[Type, list[Any]] = {
+    ARRAY: [[], [1], [1, None], [1, -2], [0, 9]],
+    STRUCT: [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": "y"}, {"a": 0, "b": "z"}],
     INT: [*range(-3, 4), -(2**31), 2**31 - 1],
     SMALLINT: [-2, 0, 5],
     BIGINT: [-1, 0, 1, 2**53 + 1, -(2**63), 2**63 - 1, 2**62, -(2**62)],
@@ -74,7 +78,7 @@ def catalogue() -> list[Aggregate]:
     for type_, column in COLUMNS.items():
         functions = ["COUNT", "MIN", "MAX", "COUNT_DISTINCT"]
         if type_ in NUMBERS:
-            functions += ["SUM", "AVG", "STDDEV", "VARIANCE"]
+            functions += ["SUM", "AVG", "STDDEV", "VARIANCE", "STDDEV_POP", "VAR_POP"]
         found += [Aggregate(f, (column,), result(f, type_)) for f in functions]
         found.append(Aggregate("TOPK", (column,), listed(type_, "count", BIGINT), (2,)))
         if type_ in NUMBERS:
@@ -137,7 +141,8 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     edges = [0, *cuts, len(rows)]
     blocks = [shuffled[a:b] for a, b in zip(edges, edges[1:], strict=False)]
     keys = draw(st.sampled_from([
-        (), (COLUMNS[INT],), (COLUMNS[DOUBLE],), (COLUMNS[STRING], COLUMNS[BOOLEAN]),
+        (), (COLUMNS[INT],), (COLUMNS[DOUBLE],), (COLUMNS[STRUCT], COLUMNS[ARRAY]),
+        (COLUMNS[STRING], COLUMNS[BOOLEAN]),
         (COLUMNS[DECIMAL], COLUMNS[TIMESTAMP], COLUMNS[DATE])]))
     aggregates = draw(st.lists(st.sampled_from(EXACT), min_size=1, max_size=6, unique=True))
     return rows, blocks, keys, aggregates, draw(st.sampled_from([0.0, 0.25, 9.0]))
@@ -246,7 +251,8 @@ def test_a_window_longer_than_the_span_is_refused_until_the_synopsis_grows() -> 
 
 
 def test_a_table_that_cannot_be_read_changes_no_answer() -> None:
-    aggregates = [Aggregate("COUNT", (), BIGINT), EXACT[4]]
+    distinct = Aggregate("COUNT_DISTINCT", (COLUMNS[INT],), BIGINT)
+    aggregates = [Aggregate("COUNT", (), BIGINT), distinct]
     families = gathered(aggregates)
     assert len(families) == 2
     held = synopsis((), aggregates, 0.25)
@@ -301,3 +307,47 @@ def test_what_floats_cannot_hold_follows_their_arithmetic(values: tuple[float, f
     added(held, (), asked, rows)
     (table,) = held.scan(2, [Question(2, tuple(asked))])
     check(as_groups(table, 0), answers(rows, (), asked, 2, 2), asked)
+
+
+@pytest.mark.parametrize(("values", "total"), [
+    ((-(2**63), -1), None), ((-(2**63), 0), -(2**63)), ((2**63 - 1, 1), None),
+    ((2**63 - 1, 0), 2**63 - 1)])
+def test_a_sum_is_null_from_the_first_number_that_64_bits_cannot_hold(
+    values: tuple[int, int], total: int | None
+) -> None:
+    asked = Aggregate("SUM", (COLUMNS[BIGINT],), BIGINT)
+    held = synopsis((), [asked], 0.25)
+    added(held, (), [asked], [{"pane": n, "bigint": value} for n, value in enumerate(values)])
+    assert held.scan(2, [Question(2, (asked,))])[0]["agg0"].to_pylist() == [total]
+
+
+def test_a_group_lives_as_long_as_its_youngest_pane_in_whatever_order_panes_come() -> None:
+    key, count = COLUMNS[INT], Aggregate("COUNT", (), BIGINT)
+    held = synopsis((key,), [count], 0.25)
+    for pane in (5, 3):
+        added(held, (key,), [count], [{"pane": pane, "int": 1}])
+    added(held, (key,), [count], [{"pane": 3, "int": n} for n in range(2, 300)])
+    held.forget(4)
+    assert held.keys == 1
+    assert held.scan(6, [Question(2, (count,))])[0].to_pydict() == {"key0": [1], "agg0": [1]}
+
+
+def test_a_scan_knows_values_that_came_after_the_last_one() -> None:
+    asked = tuple(a for a in EXACT if a.args == (COLUMNS[INT],) and not a.function.startswith("C"))
+    held, rows = synopsis((), asked, 0.25), []
+    for value in (3, -1, 2, -3):
+        rows.append({"pane": 0, "int": value})
+        added(held, (), asked, rows[-1:])
+        (table,) = held.scan(1, [Question(1, asked)])
+        check(as_groups(table, 0), answers(rows, (), asked, 1, 1), asked)
+
+
+def test_a_pane_of_few_cells_among_many_takes_little_room() -> None:
+    key, count = COLUMNS[INT], Aggregate("COUNT", (), BIGINT)
+    held = synopsis((key,), [count], 0.25)
+    added(held, (key,), [count], [{"pane": 0, "int": n} for n in range(10)])
+    added(held, (key,), [count], [{"pane": 1, "int": n} for n in range(10_000)])
+    before = held.nbytes
+    added(held, (key,), [count], [{"pane": 0, "int": 9_999}])
+    assert held.nbytes - before < 1_000
+    assert held.scan(1, [Question(1, (count,))])[0].num_rows == 11

@@ -48,13 +48,23 @@ class Blocks:
     hot_bytes: int = 0
     _held: dict[tuple[str, int], _Held] = field(default_factory=dict)
     _newest: dict[str, int] = field(default_factory=dict)
+    _earlier: list[Block] = field(default_factory=list)
     _aging: list[tuple[float, str, int]] = field(default_factory=list)
     _cooling: list[tuple[str, int]] = field(default_factory=list)
 
-    def hold(self, block: Block) -> None:
-        """A block is in the spool."""
+    def hold(self, block: Block, earlier: bool = False) -> None:
+        """A block is in the spool: it has come, or an ``earlier`` run has left it."""
         self._newest[block.stream] = max(block.number, self.newest(block.stream))
         self._held[block.stream, block.number] = _Held(block)
+        if earlier:
+            self._earlier.append(block)
+
+    def settle_earlier(self) -> None:
+        """Let blocks of an earlier run go that nobody wants: by now all queries have joined."""
+        for block in self._earlier:
+            if self.find(block.stream, block.number):
+                self.settle(block)
+        self._earlier.clear()
 
     def find(self, stream: str, number: int) -> Block | None:
         """A block that is there."""

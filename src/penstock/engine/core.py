@@ -12,6 +12,7 @@ from penstock.engine.instructions import Finish, Instruction, Note, Run, Wake
 from penstock.engine.lifetimes import Lifetimes
 from penstock.engine.promises import Promises
 from penstock.engine.queues import AGAIN, Entry
+from penstock.engine.refilling import Refilling
 from penstock.engine.refresher import Refresher
 from penstock.engine.running import Running
 from penstock.engine.scheduler import Scheduler
@@ -20,13 +21,14 @@ from penstock.engine.waiting import Waiting
 from penstock.engine.windows import Windows
 from penstock.events import kinds as ev
 from penstock.model import Block
-from penstock.plan import Group, Member, Path, Plan
+from penstock.plan import Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Segment
 from penstock.policies.operators.routes import remainders
 from penstock.policies.refresh import DEFAULT as REFRESH
 from penstock.policies.refresh import Policy as RefreshPolicy
 from penstock.policies.refresh import policy as refresh_policy
 
+_JOINING = (ev.QueryAdded, ev.SynopsisBegun)
 OVERTAKING = 2.0
 """A block overtakes if it ranks so many times better: two jobs at once cost more than one after
 the other, and only one can overtake at a time."""
@@ -48,9 +50,9 @@ class Core:
     _scheduler: Scheduler = field(init=False)
     _waiting: Waiting = field(init=False)
     _windows: Windows = field(init=False)
+    _refilling: Refilling = field(init=False)
     _paths: dict[str, Path] = field(default_factory=dict)
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
-    _earlier: list[Block] = field(default_factory=list)
     _gathering: Gathering = field(default_factory=Gathering)
     _running: dict[int, Running] = field(default_factory=dict)
     _promises: Promises = field(default_factory=Promises)
@@ -67,6 +69,7 @@ class Core:
     def __post_init__(self) -> None:
         """Nothing is planned yet."""
         self._waiting = Waiting(Blocks(self.settings.retention))
+        self._refilling = Refilling(self._waiting, self._running)
         self._scheduler = Scheduler(self.policy, (), self._look)
         self._windows = Windows(Refresher(self.refresh, self.settings.until_drained))
 
@@ -99,7 +102,7 @@ class Core:
         self._take(event, out)
         self._end_lifetimes(event.at, out)
         out.extend(self._windows.trims())  # before the next refresh begins to read the panes
-        if not isinstance(event, ev.QueryAdded):  # others may join with it and share its runs
+        if not isinstance(event, _JOINING):  # others may join with it and share its runs
             self._dispatch(event.at, out)
         out.extend(map(Note, self._windows.noted()))
         needed = self._windows.needed()
@@ -129,15 +132,22 @@ class Core:
                 self._pending.append(Note(ev.PathCut(at, id, made, reason)))
 
     def _look(self, number: int) -> Queue:
-        segment = self._scheduler.segments[number]
-        entries = self._waiting.queues[self._waiting.places[number]].entries
-        return Queue(
-            segment=segment,
-            length=len(entries),
-            oldest=entries[0].arrived,
-            head=entries[0].rows,
-            blocks=tuple((entry.arrived, segment.rest * entry.rows) for entry in entries),
-        )
+        """What waits before a stage, behind what is under way there."""
+        segment, place = self._scheduler.segments[number], self._waiting.places[number]
+        begun, done = [], 0.0
+        if running := self._under_way(place):
+            begun = running.entries
+            done = running.done * self.figures.cost(place[0], running.first, running.last)
+        waiting = self._waiting.queues[place].entries
+        head = (begun or waiting)[0]
+        blocks = [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
+        blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
+        return Queue(segment, len(blocks), head.arrived, done, head.rows, tuple(blocks))
+
+    def _under_way(self, place: Place) -> Running | None:
+        """The run that began with this stage and is not through."""
+        return next((running for running in self._running.values()
+                     if (running.path.id, running.first) == place), None)
 
     # --- events ------------------------------------------------------------------------------
 
@@ -146,8 +156,7 @@ class Core:
             case ev.RunStarted(streams=streams):
                 self._open = dict.fromkeys(streams)
             case ev.BlockHeld(block=block):
-                self._blocks.hold(block)
-                self._earlier.append(block)
+                self._blocks.hold(block, earlier=True)
             case ev.BlockArrived(block=block):
                 self._blocks.hold(block)
                 self._arrive(block)
@@ -186,14 +195,7 @@ class Core:
                 self._blocks.warm(stream, number)
                 self._waiting.account.heat(stream, number)
             case ev.Tick():
-                self._age_earlier()
-
-    def _age_earlier(self) -> None:
-        """Let blocks of an earlier run go that nobody wants: by now all queries have joined."""
-        for block in self._earlier:
-            if self._blocks.find(block.stream, block.number):
-                self._blocks.settle(block)
-        self._earlier.clear()
+                self._blocks.settle_earlier()
 
     def _arrive(self, block: Block) -> None:
         members = self._active.get(block.stream)
@@ -226,6 +228,8 @@ class Core:
             for member in [m for m in members if m.query == name]:
                 del members[member]
         if waiting_too:
+            if group := self.plan.group_of(name):
+                self._refilling.leave(group, name, self._active[group.stream])
             for running in self._running.values():
                 running.left.add(name)
             self._waiting.withdraw(name)
@@ -257,13 +261,7 @@ class Core:
         """Make a group's panes of blocks that its queries have had, or that came before them."""
         group = self.plan.group(event.group)
         self._windows.begin(group.id)
-        members = set(group.members)
-        waiting = {block.number for entry in self._waiting.before(group.path)
-                   if not members.isdisjoint(entry.members) for block in entry.blocks}
-        for number in event.blocks:
-            block = self._blocks.find(group.stream, number)
-            if block and block.rows and number not in waiting:
-                self._waiting.add(block, group.members, lane=AGAIN)
+        self._refilling.begin(group, event.blocks)
         self._close_panes(event.at, group.stream)
 
     def _close_panes(self, at: float, stream: str) -> None:
@@ -272,16 +270,8 @@ class Core:
         ended = self.settings.until_drained and stream not in self._open
         for group in self.plan.groups:
             if group.stream == stream:
-                self._windows.close(at, group.id, self._unfinished(group), newest, ended)
-
-    def _unfinished(self, group: Group) -> list[Block]:
-        """The blocks that may yet bring rows for a group's panes."""
-        members = set(group.members)
-        entries = list(self._waiting.before(group.path))
-        entries += [entry for running in self._running.values() if running.path.id == group.path
-                    for entry in running.entries]
-        return [block for entry in entries if not members.isdisjoint(entry.members)
-                for block in entry.blocks]
+                waiting = self._refilling.unfinished(group)
+                self._windows.close(at, group.id, waiting, newest, ended)
 
     def _renew(self, at: float, out: list[Instruction]) -> bool:
         """Begin a refresh, if answers are due."""
@@ -299,7 +289,9 @@ class Core:
         running = self._running.pop(event.run)
         self._measure(event, running, sum(event.rows_out.values()))
         if running.path.panes:
-            self._windows.fill(event.panes)
+            self._windows.fill({id: panes for id, panes in event.panes.items()
+                                if id not in running.stale})
+            self._refilling.finish(self.plan, running)
             self._close_panes(event.at, running.path.stream)
         else:
             out.extend(self._promises.deliver(event.at, running, event.failed))
@@ -319,6 +311,8 @@ class Core:
                      event.on_disk)
         still = tuple(m for m in head.members if m.query not in running.left)
         self._waiting.keep(running.entries, kept, (running.path.id, running.last), still)
+        if running.stale:
+            self._waiting.begin_anew(running.path.id)
 
     def _measure(
         self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
@@ -348,6 +342,7 @@ class Core:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
             self._waiting.put_back((running.path.id, running.first), entry, still, retry=True)
+        self._refilling.finish(self.plan, running, failed=True)
 
     def _unit(self, member: Member) -> str:
         """Who fails together: a query, or the window aggregates that share their panes."""
@@ -373,7 +368,9 @@ class Core:
         """Begin the run that the policy chooses; an urgent one must be worth overtaking for."""
         for number, place in enumerate(self._waiting.places):
             segment = self._scheduler.segments[number]
-            if not self._is_busy(segment) and self._ready(place, at, out):
+            if self.policy.sees_all and urgent and (running := self._under_way(place)):
+                self._scheduler.wake(number, running.entries[0].arrived)  # it may go on
+            elif not self._is_busy(segment) and self._ready(place, at, out):
                 self._scheduler.wake(number, self._waiting.queues[place].entries[0].arrived)
             else:
                 self._scheduler.sleep(number)
@@ -389,11 +386,9 @@ class Core:
 
     def _overtakes(self, number: int) -> bool:
         """Whether the choice is much better than all that is under way, or due on another path."""
-        if not self.settings.slots or not self._running:
+        if not self._running or self._is_busy(self._scheduler.carried(number)):
             return False
-        if self._scheduler.run.whole:
-            return not self._is_busy(self._scheduler.carried(number))
-        return self._scheduler.last < OVERTAKING * min(
+        return self._scheduler.run.whole or self._scheduler.last < OVERTAKING * min(
             self._rank_of(running) for running in self._running.values())
 
     def _rank_of(self, running: Running) -> float:
@@ -473,6 +468,11 @@ class Core:
     def under_way(self) -> tuple[int, ...]:
         """The runs under way."""
         return tuple(self._running)
+
+    def is_alive(self, query: str) -> bool:
+        """Whether a query takes the blocks that come."""
+        return any(member.query == query for members in self._active.values()
+                   for member in members)
 
     def newest(self, stream: str) -> int:
         """The highest number among the stream's blocks so far; -1 when there was none."""

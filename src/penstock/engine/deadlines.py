@@ -163,8 +163,9 @@ class Deadlines:
             first = self._filled[0] if self._filled else end - 1
             self._filled = range(first, end)
         else:
-            last = self._filled[-1] if self._filled else -1
-            self._filled = [*self._filled, *(pane for pane in sorted(filled) if pane > last)]
+            assert self.closed is not None
+            told = [pane for pane in sorted(filled) if pane >= self.closed]
+            self._filled = [*self._filled, *told]
 
     def _file_all(self) -> None:
         self._heap, self._due, self._idle = [], {}, {}

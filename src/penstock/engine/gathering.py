@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from penstock.engine.settings import Settings
-from penstock.model import FILE_SINKS
 from penstock.plan import Path, Plan
 
 
@@ -19,12 +17,9 @@ class Gathering:
 
     def adopt(self, plan: Plan) -> None:
         """Look at who writes where."""
-        folders = Counter(query.sink.target for query in plan.queries)
-        alone = {query.name: query.latency or 0.0 for query in plan.queries
-                 if query.sink.kind in FILE_SINKS and folders[query.sink.target] == 1}
-        self._hold = {path.id: min(alone[member.query] for member in path.members)
+        self._hold = {path.id: min(plan.query(m.query).latency or 0.0 for m in path.members)
                       for path in plan.paths
-                      if not path.panes and all(m.query in alone for m in path.members)}
+                      if not path.panes and all(m.query in plan.alone for m in path.members)}
 
     def seconds(self, path: Path, settings: Settings) -> float:
         """Seconds a path's blocks may gather."""

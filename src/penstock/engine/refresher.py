@@ -66,7 +66,7 @@ class Refresher:
             names = {query.name for query in group.queries}
             deadlines.answered |= {name: end for name, end in (answered or {}).items()
                                    if name in names}
-            deadlines.group = self._exact(group) if self.drained else group
+            deadlines.group = self._exact(group) if self.drained else self._measured(group)
             self._prepare(at, deadlines, "the queries are these")
 
     def use(self, at: float, policy: Policy) -> None:
@@ -113,6 +113,12 @@ class Refresher:
         if not self.drained and self._measure(at, done, seconds, scanning, answering):
             self._prepare(at, deadlines, "costs have changed")
 
+    def passed(self, run: int) -> None:
+        """A run counts as delivered: whoever ordered it sees to its answers."""
+        done = self._under_way.pop(run)
+        if done.group in self._groups:
+            self._groups[done.group].finish([name for name, _ in done.queries], done.end)
+
     def failed(self, run: int) -> None:
         """A run broke: its queries are due again, as late as they are."""
         broken = self._under_way.pop(run)
@@ -125,6 +131,11 @@ class Refresher:
         return notes
 
     # --- what a host may ask -----------------------------------------------------------------
+
+    @property
+    def is_due(self) -> bool:
+        """Whether any answer is due."""
+        return any(deadlines.due() for deadlines in self._groups.values())
 
     def oldest(self, group: str) -> int | None:
         """The first pane of a group that any coming answer may read; None while nothing closed.
@@ -141,11 +152,6 @@ class Refresher:
     def periods(self, group: str) -> dict[str, int]:
         """After how many panes each query of a group is answered at the latest."""
         return dict(self._periods[group])
-
-    @property
-    def waiting(self) -> int:
-        """Tasks that are due."""
-        return sum(len(deadlines.due()) for deadlines in self._groups.values())
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -195,13 +201,18 @@ class Refresher:
                 ("start", 1, max(0.0, seconds - read - answering)), ("read", panes, read),
                 ("answer", len(run.queries), answering))]
         deadlines = self._groups[run.group]
-        measured = Costs(merge=0.0, **{
-            what: self.statistics.cost(f"{run.group} {what}")
-            for what in ("start", "read", "answer")})
-        told = deadlines.group.costs
-        changed = any(differs(getattr(told, what), getattr(measured, what))
+        told, group = deadlines.group.costs, self._measured(deadlines.group)
+        changed = any(differs(getattr(told, what), getattr(group.costs, what))
                       for what in ("start", "read", "merge", "answer"))
         if not (any(renewed) and changed):
             return False
-        deadlines.group = replace(deadlines.group, costs=measured)
+        deadlines.group = group
         return True
+
+    def _measured(self, group: Group) -> Group:
+        """The group with what its runs have cost, as far as any have."""
+        if not self.statistics.knows(f"{group.id} read"):
+            return group
+        start, read, answer = (self.statistics.cost(f"{group.id} {what}")
+                               for what in ("start", "read", "answer"))
+        return replace(group, costs=Costs(start, read, 0.0, answer))

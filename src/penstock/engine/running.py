@@ -21,6 +21,10 @@ class Running:
     """The part of its work that is behind it."""
     left: set[str] = field(default_factory=set)
     """Queries that left meanwhile: what becomes of the run no longer concerns them."""
+    stale: dict[str, None] = field(default_factory=dict)
+    """Groups of window aggregates whose synopsis began anew meanwhile: theirs it does not fill."""
+    orphaned: dict[str, None] = field(default_factory=dict)
+    """Groups that need its blocks though all for whom it was ordered have left."""
 
     @property
     def first(self) -> int:

@@ -90,6 +90,18 @@ class Waiting:
         self.let_go(entry)
         self._forget(entry)
 
+    def begin_anew(self, path: str) -> None:
+        """Give up the rows that were kept between stages of a path: their blocks begin anew."""
+        for place, queue in self.queues.items():
+            for entry in list(queue.entries) if place[0] == path and place[1] else ():
+                queue.remove([entry])
+                self.account.leave(place, entry)
+                lane = AGAIN if entry.lane == AGAIN else None
+                for block in entry.blocks:
+                    self.add(block, entry.members, lane=lane)
+                self.let_go(entry)
+                self._forget(entry)
+
     def _wait(self, entry: Entry, place: Place) -> None:
         self.queues[place].add(entry, self._rank.__getitem__)
         self.account.enter(place, entry)

@@ -52,8 +52,8 @@ class Windows:
     """What is left of refreshes that broke, query by query."""
     _left: list[Scan] = field(default_factory=list)
     """A scan that was decided and waits for its refresh."""
-    _known: set[str] = field(default_factory=set)
-    """The groups that the refresher knows, by the names of their synopses."""
+    _known: dict[str, set[str]] = field(default_factory=dict)
+    """The queries that the refresher knows, by the names of their synopses."""
     _notes: list[ev.Event] = field(default_factory=list)
     _begun: int = 0
     _told: bool = True
@@ -61,8 +61,17 @@ class Windows:
     # --- queries -----------------------------------------------------------------------------
 
     def adopt(self, plan: Plan) -> None:
-        """Answer the queries of this plan from now on."""
+        """Answer the queries of this plan from now on.
+
+        A group whose panes have another length now waits for its synopsis to begin anew.
+        """
         self._plan, self._told = plan, False
+        known = {group.id: group for group in plan.groups}
+        for id in list(self._panes):
+            if id not in known or known[id].pane != self._panes[id].group.pane:
+                self._give_up(id)
+            else:
+                self._panes[id].group = known[id]
 
     def add(self, query: str, since: int | None) -> None:
         """A query is to be answered, for windows that end after ``since``."""
@@ -70,8 +79,14 @@ class Windows:
 
     def remove(self, query: str) -> None:
         """A query is answered no longer."""
-        if self._answered.pop(query, self) is not self:
-            self._told = False
+        if self._answered.pop(query, self) is self:
+            return
+        self._told = False
+        self._under_way = {run: _without(refresh, query)
+                           for run, refresh in self._under_way.items()}
+        self._again = [refresh for refresh in (_without(one, query) for one in self._again)
+                       if refresh.members]
+        self._left = [scan for scan in (_left(one, query) for one in self._left) if scan.queries]
 
     def use(self, policy: refreshing.Policy, at: float) -> None:
         """Decide by another policy from now on."""
@@ -80,9 +95,18 @@ class Windows:
 
     def begin(self, group: str) -> None:
         """A group's synopsis is empty, and is made of blocks from now on."""
+        self._give_up(group)
         self._begun += 1
         self._panes[group] = _Panes(f"{group}#{self._begun}", self._plan.group(group))
         self._told = False
+
+    def _give_up(self, group: str) -> None:
+        """A synopsis is no more; what was still to be answered of it will be due again."""
+        panes = self._panes.pop(group, None)
+        if panes is not None:
+            self._again = [refresh for refresh in self._again if refresh.group != group]
+            self._left = [scan for scan in self._left if scan.group != panes.name]
+            self._told = False
 
     # --- panes -------------------------------------------------------------------------------
 
@@ -176,8 +200,8 @@ class Windows:
             self.refresher.finished(event.at, scan.run, event.seconds, event.scanning,
                                     event.answering)
         for query, end in done.ends.items():
-            if query in self._answered:
-                self._answered[query] = end
+            self._answered[query] = end
+        self._told &= self._is_current(done)
 
     def fail(self, run: int) -> list[str]:
         """A refresh broke: each of its queries is tried once more, alone; then it is given up.
@@ -188,12 +212,20 @@ class Windows:
         if not broken.first_try:
             return [member.query for member in broken.members]
         if not self.refresher.drained:
-            self.refresher.finished(0.0, broken.scans[0].run, 0.0)
+            self.refresher.passed(broken.scans[0].run)
+        if not self._is_current(broken):  # its queries are due again, from the synopsis after it
+            self._told = False
+            return []
         for member in broken.members:
             scans = [replace(scan, queries=((member.query, dict(scan.queries)[member.query]),))
                      for scan in broken.scans if member.query in dict(scan.queries)]
             self._again.append(replace(broken, scans=tuple(scans), first_try=False))
         return []
+
+    def _is_current(self, refresh: Refresh) -> bool:
+        """Whether it reads the synopsis that its group has now."""
+        panes = self._panes.get(refresh.group)
+        return panes is not None and panes.name == refresh.scans[0].group
 
     @property
     def idle(self) -> bool:
@@ -212,13 +244,18 @@ class Windows:
 
     @property
     def _is_due(self) -> bool:
-        return bool(self._again or self._left or self.refresher.waiting)
+        return bool(self._again or self._left or self.refresher.is_due)
 
     # --- what may go -------------------------------------------------------------------------
 
     def trims(self) -> Iterator[Trim]:
-        """Panes that no coming answer looks at."""
-        busy = {refresh.group for refresh in (*self._under_way.values(), *self._again)}
+        """Panes that no coming answer looks at.
+
+        The refresher knows what is under way, but for what counts as answered with it already.
+        """
+        passed = [refresh for refresh in self._under_way.values()
+                  if self.refresher.drained or not refresh.first_try]
+        busy = {refresh.group for refresh in (*passed, *self._again)}
         busy |= {self._called(scan.group).group.id for scan in self._left}
         for id, panes in self._panes.items():
             if id not in busy and panes.name in self._known:
@@ -233,9 +270,12 @@ class Windows:
         A synopsis that is lost, or has to grow, is made anew from the blocks that hold them.
         """
         times: dict[str, int] = {}
-        for panes in self._panes.values():
-            since = panes.trimmed * panes.group.pane if panes.trimmed is not None else _EVER
-            times[panes.group.stream] = min(since, times.get(panes.group.stream, since))
+        for group in self._plan.groups:
+            if any(member.query in self._answered for member in group.members):
+                panes = self._panes.get(group.id)
+                trimmed = panes.trimmed if panes is not None else None
+                since = _EVER if trimmed is None else trimmed * group.pane
+                times[group.stream] = min(since, times.get(group.stream, since))
         return times
 
     # --- what the refresher knows ------------------------------------------------------------
@@ -245,20 +285,22 @@ class Windows:
         if self._told:
             return
         self._told = True
-        known = {group.id: group for group in self._plan.groups}
-        self._panes = {id: panes for id, panes in self._panes.items() if id in known}
         groups: list[refreshing.Group] = []
         answered: dict[str, int] = {}
-        for id, panes in self._panes.items():
-            panes.group = known[id]
-            asking = [query for member in known[id].members
-                      if (query := member.query) in self._answered]
+        known: dict[str, set[str]] = {}
+        elsewhere = {member.query for refresh in self._under_way.values()
+                     if not self._is_current(refresh) for member in refresh.members}
+        for panes in self._panes.values():
+            asking = [member.query for member in panes.group.members
+                      if member.query in self._answered and member.query not in elsewhere]
             if asking:
                 groups.append(self._asked(panes, asking))
+                known[panes.name] = set(asking)
                 answered |= {query: end // panes.group.pane for query in asking
-                             if (end := self._answered[query]) is not None}
+                             if query not in self._known.get(panes.name, ())
+                             and (end := self._answered[query]) is not None}
         self.refresher.adopt(at, groups, answered)
-        self._known = {group.id for group in groups}
+        self._known = known
 
     def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.Group:
         return refreshing.Group(
@@ -276,3 +318,12 @@ class Windows:
 
     def _called(self, name: str) -> _Panes:
         return next(panes for panes in self._panes.values() if panes.name == name)
+
+
+def _left(scan: Scan, query: str) -> Scan:
+    return replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
+
+
+def _without(refresh: Refresh, query: str) -> Refresh:
+    """A refresh that no longer concerns a query."""
+    return replace(refresh, scans=tuple(_left(scan, query) for scan in refresh.scans))

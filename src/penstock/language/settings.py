@@ -50,6 +50,7 @@ SETTINGS: dict[str, Callable[[str], str]] = {
     "refresh": _policy,
     "retention": _duration,
     "slots": _count,
+    "synopses": _size,
     "trigger": _duration,
 }
 """What normalises the value of each setting, or raises ValueError."""

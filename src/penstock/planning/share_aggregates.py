@@ -15,8 +15,9 @@ from math import gcd
 from typing import TypeAlias
 from urllib.parse import quote
 
-from penstock.model import Branch, Expression, Grouping, Join, is_expensive
+from penstock.model import Branch, Call, Expression, Grouping, Join, is_expensive
 from penstock.plan import Group, Member, Path, Plan
+from penstock.planning.operations import EQUAL, IN
 from penstock.rendering import render
 
 Likeness: TypeAlias = tuple[
@@ -34,7 +35,53 @@ def share_aggregates(before: Plan) -> Plan:
                 alike.setdefault((path.id, likeness), []).append((path, member))
     groups = [_group(before, path, [member for _, member in members])
               for members in alike.values() for path, _ in members[:1]]
-    return replace(before, groups=tuple(groups))
+    return replace(before, groups=tuple(derived(groups)))
+
+
+def derived(groups: Sequence[Group]) -> list[Group]:
+    """The groups, with those named whose panes add up to another's.
+
+    A group by fewer keys is made of one by more, and a group for which ``x IN (1, 2)`` of those for
+    which ``x = 1`` and ``x = 2``: the parts have no row in common. A group that is made of others
+    is no part of any.
+    """
+    whole: dict[str, Group] = {group.id: group for group in groups}
+    made: dict[str, Group] = {}
+    for group in groups:
+        others = [one for one in groups if one.id not in made and _may_be_part(one, group)]
+        parts = _finer(group, others) or _pieces(group, others)
+        if parts and not any(group.id in one.parts for one in made.values()):
+            made[group.id] = replace(group, parts=tuple(part.id for part in parts))
+    return list((whole | made).values())
+
+
+def _may_be_part(one: Group, group: Group) -> bool:
+    return (one.id != group.id and one.path == group.path and group.pane % one.pane == 0
+            and set(group.aggregates) <= set(one.aggregates)
+            and not any(map(is_expensive, (*group.where, *group.keys))))
+
+
+def _finer(group: Group, others: Sequence[Group]) -> list[Group]:
+    """A group of the same rows by more keys, as few more as there are."""
+    found = [one for one in others
+             if set(one.where) == set(group.where) and set(group.keys) < set(one.keys)]
+    return sorted(found, key=lambda one: len(one.keys))[:1]
+
+
+def _pieces(group: Group, others: Sequence[Group]) -> list[Group]:
+    """Groups for the single values of a list that the group asks for."""
+    alike = {frozenset(one.where): one for one in others if one.keys == group.keys}
+    for conjunct in group.where:
+        if not isinstance(conjunct, Call) or conjunct.function != IN:
+            continue
+        tested, *listed = conjunct.args
+        rest = [other for other in group.where if other != conjunct]
+        found = [alike.get(frozenset((*rest, Call(EQUAL, (tested, value), conjunct.type))))
+                 for value in dict.fromkeys(listed)]
+        pieces = [one for one in found if one is not None]
+        if len(pieces) == len(found):
+            return pieces
+    return []
 
 
 def likeness_of(branch: Branch) -> Likeness:

@@ -12,9 +12,10 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ class Report:
             listed = [{"figure": name, "value": shown(v)} for name, v in self.rows[0].items()]
             console.print(_table(self.name, ["figure", "value"], listed))
         elif self.rows:
-            console.print(_table(self.name, list(self.rows[0]), self.rows))
+            for columns in _fitting(self.rows, console.width):
+                console.print(_table(self.name, columns, self.rows))
         table = Table(title="checks", title_justify="left")
         for column in ("check", "target", "measured", "holds"):
             table.add_column(column, overflow="fold")
@@ -97,6 +99,27 @@ class Report:
             verdict = "[green]yes[/]" if check.holds else "[red]no[/]"
             table.add_row(check.text, check.target, check.measured, verdict)
         console.print(table)
+
+
+def _fitting(rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[list[str]]:
+    """The columns in tables that are not wider than the terminal; each begins with the texts.
+
+    >>> rows = [{"name": "a", "seconds": 1, "rows": 2}, {"name": "b", "seconds": 3, "rows": 4}]
+    >>> list(_fitting(rows, 40)), list(_fitting(rows, 20))
+    ([['name', 'seconds', 'rows']], [['name', 'seconds'], ['name', 'rows']])
+    """
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    wide = {column: 3 + max(len(column), *(len(shown(row.get(column))) for row in rows))
+            for column in columns}
+    texts = list(takewhile(lambda c: any(isinstance(row.get(c), str) for row in rows), columns))
+    taken, room = list(texts), width - 1 - sum(wide[column] for column in texts)
+    for column in columns[len(texts):]:
+        if wide[column] > room and len(taken) > len(texts):
+            yield taken
+            taken, room = list(texts), width - 1 - sum(wide[column] for column in texts)
+        taken.append(column)
+        room -= wide[column]
+    yield taken
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:

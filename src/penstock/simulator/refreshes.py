@@ -5,7 +5,7 @@ One processor runs one thing at a time and finishes it. The same `Refresher` dec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
@@ -37,6 +37,8 @@ class Refreshed:
     """What came of it."""
 
     seconds: float
+    panes: int
+    """So many closed meanwhile."""
     queries: dict[str, Query]
     ends: dict[str, list[int]] = field(default_factory=dict)
     """Per query the window ends that were answered."""
@@ -60,12 +62,10 @@ class Refreshed:
         """The same of one query: 0 if it was always answered in time, or early."""
         period, ends = self.queries[query].period, self.ends.get(query, [])
         gaps = [after - before for before, after in zip([0, *ends], ends, strict=False)]
-        since = self._last - (ends[-1] if ends else 0)
+        since = self.panes - (ends[-1] if ends else 0)
         if since > period:  # it is still waiting, and has waited too long already
             gaps.append(since)
         return sum(max(0, gap - period) for gap in gaps) / len(gaps) if gaps else 0.0
-
-    _last: int = 0
 
 
 def play(load: Refreshing, policy: Policy) -> Refreshed:
@@ -82,7 +82,7 @@ def play(load: Refreshing, policy: Policy) -> Refreshed:
     refresher.adopt(0.0, load.groups)
     queries = {query.name: query for group in load.groups for query in group.queries}
     end = load.panes * load.pane
-    found = Refreshed(end, queries, _last=load.panes)
+    found = Refreshed(end, load.panes, queries)
     interruptions = iter(load.interruptions)
     closing, coming, now = 1, next(interruptions, (inf, 0.0)), 0.0
     while now < end:
@@ -116,9 +116,3 @@ def _carried_out(
         for name, _ in run.queries:
             found.ends.setdefault(name, []).append(run.end)
     return scanning + answering
-
-
-def timeline(found: Refreshed) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Which queries were answered together, by window end."""
-    for run in found.runs:
-        yield run.end, tuple(name for name, _ in run.queries)

@@ -12,10 +12,22 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.clock import VirtualClock
-from penstock.engine import Cool, Core, Finish, Forget, Instruction, Note, Release, Run, Wake
+from penstock.engine import (
+    Cool,
+    Core,
+    Finish,
+    Forget,
+    Instruction,
+    Note,
+    Refresh,
+    Release,
+    Run,
+    Trim,
+    Wake,
+)
 from penstock.events import kinds as ev
 
-_ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed)
+_ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed, ev.RefreshFinished, ev.RefreshFailed)
 
 
 @dataclass(slots=True)
@@ -27,6 +39,7 @@ class VirtualHost:
     record: list[ev.Event] = field(default_factory=list)
     """Every event, the core's own ones too."""
     runs: list[Run] = field(default_factory=list)
+    refreshes: list[Refresh] = field(default_factory=list)
     released: list[tuple[str, int]] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     """Runs whose kept rows nobody will take up."""
@@ -38,6 +51,13 @@ class VirtualHost:
     def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
         """How a run that begins now will end, and when."""
         raise NotImplementedError
+
+    def renewal(self, refresh: Refresh) -> ev.RefreshFinished | ev.RefreshFailed:
+        """How a refresh that begins now will end, and when."""
+        raise NotImplementedError
+
+    def trim(self, group: str, before: int) -> None:
+        """Panes that no answer will look at; a host that holds none has nothing to do."""
 
     def plan_event(self, event: ev.Event) -> None:
         """An event that will happen at its time; of several at one time the first is first."""
@@ -66,6 +86,11 @@ class VirtualHost:
             case Run():
                 self.runs.append(instruction)
                 self._begin(instruction)
+            case Refresh():
+                self.refreshes.append(instruction)
+                self.plan_event(self.renewal(instruction))
+            case Trim(group=group, before=before):
+                self.trim(group, before)
             case Cool(stream=stream, number=number):
                 self.record.append(ev.BlockCold(self.clock.now(), stream, number))
             case Release(stream=stream, number=number):

@@ -20,6 +20,7 @@ from penstock.errors import PlanError
 from penstock.functions import PythonFunction
 from penstock.model import (
     TIMESTAMP,
+    Aggregate,
     Application,
     Branch,
     Call,
@@ -153,6 +154,12 @@ class Summarised:
         """Whether the frame holds all that a group summarises: it may have grown since."""
         wanted = (output.expression for output in group.rows.select)
         return self._places is None or all(one in self._places for one in wanted)
+
+    def over(self, aggregate: Aggregate) -> Aggregate:
+        """An aggregate over the columns of the frame."""
+        if self._places is None:
+            return aggregate
+        return replace(aggregate, args=tuple(self._places[arg] for arg in aggregate.args))
 
     def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
         """What a synopsis of these families wants of the frame."""

@@ -19,13 +19,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
-from penstock.model import Branch, Column, Expression, Field
+from penstock.model import BIGINT, Aggregate, Branch, Column, Expression, Field
 from penstock.plan import Member
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.expressions import data_type
 from penstock.spark.names import all_of, compiled, ours
 
+ROWS = Aggregate("COUNT", (), BIGINT)
+"""How many rows a group of a window has: what tells that it has any."""
 Shape: TypeAlias = tuple[tuple[tuple[str, Expression], ...], tuple[Expression, ...]]
 """What a query computes of an answer: its columns, and the conditions of its HAVING."""
 
@@ -61,14 +63,6 @@ class Held:
         """No operator is counted."""
         return {}
 
-    def rejected(self) -> int:
-        """Nothing is rejected here."""
-        return 0
-
-    def rejects(self) -> DataFrame:
-        """There are none."""
-        raise AssertionError("answers that are held have no rejects")
-
     def rows(self, members: Iterable[Member]) -> dict[str, int] | None:
         """Rows that each query gets; None where Spark has to compute them."""
         wanted = set(members)
@@ -86,14 +80,14 @@ class Held:
             return None
         fields = merged(distinct(self.branches[member] for member in members))
         parts = [_plain_columns(shape, rows, fields) for shape, rows in self._of(members)]
-        return pa.concat_tables(parts) if parts else _nothing(fields)
+        return pa.concat_tables(parts) if parts else nothing(fields)
 
     def project(self, members: Sequence[Member]) -> DataFrame:
         """The same, computed by Spark."""
         fields = merged(distinct(self.branches[member] for member in members))
-        frames = [_computed(self.spark.createDataFrame(rows), shape, fields)
+        frames = [computed(self.spark.createDataFrame(rows), shape, fields)
                   for shape, rows in self._of(members)]
-        whole = frames[0] if frames else self.spark.createDataFrame(_nothing(fields))
+        whole = frames[0] if frames else self.spark.createDataFrame(nothing(fields))
         for frame in frames[1:]:
             whole = whole.unionAll(frame)
         return whole
@@ -134,6 +128,12 @@ def shape_of(branch: Branch) -> Shape:
     return select, branch.grouping.having
 
 
+def asked_of(branch: Branch) -> tuple[Aggregate, ...]:
+    """The aggregates of an answer; where a query asks for none, what tells its groups."""
+    assert branch.grouping is not None
+    return branch.grouping.aggregates or (ROWS,)
+
+
 def is_plain(branch: Branch) -> bool:
     """Whether the answers are columns as they are."""
     select, having = shape_of(branch)
@@ -150,7 +150,8 @@ def _plain_columns(shape: Shape, rows: pa.Table, fields: Sequence[Field]) -> pa.
     return pa.table(columns)
 
 
-def _computed(rows: DataFrame, shape: Shape, fields: Sequence[Field]) -> DataFrame:
+def computed(rows: DataFrame, shape: Shape, fields: Sequence[Field]) -> DataFrame:
+    """``@member`` and these fields of answers of one shape, those alone that its HAVING keeps."""
     select, having = shape
     wanted = all_of(having)
     by_name = {name.casefold(): expression for name, expression in select}
@@ -163,6 +164,7 @@ def _output(expression: Expression | None, wanted: Field) -> SparkColumn:
     return sf.lit(None).cast(kind) if expression is None else compiled(expression).cast(kind)
 
 
-def _nothing(fields: Sequence[Field]) -> pa.Table:
+def nothing(fields: Sequence[Field]) -> pa.Table:
+    """No answers."""
     named = [(MEMBER, pa.int32()), *((f.name, arrow_type(f.type)) for f in fields)]
     return pa.schema(named).empty_table()

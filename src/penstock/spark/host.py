@@ -7,14 +7,13 @@ streaming threads, runs in a small pool of workers; both only put events into th
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import queue
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +37,7 @@ from penstock.errors import RunError, SourceError
 from penstock.events import kinds as ev
 from penstock.language import durations, sizes
 from penstock.model import Application, Query
-from penstock.plan import Path, Plan
+from penstock.plan import Group, Path, Plan
 from penstock.planning import plan as planned
 from penstock.policies.operators import DEFAULT, policy
 from penstock.policies.refresh import DEFAULT as REFRESH
@@ -55,18 +54,18 @@ from penstock.spark.needs import Needs
 from penstock.spark.parts import Parts
 from penstock.spark.progress import tasks_done
 from penstock.spark.relations import Relations
-from penstock.spark.sinks import Sinks
+from penstock.spark.sinks import Sinks, added
 from penstock.spark.spool import Spool
 from penstock.spark.standings import Standings
 from penstock.spark.tasks import dealt
-from penstock.spark.windows import Windows
+from penstock.spark.windows import Kept, Windows
 
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 DRAIN_GATHER = 1.0
 """Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
-DEFAULTS = {"operators": DEFAULT, "refresh": REFRESH, "memory": "512 MB", "quantum": "1 second",
-            "retention": "1 hour", "slots": "1", "trigger": "200 ms"}
+DEFAULTS = {"operators": DEFAULT, "refresh": REFRESH, "memory": "512 MB", "synopses": "512 MB",
+            "quantum": "1 second", "retention": "1 hour", "slots": "1", "trigger": "200 ms"}
 
 
 class SparkHost:
@@ -90,7 +89,7 @@ class SparkHost:
         self._deliveries = Deliveries(checkpoint.deliveries)
         self._needs = Needs(application, Relations(spark, checkpoint, self._warn), self._files)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._needs.callback)
-        self._windows = Windows(spark)
+        self._windows = Windows(spark, sizes.bytes(self._setting("synopses")))
         self._parts = Parts(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
@@ -148,6 +147,7 @@ class SparkHost:
             self._ask(lambda: self._end("stopped", ""))
         self._needs.relations.close()
         self._parts.close()
+        self._windows.close()
         for spool in self._spools.values():
             spool.close()
         self._deliveries.close()
@@ -226,9 +226,11 @@ class SparkHost:
             case Note(event=event):
                 self._on_event(event)
             case Run():
-                self._workers.submit(self._execute, instruction, self._core.plan, self._compiler)
+                self._workers.submit(self._execute, instruction, self._core.plan, self._compiler,
+                                     self._windows.now)
             case Refresh():
-                self._workers.submit(self._refresh, instruction, self._core.plan)
+                kept = self._windows.of(instruction.group)
+                self._workers.submit(self._refresh, instruction, self._core.plan, kept)
             case Trim(group=group, before=before):
                 self._windows.trim(group, before)
             case Cool(stream=stream, number=number):
@@ -256,18 +258,22 @@ class SparkHost:
 
     # --- runs --------------------------------------------------------------------------------
 
-    def _execute(self, run: Run, plan: Plan, compiler: Compiler) -> None:
-        """Carry a run out by the plan that it was ordered under, whatever has changed since."""
+    def _execute(
+        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept]
+    ) -> None:
+        """Carry a run out by what it was ordered under, whatever has changed since."""
         began = self._clock.now()
         try:
-            event = self._answer(run, plan, compiler, began)
+            event = self._answer(run, plan, compiler, synopses, began)
         except Exception as error:
             event = ev.RunFailed(self._clock.now(), run.run, sources.plain(error))
             for number in run.keep:  # the core does not count them as hot, so they must not be
                 self._spools[run.blocks[0].stream].cool(number)
         self._inbox.put(event)
 
-    def _answer(self, run: Run, plan: Plan, compiler: Compiler, began: float) -> ev.Event:
+    def _answer(
+        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept], began: float
+    ) -> ev.Event:
         context = self._spark.sparkContext
         context.setJobGroup(_job_group(run.run), f"penstock run {run.run}: {run.segment}")
         context.setLocalProperty("spark.scheduler.pool", "urgent" if run.urgent else "segments")
@@ -282,7 +288,7 @@ class SparkHost:
         if not run.final:
             done = self._keep(run, path, compiler, frame)
         elif path.panes:
-            done = self._summarise(run, plan, compiler, frame)
+            done = self._summarise(run, plan, compiler, synopses, frame)
         else:
             done = self._deliver(run, plan, compiler, frame)
         now = self._clock.now()
@@ -323,34 +329,38 @@ class SparkHost:
         rows = sum(block.rows for block in run.blocks)
         return ev.RunFinished(
             0.0, run.run, 0.0, rows, done.rows, done.rejected,
-            _added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
+            added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
             done.jobs, done.bytes, done.failed)
 
     def _summarise(
-        self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
+        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
+        frame: DataFrame,
     ) -> ev.RunFinished:
         """Put rows into the panes of window aggregates; answers come of them when they are due."""
         path = plan.path(run.path)
         with compiler.summarised(path, run.members, frame, run.first) as rows:
-            taken = self._windows.take(run, plan, rows)
+            taken = self._windows.take(run, plan, rows, synopses)
             done = self._sinks.summarise(run, rows)
         for number in run.parts:
             self._parts.forget(number)
+        if taken.outgrown is not None:
+            self._inbox.put(partial(self._move_away, taken.outgrown))
         read = sum(block.rows for block in run.blocks)
         return ev.RunFinished(
             0.0, run.run, 0.0, read, {}, done.rejected,
-            _added(run, read, taken.rows, done.rejected) if path.joins else {}, done.operators,
-            done.jobs + 1, done.bytes, done.failed, panes=taken.panes, summarised=taken.rows)
+            added(run, read, taken.rows, done.rejected) if path.joins else {}, done.operators,
+            done.jobs + taken.jobs, done.bytes, done.failed, panes=taken.panes,
+            summarised=taken.rows)
 
-    def _refresh(self, refresh: Refresh, plan: Plan) -> None:
-        """Answer window aggregates from their synopsis."""
+    def _refresh(self, refresh: Refresh, plan: Plan, kept: Kept) -> None:
+        """Answer window aggregates from their synopsis, as it was when that was ordered."""
         began = self._clock.now()
         event: ev.Event
         try:
             context = self._spark.sparkContext
             context.setJobGroup(_job_group(refresh.run), f"penstock refresh {refresh.run}")
             context.setLocalProperty("spark.scheduler.pool", "segments")
-            answers, scanning = self._windows.answers(refresh, plan)
+            answers, scanning = self._windows.answers(refresh, plan, kept)
             done = self._sinks.deliver(refresh, plan, answers)
             now = self._clock.now()
             event = ev.RefreshFinished(
@@ -410,31 +420,37 @@ class SparkHost:
     def _join(self, queries: list[Query]) -> None:
         """Add queries where they stand: after what they have delivered, or at their beginning."""
         faults = check_shared(list(self.application.queries.values()))
-        standing = self._deliveries.standing
-        texts = {s.name: _digest(s.text) for s in self.application.statements if s.kind == "query"}
-        fresh = [q for q in queries
-                 if q.name not in standing or standing[q.name].text != texts.get(q.name, "")]
-        if fresh:
-            starts = {query.name: self._standings.starts(query) for query in fresh}
-            self._deliveries.join(starts, self._clock.now(), texts, self._core.last_run)
+        self._standings.join(queries, self.application, self._clock.now(), self._core.last_run)
         for query in queries:
             fault = faults.get(query.name) or self._sinks.taken(query) or self._needs.fault(query)
+            faults |= {query.name: fault} if fault else {}
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._standings.backlog(query)
             now, since = self._clock.now(), self._standings.since(query)
             self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at, since))
-            if fault:
-                self._handle(ev.QueryFailed(now, query.name, fault))
-        self._begin_synopses()
+        self._begin_synopses(queries)
+        for name in [query.name for query in queries if query.name in faults]:
+            self._handle(ev.QueryFailed(self._clock.now(), name, faults[name]))
         self._handle(ev.Tick(self._clock.now()))
 
-    def _begin_synopses(self) -> None:
+    def _begin_synopses(self, joining: Sequence[Query]) -> None:
         """Have the panes of new groups, and of those that grew, made of what the spool holds."""
-        plan = self._core.plan
-        for group in self._windows.adopt(plan):
-            self._handle(ev.SynopsisBegun(
-                self._clock.now(), group.id, tuple(member.query for member in group.members),
-                group.stream, self._standings.reach(group, plan), group.pane, group.span))
+        needs = partial(self._standings.needs, joining=joining, is_alive=self._core.is_alive)
+        for group in self._windows.adopt(self._core.plan, needs):
+            self._begin_synopsis(group)
+
+    def _begin_synopsis(self, group: Group) -> None:
+        self._handle(ev.SynopsisBegun(
+            self._clock.now(), group.id, tuple(member.query for member in group.members),
+            group.stream, self._standings.reach(group, self._core.plan), group.pane, group.span))
+
+    def _move_away(self, group: Group) -> None:
+        """Let a synopsis that is too large for the driver be made on the executors, anew."""
+        if self._windows.of(group.id).far is None:
+            self._warn(f"synopsis {group.id}", "it is too large for the driver, and moves to the "
+                       "executors; SET synopses gives the driver more")
+            self._windows.begin(self._core.plan.group(group.id), far=True)
+            self._begin_synopsis(self._core.plan.group(group.id))
 
     def _change(self, application: Application) -> None:
         old, fresh = self.application.queries, application.queries
@@ -475,22 +491,8 @@ class SparkHost:
         )
 
 
-def _added(
-    run: Run, rows: int, out: Mapping[str, int], rejected: Mapping[str, int]
-) -> dict[str, int]:
-    """Rows that joins made out of one, where more came out than went in."""
-    branches = Counter(member.query for member in run.members)
-    more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
-            for query, count in branches.items()}
-    return {query: count for query, count in more.items() if count > 0}
-
-
 def _job_group(run: int) -> str:
     return f"penstock-{run}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _fields(event: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ are dear to compute should be persisted first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -98,37 +99,35 @@ class Layout:
     """Where tables of different columns stand in one frame: columns of a type share a place.
 
     >>> layout = Layout.of([[BIGINT, Type("INT")], [BIGINT, BIGINT]])
-    >>> layout.places({"pane": BIGINT, "m0": BIGINT})
-    {'pane': '@0 BIGINT', 'm0': '@1 BIGINT'}
+    >>> layout.places({"pane": BIGINT, "m0": BIGINT}), layout.places({"k0": Type("INT")})
+    ({'pane': '@0', 'm0': '@1'}, {'k0': '@2'})
     """
 
-    columns: dict[str, Type]
+    types: tuple[Type, ...]
 
     @classmethod
     def of(cls, tables: Iterable[Iterable[Type]]) -> Layout:
-        """A layout for tables of these types."""
-        numbered = ({str(n): type_ for n, type_ in enumerate(table)} for table in tables)
-        return cls({place: type_ for table in numbered
-                    for place, type_ in zip(_places(table), table.values(), strict=True)})
+        """A layout for tables of these types: of every type as many columns as any has."""
+        most: Counter[Type] = Counter()
+        for table in tables:
+            most |= Counter(table)
+        return cls(tuple(most.elements()))
 
     def places(self, table: Mapping[str, Type]) -> dict[str, str]:
         """Which column holds each column of a table."""
-        return dict(zip(table, _places(table), strict=True))
+        free: dict[Type, list[int]] = {}
+        for place, type_ in enumerate(self.types):
+            free.setdefault(type_, []).append(place)
+        return {name: f"@{free[type_].pop(0)}" for name, type_ in table.items()}
 
     def placed(self, frame: DataFrame, number: int, table: Mapping[str, Type]) -> DataFrame:
         """A frame with the columns of a table, as part ``number`` of the whole."""
-        held = {place: name for name, place in self.places(table).items()}
+        held = {place: ours(name) for name, place in self.places(table).items()}
         columns = [
-            (ours(held[place]) if place in held else sf.lit(None)).cast(data_type(type_))
-            .alias(place)
-            for place, type_ in self.columns.items()
+            held.get(f"@{n}", sf.lit(None)).cast(data_type(type_)).alias(f"@{n}")
+            for n, type_ in enumerate(self.types)
         ]
         return frame.select(sf.lit(number).alias(UNIT), *columns)
-
-
-def _places(table: Mapping[str, Type]) -> list[str]:
-    types = list(table.values())
-    return [f"@{types[:n].count(type_)} {type_}" for n, type_ in enumerate(types)]
 
 
 class PaneJob:

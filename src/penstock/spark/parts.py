@@ -22,8 +22,8 @@ from penstock.spark.names import ours
 SAMPLE_ROWS = 20_000
 """Rows on which stages are timed apart: enough to tell their costs from that of a job."""
 FEW_ROWS = 2_000
-"""A sample of a small block is a quarter of it, so that it holds others up for a short time; but
-not of fewer rows than this."""
+"""A sample of a small block is half of it, so that it holds others up for a short time; but not of
+fewer rows than this."""
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _WIDE = 8
 
@@ -93,7 +93,7 @@ class Parts:
         """
         cores = self._spark.sparkContext.defaultParallelism
         whole = sum(block.rows for block in run.blocks)
-        wanted = min(SAMPLE_ROWS, max(FEW_ROWS, whole // 4))
+        wanted = min(SAMPLE_ROWS, max(FEW_ROWS, whole // 2))
         kept = [frame.limit(wanted).repartition(cores).persist()]
         figures: dict[str, Figure] = {}
         try:

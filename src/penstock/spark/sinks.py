@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,7 @@ from penstock.spark.compile import Answers, Summarised
 from penstock.spark.datasets import QUERY, Unit, shared_folders, units
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.expressions import data_type
+from penstock.spark.far import FarAnswers
 from penstock.spark.files import Files, local_path, same_device
 from penstock.spark.held import Held
 from penstock.spark.names import ours
@@ -38,6 +40,8 @@ _WRITE = {
     # The staging folder is ours alone, so tasks may put their files there at once.
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
+Deliverable: TypeAlias = Answers | Held | FarAnswers
+"""Answers wherever they are: not yet computed, in the driver, on the executors."""
 
 
 @dataclass(slots=True)
@@ -116,7 +120,7 @@ class Sinks:
 
     # --- a run -------------------------------------------------------------------------------
 
-    def deliver(self, run: Run | Refresh, plan: Plan, answers: Answers | Held) -> Delivered:
+    def deliver(self, run: Run | Refresh, plan: Plan, answers: Deliverable) -> Delivered:
         """Compute the answers, stage them, commit the run and move the files into place."""
         done = Delivered()
         wanted = self._units_of(plan, run.members)
@@ -126,7 +130,8 @@ class Sinks:
         try:
             moves = [move for number, unit in enumerate(wanted)
                      for move in self._stage(run, number, unit, answers, done)]
-            moves += self._stage_rejects(run, answers, done)
+            if isinstance(answers, Answers):
+                moves += self._stage_rejects(run, answers, done)
         except Exception:
             self._clear(self._staging / f"{run.run:08d}")  # another run will try again
             raise
@@ -167,7 +172,7 @@ class Sinks:
         return units(plan, members, self.shared, self._results, alone)
 
     def _stage(
-        self, run: Run | Refresh, number: int, unit: Unit, answers: Answers | Held, done: Delivered
+        self, run: Run | Refresh, number: int, unit: Unit, answers: Deliverable, done: Delivered
     ) -> list[_Move]:
         """Compute one unit; files wait in the staging folder."""
         if unit.kind == "noop" and (counted := answers.rows(unit.members)) is not None:
@@ -264,7 +269,7 @@ class Sinks:
                                   f"{type(error).__name__}: {error}")
 
     def _stage_rejects(
-        self, run: Run | Refresh, answers: Answers | Held, done: Delivered
+        self, run: Run | Refresh, answers: Answers, done: Delivered
     ) -> list[_Move]:
         """Rows for which a Python function raised, with the error, in the checkpoint's rejects."""
         rejected = answers.rejected()
@@ -354,6 +359,16 @@ class Sinks:
                 refused.append(error)
         if refused:
             raise refused[0]
+
+
+def added(
+    run: Run, rows: int, out: Mapping[str, int], rejected: Mapping[str, int]
+) -> dict[str, int]:
+    """Rows that joins made out of one, where more came out than went in."""
+    branches = Counter(member.query for member in run.members)
+    more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
+            for query, count in branches.items()}
+    return {query: count for query, count in more.items() if count > 0}
 
 
 def _is_driver_able(unit: Unit) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.model import Block, Query
+from penstock.model import Application, Block, Query
 from penstock.plan import Group, Plan
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.spool import Spool
+
+EVER = -(1 << 62)
+"""Before all panes: who needs it needs all that ever were."""
+ALL = EVER - 1
+"""Before what any synopsis has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,19 @@ class Standings:
     newest: Callable[[str], int]
     """The highest number of a stream's blocks that the core knows; -1 when there is none."""
 
-    def starts(self, query: Query) -> dict[str, int]:
+    def join(
+        self, queries: Sequence[Query], application: Application, at: float, last_run: int
+    ) -> None:
+        """Let the log know of queries that are new, or declared otherwise than they were."""
+        standing = self.deliveries.standing
+        texts = {s.name: _digest(s.text) for s in application.statements if s.kind == "query"}
+        fresh = [q for q in queries
+                 if q.name not in standing or standing[q.name].text != texts.get(q.name, "")]
+        if fresh:
+            starts = {query.name: self._starts(query) for query in fresh}
+            self.deliveries.join(starts, at, texts, last_run)
+
+    def _starts(self, query: Query) -> dict[str, int]:
         """The first block of each stream that is a new query's to see."""
         starts = {}
         for stream in {branch.stream for branch in query.branches} & self.spools.keys():
@@ -48,20 +66,38 @@ class Standings:
         return before[-1] if before else None
 
     def reach(self, group: Group, plan: Plan) -> tuple[int, ...]:
-        """The earlier blocks that the windows of a group's queries reach back to."""
-        wanted: set[int] = set()
-        for member in group.members:
-            query = plan.query(member.query)
-            grouping = query.branches[0].grouping
-            since = self.since(query)
-            if grouping is None or since is None:
-                continue
-            oldest = since - grouping.window.length
-            wanted |= {block.number for block in self._known(group.stream)
-                       if block.newest is None or block.newest >= oldest}
-        owed = {block.number for block in self._known(group.stream)
-                for member in group.members if self._owes(member.query, 0, block)}
-        return tuple(sorted(wanted - owed))
+        """The known blocks that the windows of a group's queries reach back to.
+
+        Some of them may be waiting for these queries anyhow: the core knows.
+        """
+        oldest = [self._reaches(plan.query(member.query)) for member in group.members]
+        since = None if None in oldest else min(time for time in oldest if time is not None)
+        return tuple(block.number for block in self._known(group.stream)
+                     if since is None or block.newest is None or block.newest >= since)
+
+    def needs(
+        self, group: Group, joining: Sequence[Query], is_alive: Callable[[str], bool]
+    ) -> int | None:
+        """The first pane that those look at who join a group; None when nobody does.
+
+        If nobody else is alive there, no block has been taken in meanwhile: all is needed.
+        """
+        members = {member.query for member in group.members}
+        mine = {q.name: q for q in joining if q.name in members}
+        if mine and not any(is_alive(name) for name in members - mine.keys()):
+            return ALL
+        needed = []
+        for query in mine.values():
+            grouping, since = query.branches[0].grouping, self.since(query)
+            assert grouping is not None
+            needed.append(EVER if since is None else
+                          since // group.pane + 1 - grouping.window.length // group.pane)
+        return min(needed, default=None)
+
+    def _reaches(self, query: Query) -> int | None:
+        """The time from which on a query's next window may hold rows; None: from the first on."""
+        grouping, since = query.branches[0].grouping, self.since(query)
+        return None if grouping is None or since is None else since - grouping.window.length
 
     def _known(self, stream: str) -> list[Block]:
         if stream not in self.spools:
@@ -74,3 +110,7 @@ class Standings:
         had = standing.had.get(branch)
         return (block.number >= standing.start.get(block.stream, 0)
                 and not (had and block.number in had))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

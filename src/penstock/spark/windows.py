@@ -1,32 +1,35 @@
 """Window aggregates on Spark: rows into panes, and panes into answers.
 
 A *synopsis* holds the panes of a group of queries (see `penstock.synopses`). It lives in the
-driver's memory and nowhere else: after a crash, or when a longer window joins, it is made anew from
-the blocks of the spool.
+driver's memory, or on the executors where it is too large for that, and nowhere else: after a
+crash, or when a longer window joins, it is made anew from the blocks of the spool.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import BIGINT, Aggregate, Branch, Expression
+from penstock.model import Aggregate, Branch, Expression
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
-from penstock.spark.held import Held
+from penstock.spark.far import FarAnswers, FarPanes
+from penstock.spark.held import ROWS, Held, asked_of
+from penstock.spark.panes import CELL, PANE, PaneJob
 from penstock.spark.panes import Group as PaneGroup
-from penstock.spark.panes import PaneJob
 from penstock.synopses import Family, Question, Synopsis, gathered
 
-ROWS = Aggregate("COUNT", (), BIGINT)
-"""How many rows a group of a window has: what tells that it has any."""
+Tables: TypeAlias = Mapping[Family, pa.Table]
+_EVER = -(1 << 62)
 _COUNTING = ("scalars", "frequencies")
 """The families whose first measure counts rows."""
 
@@ -40,78 +43,209 @@ def families_of(group: Group) -> tuple[Family, ...]:
 
 
 @dataclass(slots=True)
-class _Kept:
+class Kept:
     """A group's synopsis."""
 
     group: Group
     families: tuple[Family, ...]
-    synopsis: Synopsis
-    had: set[int] = field(default_factory=set)
-    """The blocks that are in it."""
+    near: Synopsis
+    far: FarPanes | None = None
+    """Where the panes are, if they are not in the driver."""
+    first: int = _EVER
+    """The first pane that was not dropped."""
+    had: dict[int, dict[int, int]] = field(default_factory=dict)
+    """The blocks that are in it, each with the panes it came with and the rows it brought them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def parts(self, here: Mapping[str, Kept]) -> list[Kept]:
+        """The synopses whose panes are its own, if all are at hand and keep what it needs."""
+        found = [here[id] for id in self.group.parts if id in here]
+        whole = len(found) == len(self.group.parts) and all(
+            self.group.pane % part.group.pane == 0 and part.keeps(self.families)
+            for part in found)
+        return found if whole else []
+
+    def keeps(self, families: Iterable[Family]) -> bool:
+        """Whether it keeps all that these measure."""
+        known = {family.name: set(family.measures) for family in self.families}
+        return all(set(f.measures) <= known.get(f.name, set()) for f in families)
 
     def covers(self, group: Group) -> bool:
         """Whether it serves the group as it is now."""
-        known = {family.name: set(family.measures) for family in self.families}
-        return (self.group.pane == group.pane and self.synopsis.span >= group.span
-                and all(set(f.measures) <= known.get(f.name, set()) for f in families_of(group)))
+        return (self.group.pane == group.pane and self.group.span >= group.span
+                and self.keeps(families_of(group)))
+
+    def forget(self, before: int) -> None:
+        """Drop panes that no answer will look at."""
+        with self.lock:
+            self.first = max(self.first, before)
+            (self.far or self.near).forget(before)
+
+    def take(self, blocks: Iterable[int], found: dict[int, int]) -> None:
+        """These blocks are in it, and have brought rows to these panes."""
+        for block in blocks:
+            self.had[block] = found
+            found = dict.fromkeys(found, 0)  # together they have brought them once
+
+    def brought(self, blocks: Iterable[int]) -> Counter[int]:
+        """The rows that blocks which are in it have brought to panes."""
+        found: Counter[int] = Counter()
+        for block in blocks:
+            found.update(self.had[block])
+        return found
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self.far is not None:
+            self.far.close()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Taken:
     """What a run has put into panes."""
 
-    panes: dict[str, tuple[int, ...]]
+    panes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By group: the panes that got rows."""
-    rows: dict[str, int]
+    rows: dict[str, int] = field(default_factory=dict)
     """By query: rows that went into panes."""
+    jobs: int = 0
+    outgrown: Group | None = None
+    """A group that is too large for the driver by now."""
+
+    def count(self, group: Group, found: Mapping[int, int]) -> None:
+        """So many rows of a group went into each pane."""
+        self.panes[group.id] = tuple(sorted(found))
+        self.rows |= dict.fromkeys((m.query for m in group.members), sum(found.values()))
 
 
 class Windows:
-    """The synopses of an application's window aggregates."""
+    """The synopses of an application's window aggregates.
 
-    def __init__(self, spark: SparkSession) -> None:
+    Together they take about ``most`` bytes of the driver's memory; the one that passes that moves
+    to the executors.
+    """
+
+    def __init__(self, spark: SparkSession, most: int) -> None:
         """There is none yet."""
-        self._spark = spark
-        self._kept: dict[str, _Kept] = {}
+        self._spark, self._most = spark, most
+        self._kept: dict[str, Kept] = {}
         self._latest: PaneJob | None = None
 
-    def adopt(self, plan: Plan) -> list[Group]:
-        """Keep the synopses of this plan's groups; those that begin without panes are returned."""
+    def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
+        """Keep the synopses of this plan's groups; those that begin without panes are returned.
+
+        ``needs`` tells the first pane that those look at who join a group now; a synopsis that has
+        dropped it begins anew.
+        """
         known = {group.id: group for group in plan.groups}
-        self._kept = {id: kept for id, kept in self._kept.items() if id in known}
-        fresh = [group for group in plan.groups
-                 if group.id not in self._kept or not self._kept[group.id].covers(group)]
-        for group in fresh:
-            families = families_of(group)
-            types = [key.type for key in group.keys]
-            self._kept[group.id] = _Kept(group, families, Synopsis(types, families, group.span))
+        for id in [id for id in self._kept if id not in known]:
+            self._kept.pop(id).close()
+        fresh = [group for group in plan.groups if not self._serves(plan, group, needs(group))]
+        for group in plan.groups:
+            if group in fresh:
+                before = self._kept.get(group.id)
+                self.begin(group, far=before is not None and before.far is not None)
+            else:
+                self._kept[group.id].group = group
         return fresh
+
+    def _serves(self, plan: Plan, group: Group, needs: int | None) -> bool:
+        kept = self._kept.get(group.id)
+        if kept is None or not kept.covers(group) or (needs is not None and needs < kept.first):
+            return False
+        # What goes through Python is computed for those who are there, and no more.
+        return not plan.path(group.path).expensive or kept.families == families_of(group)
+
+    def begin(self, group: Group, far: bool) -> None:
+        """A synopsis without panes."""
+        if group.id in self._kept:
+            self._kept[group.id].close()
+        families = families_of(group)
+        near = Synopsis([key.type for key in group.keys], families, group.span)
+        panes = FarPanes(self._spark, group, families) if far else None
+        self._kept[group.id] = Kept(group, families, near, panes)
+
+    def of(self, group: str) -> Kept:
+        """A group's synopsis as it is now; it may be another by the time it is used."""
+        return self._kept[group]
+
+    @property
+    def now(self) -> dict[str, Kept]:
+        """All synopses as they are now."""
+        return dict(self._kept)
+
+    def trim(self, group: str, before: int) -> None:
+        """Drop panes that no answer will look at."""
+        if group in self._kept:
+            self._kept[group].forget(before)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that they take in the driver."""
+        return sum(kept.near.nbytes for kept in list(self._kept.values()))
+
+    def close(self) -> None:
+        """Let everything go."""
+        for kept in self._kept.values():
+            kept.close()
 
     # --- rows into panes ---------------------------------------------------------------------
 
-    def take(self, run: Run, plan: Plan, rows: Summarised) -> Taken:
-        """Put the rows of a run into the panes of its members' groups, in one Spark job."""
+    def take(self, run: Run, plan: Plan, rows: Summarised, synopses: Mapping[str, Kept]) -> Taken:
+        """Put the rows of a run into the panes of its members' groups, as it was ordered.
+
+        One Spark job makes the panes of all groups that the driver holds; each that stays on the
+        executors has one of its own. A run that broke after it had come here is not taken twice.
+        """
         riding = {member.query for member in run.members}
         groups = [group for group in plan.groups_on(run.path)
                   if not riding.isdisjoint(member.query for member in group.members)]
-        blocks = {block.number for block in run.blocks}
-        wanted = [kept for group in groups if (kept := self._kept.get(group.id)) is not None
-                  and blocks.isdisjoint(kept.had) and rows.has(kept.group)]
-        panes: dict[str, tuple[int, ...]] = {group.id: () for group in groups}
-        counted: dict[str, int] = {}
-        if wanted:
-            asked = [rows.group(kept.group, kept.families) for kept in wanted]
-            found = self._job(tuple(asked), rows.time).tables(rows.frame)
-            for kept, known, tables in zip(wanted, asked, found, strict=True):
-                own = {f: tables[at] for f, at in zip(kept.families, known.families, strict=True)}
+        blocks = [block.number for block in run.blocks]
+        taken = Taken({group.id: () for group in groups})
+        wanted: list[Kept] = []
+        for group in groups:
+            kept = synopses.get(group.id)
+            if kept is not None and kept.had.keys() >= set(blocks):
+                taken.count(group, kept.brought(blocks))
+            elif kept is not None:
+                wanted.append(kept)
+        found = self._take_near([kept for kept in wanted if kept.far is None], rows, taken)
+        for kept in wanted:
+            if kept.far is not None:
+                taken.jobs += 1
                 with kept.lock:
-                    kept.synopsis.add(own)
-                    kept.had |= blocks
-                panes[kept.group.id] = _filled(own)
-                counted |= dict.fromkeys(
-                    (m.query for m in kept.group.members if m.query in riding), _counted(own))
-        return Taken(panes, counted)
+                    found[kept.group.id] = kept.far.add(rows)
+            taken.count(plan.group(kept.group.id), found[kept.group.id])
+            kept.take(blocks, found[kept.group.id])
+        return taken
+
+    def _take_near(
+        self, wanted: Sequence[Kept], rows: Summarised, taken: Taken
+    ) -> dict[str, dict[int, int]]:
+        """How many rows each pane of each group got."""
+        if not wanted:
+            return {}
+        taken.jobs += 1
+        here = {kept.group.id: kept for kept in wanted}
+        made = {kept.group.id: kept.parts(here) for kept in wanted}
+        first = [kept for kept in wanted if not made[kept.group.id]]
+        asked = [rows.group(kept.group, kept.families) for kept in first]
+        tables: dict[str, Tables] = {}
+        found = self._job(tuple(asked), rows.time).tables(rows.frame)
+        for kept, known, own in zip(first, asked, found, strict=True):
+            tables[kept.group.id] = {
+                f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
+        counted: dict[str, dict[int, int]] = {}
+        for kept in wanted:
+            parts = made[kept.group.id] or [kept]
+            mine = merged(kept, [(part, tables[part.group.id]) for part in parts])
+            with kept.lock:
+                kept.near.add(mine)
+            counted[kept.group.id] = _counted(mine)
+        if self.nbytes > self._most:
+            largest = max(wanted, key=lambda kept: kept.near.nbytes)
+            taken.outgrown = largest.group
+        return counted
 
     def _job(self, groups: tuple[PaneGroup, ...], time: Expression) -> PaneJob:
         """The pane job of these groups: the latest serves as long as the plan is the same."""
@@ -120,33 +254,34 @@ class Windows:
             job = self._latest = PaneJob(groups, time)
         return job
 
-    def trim(self, group: str, before: int) -> None:
-        """Drop panes that no answer will look at."""
-        kept = self._kept.get(group)
-        if kept is not None:
-            with kept.lock:
-                kept.synopsis.forget(before)
-
     # --- panes into answers ------------------------------------------------------------------
 
-    def answers(self, refresh: Refresh, plan: Plan) -> tuple[Held, float]:
+    def answers(
+        self, refresh: Refresh, plan: Plan, kept: Kept
+    ) -> tuple[Held | FarAnswers, float]:
         """The answers of a refresh, and the seconds it took to make them."""
         began = time.perf_counter()
         branches = {member: plan.branch(member) for member in refresh.members}
-        held = Held(self._spark, branches)
-        kept = self._kept[refresh.group]
-        asks = _asked(branches)
         with kept.lock:
-            for scan in refresh.scans:
-                # Queries that ask the same of the same window get the same answer.
-                wanted = [(length, asks[query]) for query, length in scan.queries]
-                questions = {key: Question(key[0], key[1].aggregates) for key in wanted}
-                found = dict(zip(questions, kept.synopsis.scan(
-                    scan.end, list(questions.values())), strict=True))
-                end = scan.end * refresh.pane
-                for (query, length), key in zip(scan.queries, wanted, strict=True):
-                    held.add(Member(query, 0), end - length * refresh.pane, end, found[key])
+            found = kept.far.answers(refresh, branches) if kept.far is not None else None
+            held = found or self._held(refresh, branches, kept.near)
         return held, time.perf_counter() - began
+
+    def _held(
+        self, refresh: Refresh, branches: Mapping[Member, Branch], synopsis: Synopsis
+    ) -> Held:
+        held = Held(self._spark, branches)
+        asks = _asked(branches)
+        for scan in refresh.scans:
+            # Queries that ask the same of the same window get the same answer.
+            wanted = [(length, asks[query]) for query, length in scan.queries]
+            questions = {key: Question(key[0], key[1].aggregates) for key in wanted}
+            tables = synopsis.scan(scan.end, list(questions.values()))
+            found = dict(zip(questions, tables, strict=True))
+            end = scan.end * refresh.pane
+            for (query, length), key in zip(scan.queries, wanted, strict=True):
+                held.add(Member(query, 0), end - length * refresh.pane, end, found[key])
+        return held
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -161,18 +296,35 @@ def _asked(branches: Mapping[Member, Branch]) -> dict[str, _Asked]:
     known: dict[tuple[Aggregate, ...], _Asked] = {}
     asked = {}
     for member, branch in branches.items():
-        assert branch.grouping is not None
-        aggregates = branch.grouping.aggregates or (ROWS,)
+        aggregates = asked_of(branch)
         asked[member.query] = known.setdefault(aggregates, _Asked(aggregates))
     return asked
 
 
-def _filled(tables: dict[Family, pa.Table]) -> tuple[int, ...]:
-    """The panes that some rows belong to."""
-    counting = next(table for family, table in tables.items() if family.kind in _COUNTING)
-    return tuple(sorted(counting["pane"].unique().to_pylist()))
+def merged(kept: Kept, parts: Sequence[tuple[Kept, Tables]]) -> Tables:
+    """The pane tables of a synopsis from those of its parts; cells may occur several times."""
+    return {family: pa.concat_tables([_as_of(kept, family, part, tables) for part, tables in parts])
+            for family in kept.families}
 
 
-def _counted(tables: dict[Family, pa.Table]) -> int:
+def _as_of(kept: Kept, family: Family, part: Kept, tables: Tables) -> pa.Table:
+    """A part's table of a family, with the panes, keys and measures of the whole."""
+    if part is kept:
+        return tables[family]
+    own = next(one for one in part.families if one.name == family.name)
+    table, ratio = tables[own], kept.group.pane // part.group.pane
+    columns = {PANE: pa.array(np.asarray(table[PANE]) // ratio)}
+    for number, key in enumerate(kept.group.keys):
+        columns[f"k{number}"] = table[f"k{part.group.keys.index(key)}"]
+    if family.cell is not None:
+        columns[CELL] = table[CELL]
+    for number, measure in enumerate(family.measures):
+        columns[f"m{number}"] = table[f"m{own.measures.index(measure)}"]
+    return pa.table(columns)
+
+
+def _counted(tables: Tables) -> dict[int, int]:
+    """How many rows each pane got."""
     counting = next(table for family, table in tables.items() if family.kind in _COUNTING)
-    return int(pc.sum(counting["m0"]).as_py() or 0)
+    summed = counting.group_by(PANE).aggregate([("m0", "sum")])
+    return dict(zip(summed[PANE].to_pylist(), summed["m0_sum"].to_pylist(), strict=True))

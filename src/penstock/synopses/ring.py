@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.model import BIGINT
-from penstock.synopses.dictionaries import Dictionary, packed, unpacked
+from penstock.synopses.dictionaries import Dictionary, packed, ranks, unpacked
 from penstock.synopses.families import Family, Measure
 from penstock.synopses.lanes import Lane, lane
 
@@ -93,9 +92,8 @@ class Ring:
         """The cells by key, and by value within a key; NaN above all numbers."""
         assert self.values is not None
         if self._order is None:
-            ranks = np.empty(len(self.values), np.int64)
-            ranks[np.asarray(pc.array_sort_indices(self.values.values))] = np.arange(len(ranks))
-            self._order = np.lexsort((ranks[self.value_of], self.key_of))
+            places = ranks(self.values.values)
+            self._order = np.lexsort((places[self.value_of], self.key_of))
         return self._order
 
     @property
@@ -140,15 +138,26 @@ class Ring:
             self._order = None
 
     def _merge_pane(self, pane: int, update: Update, part: np.ndarray) -> None:
-        while len(part):  # once, unless a table names a cell of a pane twice
-            cells = update.cells[part]
-            first = np.r_[True, cells[1:] != cells[:-1]]
-            chosen, part = part[first], part[~first]
-            ids = update.cells[chosen]
-            self._last[ids] = np.maximum(self._last[ids], pane)
-            added = Pane(ids, [values[..., chosen] for values in update.lanes])
-            held = self._panes.get(pane)
-            self._panes[pane] = self._settled(added if held is None else self._both(held, added))
+        ids, lanes = self._once(update.cells[part], [values[..., part] for values in update.lanes])
+        self._last[ids] = np.maximum(self._last[ids], pane)
+        added = Pane(ids, lanes)
+        held = self._panes.get(pane)
+        self._panes[pane] = self._settled(added if held is None else self._both(held, added))
+
+    def _once(
+        self, cells: np.ndarray, lanes: list[np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Every cell once: those that a sorted table names several times are merged two by two."""
+        while (repeated := cells[1:] == cells[:-1]).any():
+            starts = np.flatnonzero(np.r_[True, ~repeated])
+            places = np.arange(len(cells))
+            within = places - np.repeat(starts, np.diff(np.r_[starts, len(cells)]))
+            even = within % 2 == 0
+            pairs = np.flatnonzero(even & np.r_[repeated, False])
+            for way, values in zip(self._lanes, lanes, strict=True):
+                values[..., pairs] = way.merge(values[..., pairs], values[..., pairs + 1])
+            cells, lanes = cells[even], [values[..., even] for values in lanes]
+        return cells, lanes
 
     def _both(self, held: Pane, added: Pane) -> Pane:
         """The two merged, over the cells of either."""

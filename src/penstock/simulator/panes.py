@@ -1,0 +1,125 @@
+"""Synopses in virtual time: the panes of groups of window aggregates, as counts of rows.
+
+What a window aggregate would answer is not of interest here, but which rows its answer is made of:
+a block that is missing, or was taken in twice, or a pane that went too early, shows in the count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from penstock.engine import Refresh
+from penstock.model import Block
+from penstock.plan import Group, Plan
+
+BYTES_PER_ROW = 16
+FOREVER = -(1 << 62)
+"""Before all panes."""
+
+
+@dataclass(slots=True)
+class Synopsis:
+    """Rows per pane of a group."""
+
+    group: Group
+    rows: Counter[int] = field(default_factory=Counter)
+    first: int = FOREVER
+    """The first pane that is not forgotten."""
+
+    def add(self, times: Iterable[int]) -> None:
+        """Take rows in; those of forgotten panes are passed by."""
+        panes = Counter(time // self.group.pane for time in times)
+        self.rows.update({pane: count for pane, count in panes.items() if pane >= self.first})
+
+    def forget(self, before: int) -> None:
+        """Drop the panes before this one."""
+        self.first = max(self.first, before)
+        self.rows = Counter({pane: count for pane, count in self.rows.items()
+                             if pane >= self.first})
+
+    def serves(self, group: Group) -> bool:
+        """Whether it has what the group needs as it is now."""
+        known = self.group
+        return (known.pane == group.pane and known.span >= group.span
+                and set(known.aggregates) >= set(group.aggregates))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A window that a query was answered for."""
+
+    query: str
+    start: int
+    end: int
+    rows: int
+    at: float
+
+
+@dataclass(slots=True)
+class Synopses:
+    """Those of a plan."""
+
+    held: dict[str, Synopsis] = field(default_factory=dict)
+
+    def adopt(self, plan: Plan, joining: Callable[[Group], int | None]) -> list[Group]:
+        """Keep the synopses of this plan; those that begin without panes are returned.
+
+        ``joining`` tells the first pane that those need who are about to join a group.
+        """
+        held, fresh = self.held, []
+        self.held = {}
+        for group in plan.groups:
+            known, needs = held.get(group.id), joining(group)
+            if known is None or not known.serves(group) or (
+                    needs is not None and needs < known.first):
+                fresh.append(group)
+                known = Synopsis(group)
+            known.group = group
+            self.held[group.id] = known
+        return fresh
+
+    def answers(self, refresh: Refresh, at: float) -> list[Answer]:
+        """What a refresh gives."""
+        rows = self.held[refresh.group].rows
+        return [
+            Answer(query, (scan.end - length) * refresh.pane, scan.end * refresh.pane,
+                   sum(rows[pane] for pane in range(scan.end - length, scan.end)), at)
+            for scan in refresh.scans for query, length in scan.queries]
+
+
+@dataclass(slots=True)
+class EventTime:
+    """The event times of a stream's blocks, in microseconds, and which of them are late."""
+
+    lateness: int
+    seen: int | None = None
+    times: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """By block, without the late ones."""
+
+    def block(self, stream: str, number: int, arrived: float, times: Sequence[int]) -> Block:
+        """A block whose rows have these times."""
+        cutoff = None if self.seen is None else self.seen - self.lateness
+        kept = tuple(time for time in times if cutoff is None or time >= cutoff)
+        self.times[number] = kept
+        self.seen = max(kept if self.seen is None else (*kept, self.seen), default=None)
+        watermark = None if self.seen is None else self.seen - self.lateness
+        return Block(stream, number, len(kept), len(kept) * BYTES_PER_ROW, arrived,
+                     cutoff, watermark, self.seen)
+
+
+@dataclass(slots=True)
+class Standing:
+    """Where a window aggregate stands: what is its own to see, and up to where it has answered."""
+
+    start: int
+    """The first block that is its own to see."""
+    since: int | None
+    """It answers for windows that end after this; None: for all there are."""
+
+    def reaches(self, block: Block, length: int) -> bool:
+        """Whether windows that it has yet to answer for may hold rows of a block."""
+        if self.since is None:
+            return block.number >= self.start
+        return block.newest is None or block.newest >= self.since - length

@@ -1,0 +1,162 @@
+"""Panes that stay on the executors: groups with too many keys for the driver's memory.
+
+Every run of the pane path leaves a persisted frame of pane tables. A refresh is one Spark job over
+these frames, and its answers go from the executors to the sink: nothing passes through the driver
+but counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.storagelevel import StorageLevel
+
+from penstock.engine.instructions import Refresh
+from penstock.model import ANSWER, Branch, Column, Expression
+from penstock.plan import Group, Member
+from penstock.planning.check import MEMBER
+from penstock.planning.outputs import distinct, merged
+from penstock.planning.shapes import substitute
+from penstock.spark.compile import Summarised
+from penstock.spark.held import Shape, asked_of, computed, shape_of
+from penstock.spark.names import ours
+from penstock.spark.panes import PANE, PaneJob
+from penstock.spark.refresh import QUESTION, Due, aggregates, refreshed
+from penstock.synopses import Family, Question
+
+_TIMES = pa.timestamp("us", "UTC")
+
+
+@dataclass(slots=True)
+class FarPanes:
+    """The panes of one group."""
+
+    spark: SparkSession
+    group: Group
+    families: tuple[Family, ...]
+    _job: PaneJob | None = None
+    _place: Summarised | None = None
+    _parts: list[tuple[int, DataFrame]] = field(default_factory=list)
+    """What each run has made, with the youngest of its panes."""
+
+    def add(self, rows: Summarised) -> dict[int, int]:
+        """Make the panes of some rows and keep them; how many rows each pane got."""
+        if self._job is None:
+            self._job = PaneJob([rows.group(self.group, self.families)], rows.time)
+            self._place = rows
+        frame = self._job.frame(rows.frame).persist(StorageLevel.MEMORY_AND_DISK)
+        tables = self._job.read(frame, 0)
+        counting = next(t for f, t in tables.items() if f.kind in ("scalars", "frequencies"))
+        counted = counting.groupBy(PANE).agg(sf.sum("m0")).collect()
+        if counted:
+            self._parts.append((max(row[0] for row in counted), frame))
+        else:
+            frame.unpersist()
+        return {row[0]: row[1] for row in counted}
+
+    def forget(self, before: int) -> None:
+        """Drop the frames whose panes are all older."""
+        for part in [part for part in self._parts if part[0] < before]:
+            part[1].unpersist()
+            self._parts.remove(part)
+
+    def close(self) -> None:
+        """Keep nothing in memory; a refresh that is under way computes its panes again."""
+        for _, frame in self._parts:
+            frame.unpersist()
+
+    def answers(
+        self, refresh: Refresh, branches: Mapping[Member, Branch]
+    ) -> FarAnswers | None:
+        """The answers of a refresh, not yet computed; None when there is no pane at all."""
+        if self._job is None or self._place is None or not self._parts:
+            return None
+        windows, due = [], []
+        numbers = {member: number for number, member in enumerate(branches)}
+        for scan in refresh.scans:
+            for query, length in scan.queries:
+                member = Member(query, 0)
+                asked = tuple(map(self._place.over, asked_of(branches[member])))
+                windows.append((numbers[member], (scan.end - length) * refresh.pane,
+                                scan.end * refresh.pane))
+                due.append(Due(scan.end, Question(length, asked)))
+        frames = reduce(DataFrame.unionAll, [frame for _, frame in self._parts])
+        found = refreshed(self._job, 0, frames, due)
+        order = {aggregate: n for n, aggregate in enumerate(aggregates(due))}
+        known = {member: [order[self._place.over(a)] for a in asked_of(branch)]
+                 for member, branch in branches.items()}
+        table = self.spark.createDataFrame(_numbered(windows))
+        rows = found.join(sf.broadcast(table), QUESTION).drop(QUESTION)
+        return FarAnswers(rows, branches, known)
+
+
+def _numbered(windows: Sequence[tuple[int, int, int]]) -> pa.Table:
+    """Whose answer each question is, and of which window."""
+    members, starts, ends = zip(*windows, strict=True)
+    return pa.table({
+        QUESTION: pa.array(range(len(windows)), pa.int32()),
+        MEMBER: pa.array(members, pa.int32()),
+        "window_start": pa.array(starts, pa.int64()).cast(_TIMES),
+        "window_end": pa.array(ends, pa.int64()).cast(_TIMES),
+    })
+
+
+@dataclass(frozen=True)
+class FarAnswers:
+    """Answers that Spark computes, with the interface of `penstock.spark.compile.Answers`."""
+
+    frame: DataFrame
+    branches: Mapping[Member, Branch]
+    """The members in the order in which ``@member`` numbers them."""
+    _columns: Mapping[Member, Sequence[int]]
+    """Where the frame holds the aggregates of each member."""
+    has_rejects: bool = False
+
+    def kept(self) -> FarAnswers:
+        """The same, computed once however often they are used, until they are let go."""
+        return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
+
+    def let_go(self) -> None:
+        """Keep them no longer."""
+        self.frame.unpersist()
+
+    def counts(self) -> dict[str, int]:
+        """No operator is counted."""
+        return {}
+
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Only Spark can say."""
+        return None
+
+    def table(self, members: Sequence[Member]) -> pa.Table | None:
+        """The driver does not have them."""
+        return None
+
+    def project(self, members: Sequence[Member]) -> DataFrame:
+        """``@member``, then the members' columns by name."""
+        fields = merged(distinct(self.branches[member] for member in members))
+        numbers = {member: number for number, member in enumerate(self.branches)}
+        shapes: dict[Shape, list[int]] = {}
+        for member in members:
+            shapes.setdefault(self._shape(member), []).append(numbers[member])
+        parts = [computed(self.frame.where(ours(MEMBER).isin(riders)), shape, fields)
+                 for shape, riders in shapes.items()]
+        return reduce(DataFrame.unionAll, parts)
+
+    def _shape(self, member: Member) -> Shape:
+        """What a member computes, over the columns of the frame."""
+        select, having = shape_of(self.branches[member])
+
+        def found(column: Column) -> Expression:
+            if column.source == ANSWER and column.name.startswith("agg"):
+                at = self._columns[member][int(column.name[3:])]
+                return replace(column, name=f"agg{at}")
+            return column
+
+        return (tuple((name, substitute(e, found)) for name, e in select),
+                tuple(substitute(e, found) for e in having))

@@ -1,0 +1,136 @@
+"""The aggregates experiment: what the paper's example gives, and what the figures rest on."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from experiments.aggregates import calibration, example, program
+from experiments.aggregates.queries import GROUPS, LONGEST, SHORTEST, Load, capacity, drawn
+from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, Case, Size, run_one
+from penstock.policies.refresh import Group, Query, policy
+from penstock.simulator.fleet import scatter
+from penstock.simulator.refreshes import Refreshed, Refreshing, play
+
+SMALL = Size(queries=(40,), seeds=1, seconds=30, factors=(0.5, 2.0), ratios=(0.0, 3.0), varied=40)
+
+
+@pytest.mark.parametrize("module", ["example", "queries"])
+def test_examples_in_docstrings_hold(module: str) -> None:
+    assert doctest.testmod(import_module(f"experiments.aggregates.{module}")).failed == 0
+
+
+# --- refreshes in virtual time ---------------------------------------------------------------
+
+
+def test_latency_is_what_lies_between_two_answers_beyond_what_was_asked() -> None:
+    found = Refreshed(12.0, 12, {"q": Query("q", 5, 2)}, {"q": [2, 5, 6, 10]})
+    assert found.extra("q") == (0 + 1 + 0 + 2) / 4
+
+
+def test_a_query_that_still_waits_is_late_already() -> None:
+    found = Refreshed(12.0, 12, {"q": Query("q", 5, 2), "never": Query("never", 5, 4)},
+                      {"q": [2, 4]})
+    assert found.extra("q") == 6 / 3
+    assert found.extra("never") == 8
+    assert found.latency == (2 + 8) / 2
+
+
+def test_a_processor_that_is_too_slow_stretches_periods() -> None:
+    group = Group("g", (Query("q", 10, 2),))
+    found = play(Refreshing((group,), lambda of, windows: (3.5, 0.0), panes=20), policy("edf"))
+    assert found.ends["q"] == [2, 5, 9, 12, 16]
+    assert found.busy == 6 * 3.5  # the last one ended too late to count
+
+
+def test_one_time_queries_take_their_time() -> None:
+    group = Group("g", (Query("q", 10, 2),))
+    load = Refreshing((group,), lambda of, windows: (0.1, 0.0), panes=6,
+                      interruptions=((1.5, 1.0),))
+    assert play(load, policy("edf")).ends["q"] == [2, 4]
+    slow = Refreshing((group,), lambda of, windows: (0.1, 0.0), panes=6,
+                      interruptions=((1.5, 2.0),))
+    assert play(slow, policy("edf")).ends["q"] == [3, 5]
+
+
+# --- the workload ----------------------------------------------------------------------------
+
+
+def test_the_workload_is_the_papers() -> None:
+    groups = drawn(240, high=False, ratio=0.5, seed=3)
+    assert len(groups) == len(GROUPS) == 8
+    for group in groups:
+        assert len(group.queries) == 30
+        for query in group.queries:
+            assert SHORTEST <= query.window <= LONGEST
+            assert 1 <= query.period <= query.window // 2
+
+
+def test_the_load_is_that_of_the_conservative_schedule_of_40_queries() -> None:
+    speed, fair = capacity(0.5), policy("conservative")
+    needs = [sum(fair.cost(group, fair.prepare([group]))
+                 for group in drawn(40, False, 0.5, seed, speed)) for seed in range(20)]
+    assert sum(needs) / 20 == pytest.approx(1.0)
+
+
+def test_at_the_high_rate_a_scan_costs_twice_as_much() -> None:
+    low, high = (Load(40, rate, 0.5, 1.0).workload(0) for rate in (False, True))
+    for group in low.groups:
+        assert high.price(group.id, (60,))[0] == pytest.approx(
+            2 * low.price(group.id, (60,))[0], rel=0.05)
+
+
+def test_a_joint_run_reads_the_longest_window_once() -> None:
+    load = Load(40, False, 0.5, 1.0).workload(0)
+    alone, joint = load.price("source", (60,)), load.price("source", (60, 20, 30))
+    assert alone[0] == joint[0]
+    assert alone[1] < joint[1]
+
+
+def test_a_policy_that_is_not_told_what_answers_cost_takes_it_for_scanning() -> None:
+    told, untold = (Load(40, False, 0.5, 1.0, told=told).workload(0) for told in (True, False))
+    assert sum(told.price("port", (60, 20))) == sum(untold.price("port", (60, 20)))
+    assert untold.price("port", (60, 20))[1] == 0
+    assert all(group.costs.answer == 0 for group in untold.groups)
+    assert all(group.costs.answer > 0 for group in told.groups)
+
+
+def test_costs_are_measured() -> None:
+    for prices in (calibration.hash_tables(repeat=1), calibration.arrays(repeat=1)):
+        assert prices.cell > 0
+        assert prices.ranked > 0
+
+
+def test_a_run_finds_the_same_in_another_process() -> None:
+    load = Load(80, True, 0.5, 1.0, seconds=40)
+    cases = [Case(load, name, 2) for name in (NO_S, AS, CS, HS, H_LP)]
+    assert list(scatter(run_one, cases, processes=2)) == list(map(run_one, cases))
+
+
+# --- the whole -------------------------------------------------------------------------------
+
+
+def test_the_papers_schedules_played_for_an_hour_cost_what_its_formula_says() -> None:
+    hour = example.played(CS)
+    merges = sum(max(window for _, window in run.queries) - 1
+                 for run in hour.runs if run.end <= example.MINUTES)
+    assert merges / example.MINUTES == pytest.approx(example.costs()["as they are"])
+
+
+def test_every_figure_of_the_paper_is_drawn_and_every_claim_is_beside_a_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "QUICK", SMALL)
+    report = program.run(True, tmp_path, lambda text: None)
+    assert {f"fig{number}" for number in range(4, 9)} <= {figure.id for figure in report.figures}
+    linked = [check for figure in report.figures for check in figure.checks]
+    assert sorted(linked) == sorted(check.id for check in report.checks)
+    assert {figure.file for figure in report.figures} == set((tmp_path / "figures").iterdir())
+    assert all(check.measured for check in report.checks)
+    exact = {check.id: check.holds for check in report.checks}
+    assert exact["costs"]
+    assert exact["choice"]
+    assert exact["played"]
