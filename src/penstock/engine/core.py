@@ -101,8 +101,8 @@ class Core:
         out: list[Instruction] = []
         self._take(event, out)
         self._end_lifetimes(event.at, out)
-        out.extend(self._windows.trims())  # before the next refresh begins to read the panes
         if not isinstance(event, _JOINING):  # others may join with it and share its runs
+            out.extend(self._windows.trims(event.at))  # before a refresh begins to read the panes
             self._dispatch(event.at, out)
         out.extend(map(Note, self._windows.noted()))
         needed = self._windows.needed()

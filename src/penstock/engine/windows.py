@@ -248,11 +248,12 @@ class Windows:
 
     # --- what may go -------------------------------------------------------------------------
 
-    def trims(self) -> Iterator[Trim]:
+    def trims(self, at: float) -> Iterator[Trim]:
         """Panes that no coming answer looks at.
 
         The refresher knows what is under way, but for what counts as answered with it already.
         """
+        self._tell(at)
         passed = [refresh for refresh in self._under_way.values()
                   if self.refresher.drained or not refresh.first_try]
         busy = {refresh.group for refresh in (*passed, *self._again)}
