@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCHMARKS := bursts fanout response simulator sustained
+BENCHMARKS := aggregates bursts fanout response simulator sustained
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test check bench reproduce clean

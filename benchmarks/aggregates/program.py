@@ -147,7 +147,7 @@ class Bench:
         if engine == "penstock":
             self.peak = max(self.peak, peak.bytes)
         self.report.rows.append({
-            "engine": engine, "aggregate": aggregate, "queries": n or None, "to": to,
+            "engine": engine, "aggregate": aggregate, "to": to, "queries": n or None,
             "packets": rows, "seconds": round(ran.seconds, 2), "packets/s": round(rate),
             "answers": ran.answers or None, "rows out": ran.rows or None,
             "peak MB": round(peak.bytes / 1e6)})

@@ -230,20 +230,30 @@ class Windows:
     @property
     def idle(self) -> bool:
         """Whether nothing is due and nothing under way."""
-        return not (self._under_way or self._again or self._left or self.refresher.is_due)
+        return not self._under_way and not self._is_due
 
     @property
-    def under_way(self) -> int:
-        """Refreshes under way."""
-        return len(self._under_way)
+    def slots(self) -> int:
+        """Slots that refreshes take.
+
+        Where nobody waits for a first answer they take none: the driver makes the answers while
+        the executors make the next panes. But while more is due no further run begins, so that the
+        panes held do not become many.
+        """
+        return len(self._under_way) if self._is_due or not self.refresher.drained else 0
+
+    @property
+    def _is_due(self) -> bool:
+        return bool(self._again or self._left or self.refresher.is_due)
 
     # --- what may go -------------------------------------------------------------------------
 
-    def trims(self) -> Iterator[Trim]:
+    def trims(self, at: float) -> Iterator[Trim]:
         """Panes that no coming answer looks at.
 
         The refresher knows what is under way, but for what counts as answered with it already.
         """
+        self._tell(at)
         passed = [refresh for refresh in self._under_way.values()
                   if self.refresher.drained or not refresh.first_try]
         busy = {refresh.group for refresh in (*passed, *self._again)}

@@ -225,7 +225,7 @@ class SparkHost:
     def _carry_out(self, instruction: Instruction, spent: float) -> None:
         match instruction:
             case Note(event=ev.Decided() as decided):
-                self._on_event(ev.Decided(**{**_fields(decided), "seconds": spent}))
+                self._on_event(replace(decided, seconds=spent))
             case Note(event=event):
                 self._on_event(event)
             case Run():
@@ -498,7 +498,3 @@ class SparkHost:
 
 def _job_group(run: int) -> str:
     return f"penstock-{run}"
-
-
-def _fields(event: Any) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in event.__slots__}
