@@ -287,13 +287,8 @@ class Windows:
             # Queries that ask the same of the same window get the same answer.
             wanted = [(length, asks[query]) for query, length in scan.queries]
             questions = {key: Question(key[0], key[1].aggregates) for key in wanted}
-<<<<<<< HEAD
-            found = dict(zip(questions, synopsis.scan(scan.end, list(questions.values())),
-                             strict=True))
-=======
             tables = synopsis.scan(scan.end, list(questions.values()))
             found = dict(zip(questions, tables, strict=True))
->>>>>>> win-b
             end = scan.end * refresh.pane
             for (query, length), key in zip(scan.queries, wanted, strict=True):
                 held.add(Member(query, 0), end - length * refresh.pane, end, found[key])
