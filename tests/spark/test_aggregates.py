@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.events import kinds as ev
-from tests.spark.aggregates import COLUMNS, HOSTS, Ask, asks, check, feed, keyed
+from tests.spark.aggregates import BEGIN, COLUMNS, HOSTS, Ask, asks, check, feed, keyed
 from tests.spark.feeds import write
 from tests.spark.oracle import Oracle, Table
+from tests.spark.test_engine import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -216,6 +217,102 @@ def test_a_query_alone_answers_as_it_does_among_others(
         assert e.run().run.state == "drained"
         assert sorted(map(repr, _rows(e.results(ask.name)))) == sorted(
             map(repr, _rows(shared["kept"][ask.name])))
+
+
+# --- live ----------------------------------------------------------------------------------------
+
+LIVE = """
+    SET retention = '1 second';
+    CREATE STREAM packets (ts TIMESTAMP, src INT, length INT) FROM parquet 'packets'
+        OPTIONS (maxFilesPerTrigger = 1) TIME ts LATENESS 2 SECONDS;
+"""
+FIRST = Ask("first", ("COUNT(*)", "SUM(length)"), 6, 3, "exactly", ("src",))
+LONGER = Ask("longer", ("COUNT(*)",), 25, 5, "exactly", ("src",))
+FINER = Ask("finer", ("MAX(length)",), 7, 1, "exactly", ("src",))
+OTHER = Ask("other", ("COUNT(*)",), 12, 4, "exactly", (), "odd(length)")
+STEP = 10
+"""Seconds of one file."""
+
+
+class Feeder:
+    """Puts one file after the other into a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.files = folder, 0
+        self.rows: list[tuple[Any, ...]] = []
+        folder.mkdir()
+
+    def put(self, count: int) -> None:
+        """So many more."""
+        for _ in range(count):
+            rows = [(BEGIN + timedelta(seconds=self.files * STEP + n / 4), n % 3, n * self.files)
+                    for n in range(4 * STEP)]
+            self.rows += rows
+            table = Table("packets", LIVE_COLUMNS, tuple(rows)).arrow()
+            hidden = self.folder / f".{self.files}.parquet"
+            pq.write_table(table, hidden)
+            hidden.rename(self.folder / f"{self.files}.parquet")
+            self.files += 1
+
+    @property
+    def closed(self) -> int:
+        """The second up to which all has come that is not late."""
+        return self.files * STEP - 3
+
+
+LIVE_COLUMNS = tuple(column for column in COLUMNS if column[0] in ("ts", "src", "length"))
+
+
+def test_queries_that_come_and_go_while_it_runs_change_no_other_answer(
+    engine: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "aggregate_functions.py").write_text(FUNCTIONS)
+    feeder = Feeder(tmp_path / "packets")
+    found: dict[str, pa.Table] = {}
+    with engine() as e:
+        e.execute(LIVE + "CREATE FUNCTION odd FROM 'aggregate_functions:odd';" + FIRST.sql,
+                  folder=tmp_path)
+        e.start()
+        feeder.put(3)
+        answered(e, FIRST, feeder)
+        e.execute(LONGER.sql + FINER.sql, folder=tmp_path)  # more panes, and shorter ones
+        feeder.put(1)
+        e.execute(OTHER.sql, folder=tmp_path)
+        for ask in (FIRST, LONGER, FINER):
+            answered(e, ask, feeder)
+        found["finer"] = e.results("finer")
+        e.execute("DROP QUERY finer;")  # panes are longer again
+        feeder.put(1)
+        for ask in (FIRST, LONGER, OTHER):
+            answered(e, ask, feeder)
+        e.stop()
+        feeder.put(1)
+        e.start()  # the panes are made of the spool, and answers go on where they were
+        answered(e, FIRST, feeder)
+        e.stop()
+        feeder.put(1)
+        assert e.run().run.state == "drained"
+        found |= {ask.name: e.results(ask.name) for ask in (FIRST, LONGER, OTHER)}
+    oracle = Oracle([Table("packets", LIVE_COLUMNS, tuple(feeder.rows))])
+    joined = {"first": 0, "longer": 27, "finer": 27, "other": 27}
+    for ask in (FIRST, LONGER, FINER, OTHER):
+        got = found[ask.name]
+        ends = sorted({second(end) for end in got["window_end"].to_pylist()})
+        assert joined[ask.name] < ends[0] <= joined[ask.name] + STEP + ask.slide
+        upto = 37 if ask is FINER else 1 << 40
+        check(ask, got, oracle, lambda end, least=ends[0], upto=upto: least <= second(end) <= upto)
+
+
+def answered(engine: Any, ask: Ask, feeder: Feeder) -> None:
+    """Wait until a query has answered for the last end whose rows have come."""
+    wanted = feeder.closed // ask.slide * ask.slide
+    eventually(lambda: max(map(second, engine.results(ask.name)["window_end"].to_pylist()),
+                           default=0) >= wanted, f"{ask.name} has answered for {wanted}")
+
+
+def second(end: datetime) -> int:
+    """Since the beginning."""
+    return round((end.replace(tzinfo=UTC) - BEGIN).total_seconds())
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
