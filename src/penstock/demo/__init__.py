@@ -120,8 +120,8 @@ def _next(engine: Engine, file: Path) -> tuple[tuple[str, str], ...]:
     return (
         (f"events {_shown(str(engine.checkpoint))}", "what the run amounted to"),
         (f"explain {file}", "what the queries share"),
-        (f"ask {_shown(str(engine.checkpoint))} \"SELECT src, SUM(length) AS bytes FROM packets "
-         "[WINDOW 5 SECONDS] GROUP BY src HAVING bytes > 1000000\"", "one more question, once"),
+        (f"ask {_shown(str(engine.checkpoint))} \"SELECT TOPK(dst, 5) FROM packets [WINDOW 5 S]\"",
+         "one more question, once"),
         ("demo --seconds 120", "a longer look"),
         (f"run {file}", "once you have changed it; without `rows = ...` it is endless"),
     )
