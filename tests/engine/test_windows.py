@@ -99,6 +99,17 @@ def window_of(host: FakeHost, name: str) -> Window:
     return grouping.window
 
 
+# --- how long an answer takes -----------------------------------------------------------------
+
+
+def test_the_rows_that_wait_for_the_end_of_a_stream_have_waited_since_they_came() -> None:
+    host = hosted(query("q", 4, 2), cost=lambda run: 30.0)
+    feed(host, [0, 1])
+    drain(host, at=5.0)
+    waited = [e.at - e.arrived for e in host.record if isinstance(e, ev.RefreshFinished)]
+    assert waited and min(waited) >= 30.0
+
+
 # --- when panes close ------------------------------------------------------------------------
 
 

@@ -129,7 +129,7 @@ class Windows:
         waiting = list(unfinished)
         bounds = [block.cutoff for block in waiting] or [newest.watermark]
         if ended and not waiting:
-            self._conclude(at, panes)
+            self._conclude(at, panes, newest.arrived)
         elif None not in bounds:
             end = min(bound for bound in bounds if bound is not None) // panes.group.pane
             self._close(at, panes, end, newest.arrived)
@@ -144,9 +144,9 @@ class Windows:
         if panes.name in self._known:
             self.refresher.close(panes.name, end, filled)
 
-    def _conclude(self, at: float, panes: _Panes) -> None:
+    def _conclude(self, at: float, panes: _Panes, arrived: float) -> None:
         if panes.open:
-            self._close(at, panes, max(panes.open) + 1, at)
+            self._close(at, panes, max(panes.open) + 1, arrived)
         self._tell(at)
         if panes.name in self._known:
             self.refresher.conclude(panes.name)
