@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
 from hashlib import blake2b
-from statistics import variance
+from statistics import pvariance, variance
 from typing import Any
 
 import datasketches
@@ -208,8 +208,8 @@ def _answer(aggregate: Aggregate, rows: list[Row]) -> Any:
             return min(values, key=order, default=None)
         case "MAX":
             return max(values, key=order, default=None)
-        case "VARIANCE" | "STDDEV":
-            return _variance(values, aggregate.function == "STDDEV")
+        case "VARIANCE" | "STDDEV" | "VAR_POP" | "STDDEV_POP":
+            return _variance(values, aggregate.function)
         case "PERCENTILE":
             return _percentile(values, aggregate.parameters[0])
         case "TOPK":
@@ -240,13 +240,14 @@ def _mean(values: list[Any], type_: Type) -> Any:
         return (_exact(values) / len(values)).quantize(Decimal(1).scaleb(-(type_.scale or 0)))
 
 
-def _variance(values: list[Any], root: bool) -> float | None:
-    if len(values) < 2:
+def _variance(values: list[Any], function: str) -> float | None:
+    whole = function.endswith("_POP")
+    if len(values) < (1 if whole else 2):
         return None
     if not all(map(math.isfinite, values)):
         return math.nan
-    spread = float(variance([Fraction(v) for v in values]))
-    return math.sqrt(spread) if root else spread
+    spread = float((pvariance if whole else variance)([Fraction(v) for v in values]))
+    return math.sqrt(spread) if function.startswith("STDDEV") else spread
 
 
 def _percentile(values: list[Any], p: float) -> float | None:

@@ -74,7 +74,7 @@ def catalogue() -> list[Aggregate]:
     for type_, column in COLUMNS.items():
         functions = ["COUNT", "MIN", "MAX", "COUNT_DISTINCT"]
         if type_ in NUMBERS:
-            functions += ["SUM", "AVG", "STDDEV", "VARIANCE"]
+            functions += ["SUM", "AVG", "STDDEV", "VARIANCE", "STDDEV_POP", "VAR_POP"]
         found += [Aggregate(f, (column,), result(f, type_)) for f in functions]
         found.append(Aggregate("TOPK", (column,), listed(type_, "count", BIGINT), (2,)))
         if type_ in NUMBERS:

@@ -140,11 +140,12 @@ def _extreme(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
 
 
 def _spread(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
-    """The sample variance, or its root; NULL for fewer than two values."""
+    """The variance, or its root; that of a sample is NULL for fewer than two values."""
     count, _, spread = totals.of(Measure("moments", aggregate.args[0]))[:, scope.groups]
-    null = count < 2
-    variance = spread / np.where(null, 1, count - 1)
-    if aggregate.function == "STDDEV":
+    fewer = 0 if aggregate.function.endswith("_POP") else 1
+    null = count <= fewer
+    variance = spread / np.where(null, 1, count - fewer)
+    if aggregate.function.startswith("STDDEV"):
         variance = np.sqrt(variance)
     return typed(variance, null, aggregate.type)
 
@@ -163,7 +164,9 @@ _SCALARS = {
     "MIN": _extreme,
     "MAX": _extreme,
     "STDDEV": _spread,
+    "STDDEV_POP": _spread,
     "VARIANCE": _spread,
+    "VAR_POP": _spread,
     "APPROX_PERCENTILE": _kll,
 }
 

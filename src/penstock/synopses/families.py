@@ -144,7 +144,9 @@ _SCALARS = {
     "MIN": ("count", "min"),
     "MAX": ("count", "max"),
     "STDDEV": ("moments",),
+    "STDDEV_POP": ("moments",),
     "VARIANCE": ("moments",),
+    "VAR_POP": ("moments",),
     "APPROX_PERCENTILE": ("kll",),
 }
 
