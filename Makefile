@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCHMARKS := bursts fanout response simulator sustained
+BENCHMARKS := aggregates bursts fanout response simulator sustained
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test check bench reproduce clean
@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml
 java:
 	@.ci/prerequisites java
 
-demo: java $(STAMP) ## a dozen standing queries over a bursty stream, about a minute
+demo: java $(STAMP) ## eighteen standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
 
 test: java $(STAMP) ## all tests, those on Spark too

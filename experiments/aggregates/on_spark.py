@@ -17,7 +17,7 @@ from experiments.aggregates.figures import LATENCY, THROUGHPUT, Telling
 from experiments.aggregates.queries import GROUPS, LONGEST, SHORTEST
 from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, SHORT
 from penstock import Engine
-from penstock.events import Event, RefreshDecided, RefreshFinished
+from penstock.events.kinds import Event, RefreshDecided, RefreshFinished
 from penstock.report.figures import Drawing
 from penstock.report.form import Progress
 

@@ -176,6 +176,41 @@ def test_a_gap_of_a_year_is_passed_over() -> None:
     assert ends(host, "q") == [3, 6, 9, 31_536_003, 31_536_006, 31_536_009]
 
 
+def test_in_a_drain_the_next_run_goes_on_beside_a_refresh_and_the_one_after_it_waits() -> None:
+    host = hosted(query("q", 4, 2), settings=Settings(until_drained=True, quantum=0.0),
+                  cost=lambda run: 1.0, refreshing=lambda refresh: 3.5)
+    for number in range(20):
+        host.arrive("s", at=1.0, times=(number,), rows=1)
+    drain(host)
+    busy = waits = 0
+    beside = []
+    for event in host.record:
+        match event:
+            case ev.RefreshDecided():
+                busy = event.refresh
+            case ev.RefreshFinished():
+                busy = waits = 0
+            case ev.Decided():
+                beside.append(bool(busy))
+                waits += bool(busy)
+                assert waits <= 1, "panes would pile up"
+    assert any(beside)
+    check_counts(host)
+    check_order(host)
+
+
+def test_in_a_drain_panes_go_though_answers_are_made_all_the_time() -> None:
+    host = hosted(query("q", 4, 1), cost=lambda run: 1.0, refreshing=lambda refresh: 1.5)
+    held = []
+    feed(host, *([n] for n in range(60)), every=1.0)
+    for at in range(1, 100):
+        host.run(until=float(at))
+        held += [len(synopsis.rows) for synopsis in host._synopses.held.values()]
+    drain(host, at=101.0)
+    assert max(held) < 15
+    check_counts(host)
+
+
 def test_a_stream_without_rows_gives_no_answer() -> None:
     host = hosted(query("q", 10, 3))
     drain(host)

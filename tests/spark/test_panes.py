@@ -29,14 +29,23 @@ from penstock.model import (
 )
 from penstock.synopses import Family, Question, Synopsis, gathered
 from tests.synopses.reference import Row, answers
-from tests.synopses.test_synopsis import COLUMNS, DECIMAL, EXACT, VALUES, as_groups, check, listed
+from tests.synopses.test_synopsis import (
+    COLUMNS,
+    DECIMAL,
+    EXACT,
+    STRUCT,
+    VALUES,
+    as_groups,
+    check,
+    listed,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from penstock.spark.panes import Group
+    from penstock.spark.panes import Group, PaneJob
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TIME = Column("ts", TIMESTAMP)
 PANE = 2_500_000
@@ -88,43 +97,51 @@ def on(*types: Type) -> list[Aggregate]:
     return [a for a in EXACT if a.args and a.args[0].type in types]
 
 
-def test_panes_in_the_driver_and_on_executors_answer_as_plain_python_does(
-    spark: SparkSession, rows: list[Row]
-) -> None:
+def test_the_pane_job_answers_as_plain_python_does(spark: SparkSession, rows: list[Row]) -> None:
     from penstock.spark.panes import PaneJob
-    from penstock.spark.refresh import Due, aggregates, refreshed
+    from penstock.spark.refresh import Due, refreshed
 
-    is_set = Call("eq", (COLUMNS[BOOLEAN], Literal(True, BOOLEAN)), BOOLEAN)
     keys = (COLUMNS[DOUBLE], COLUMNS[INT])
-    varied = list(dict.fromkeys([*filter(scalar, EXACT), *on(DOUBLE, STRING, DECIMAL)]))
-    asked = [varied, on(INT, STRING), on(INT, STRING)]
+    varied = list(dict.fromkeys([*filter(scalar, EXACT), *on(DOUBLE, STRUCT)]))
+    asked = [varied, on(STRING), on(STRING)]
     groups = [group(keys, varied), group((), [*asked[1], *APPROXIMATE]),
-              group((), asked[2], is_set)]
+              group((), asked[2], Call("eq", (COLUMNS[BOOLEAN], Literal(True, BOOLEAN)), BOOLEAN))]
     seen = [rows, rows, [row for row in rows if row["boolean"]]]
     job = PaneJob(groups, TIME)
-    assert sum(unit.shared for unit in job.units) == 3  # whoever wants which rows: one grouping
+    assert sum(unit.shared for unit in job.units) == 2  # whoever wants which rows: one grouping
     panes = job.frame(frame(spark, rows)).persist()
     tables = job.tables(frame(spark, rows))
     for number, mine in enumerate(seen):
-        by = groups[number].keys
-        exact = tuple(asked[number])
+        by, exact = groups[number].keys, tuple(asked[number])
         synopsis = Synopsis([key.type for key in by], groups[number].families, 8)
         synopsis.add(tables[number])
         for length, table in zip((1, 4), synopsis.scan(2, [Question(n, exact) for n in (1, 4)]),
                                  strict=True):
             check(as_groups(table, len(by)), answers(mine, by, exact, 2, length), exact)
-        due = [Due(2, Question(4, exact)), Due(1, Question(1, exact[:2]))]
-        assert aggregates(due) == list(exact)
+    check_executors(groups, job, panes, seen, on(INT)[:8] + on(DECIMAL)[:6])
+    check_sketches(groups[1], tables[1], refreshed(
+        job, 1, panes, [Due(4, Question(8, tuple(APPROXIMATE)))]).toArrow(), rows)
+    panes.unpersist()
+
+
+def check_executors(
+    groups: list[Group], job: PaneJob, panes: DataFrame, seen: list[list[Row]],
+    asked: list[Aggregate],
+) -> None:
+    """The same answers without the driver: scalars by key, and frequencies under a condition."""
+    from penstock.spark.refresh import Due, aggregates, refreshed
+
+    for number, exact in ((0, [a for a in asked if scalar(a)]), (2, on(STRING))):
+        by = groups[number].keys
+        due = [Due(2, Question(4, tuple(exact))), Due(1, Question(1, tuple(exact[:2])))]
+        assert aggregates(due) == exact
         found = refreshed(job, number, panes, due).toArrow()
         for which, one in enumerate(due):
             part = found.filter(pc.equal(found["question"], which)).drop_columns(["question"])
             few = len(one.question.aggregates)
             got = {k: v[:few] for k, v in as_groups(part, len(by)).items()}
-            wanted = answers(mine, by, exact[:few], one.end, one.question.length)
+            wanted = answers(seen[number], by, exact[:few], one.end, one.question.length)
             check(got, wanted, exact[:few])
-    check_sketches(groups[1], tables[1], refreshed(
-        job, 1, panes, [Due(4, Question(8, tuple(APPROXIMATE)))]).toArrow(), rows)
-    panes.unpersist()
 
 
 def check_sketches(

@@ -28,11 +28,19 @@ def same(value: Any) -> Any:
     """Something equal for values that Spark finds equal."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
-    return value
+    if isinstance(value, dict):
+        value = list(value.values())
+    return tuple(map(same, value)) if isinstance(value, list) else value
 
 
 def order(value: Any) -> Any:
     """Something that sorts as Spark sorts the values of one type."""
+    if value is None:
+        return ()
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return tuple((part is not None, order(part)) for part in value)
     return (math.isnan(value), value) if isinstance(value, float) else value
 
 
@@ -208,8 +216,10 @@ def _answer(aggregate: Aggregate, rows: list[Row]) -> Any:
             return min(values, key=order, default=None)
         case "MAX":
             return max(values, key=order, default=None)
-        case "VARIANCE" | "STDDEV" | "VAR_POP" | "STDDEV_POP":
-            return _variance(values, aggregate.function)
+        case "VARIANCE" | "STDDEV":
+            return _variance(values, 2, variance, aggregate.function == "STDDEV")
+        case "VAR_POP" | "STDDEV_POP":
+            return _variance(values, 1, pvariance, aggregate.function == "STDDEV_POP")
         case "PERCENTILE":
             return _percentile(values, aggregate.parameters[0])
         case "TOPK":
@@ -240,14 +250,15 @@ def _mean(values: list[Any], type_: Type) -> Any:
         return (_exact(values) / len(values)).quantize(Decimal(1).scaleb(-(type_.scale or 0)))
 
 
-def _variance(values: list[Any], function: str) -> float | None:
-    whole = function.endswith("_POP")
-    if len(values) < (1 if whole else 2):
+def _variance(
+    values: list[Any], least: int, form: Callable[[list[Fraction]], Fraction], root: bool
+) -> float | None:
+    if len(values) < least:
         return None
     if not all(map(math.isfinite, values)):
         return math.nan
-    spread = float((pvariance if whole else variance)([Fraction(v) for v in values]))
-    return math.sqrt(spread) if function.startswith("STDDEV") else spread
+    spread = float(form([Fraction(v) for v in values]))
+    return math.sqrt(spread) if root else spread
 
 
 def _percentile(values: list[Any], p: float) -> float | None:

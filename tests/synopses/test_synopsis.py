@@ -35,7 +35,11 @@ from tests.synopses.reference import Row, answers, partials, same
 
 FLOAT, SMALLINT = Type("FLOAT"), Type("SMALLINT")
 DECIMAL, WIDE = Type("DECIMAL", precision=9, scale=2), Type("DECIMAL", precision=19, scale=2)
+ARRAY = Type("ARRAY", element=INT)
+STRUCT = Type("STRUCT", fields=(Field("a", INT), Field("b", STRING)))
 VALUES: dict[Type, list[Any]] = {
+    ARRAY: [[], [1], [1, None], [1, -2], [0, 9]],
+    STRUCT: [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": "y"}, {"a": 0, "b": "z"}],
     INT: [*range(-3, 4), -(2**31), 2**31 - 1],
     SMALLINT: [-2, 0, 5],
     BIGINT: [-1, 0, 1, 2**53 + 1, -(2**63), 2**63 - 1, 2**62, -(2**62)],
@@ -137,7 +141,8 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     edges = [0, *cuts, len(rows)]
     blocks = [shuffled[a:b] for a, b in zip(edges, edges[1:], strict=False)]
     keys = draw(st.sampled_from([
-        (), (COLUMNS[INT],), (COLUMNS[DOUBLE],), (COLUMNS[STRING], COLUMNS[BOOLEAN]),
+        (), (COLUMNS[INT],), (COLUMNS[DOUBLE],), (COLUMNS[STRUCT], COLUMNS[ARRAY]),
+        (COLUMNS[STRING], COLUMNS[BOOLEAN]),
         (COLUMNS[DECIMAL], COLUMNS[TIMESTAMP], COLUMNS[DATE])]))
     aggregates = draw(st.lists(st.sampled_from(EXACT), min_size=1, max_size=6, unique=True))
     return rows, blocks, keys, aggregates, draw(st.sampled_from([0.0, 0.25, 9.0]))
@@ -246,7 +251,8 @@ def test_a_window_longer_than_the_span_is_refused_until_the_synopsis_grows() -> 
 
 
 def test_a_table_that_cannot_be_read_changes_no_answer() -> None:
-    aggregates = [Aggregate("COUNT", (), BIGINT), EXACT[4]]
+    distinct = Aggregate("COUNT_DISTINCT", (COLUMNS[INT],), BIGINT)
+    aggregates = [Aggregate("COUNT", (), BIGINT), distinct]
     families = gathered(aggregates)
     assert len(families) == 2
     held = synopsis((), aggregates, 0.25)

@@ -92,9 +92,10 @@ class Core:
         self._pending.append(Note(ev.PolicyChanged(at, name)))
         self._prepare(at, f"the policy is {name} now")
 
-    def use_refresh(self, policy: RefreshPolicy, at: float) -> None:
+    def use_refresh(self, policy: RefreshPolicy, at: float, name: str) -> None:
         """Let another policy decide which answers of window aggregates are renewed."""
         self._windows.use(policy, at)
+        self._pending.append(Note(ev.PolicyChanged(at, refresh=name)))
 
     def handle(self, event: ev.Event) -> list[Instruction]:
         """Take an event in; say what is to be done."""
@@ -102,9 +103,9 @@ class Core:
         self._take(event, out)
         self._end_lifetimes(event.at, out)
         if not isinstance(event, _JOINING):  # others may join with it and share its runs
+            out.extend(self._windows.trims(event.at))  # before a refresh begins to read the panes
             self._dispatch(event.at, out)
         out.extend(map(Note, self._windows.noted()))
-        out.extend(self._windows.trims())
         needed = self._windows.needed()
         out.extend(self._waiting.make_room(event.at, self.settings.memory, needed))
         out.extend(self._waiting.forgotten())
@@ -355,7 +356,7 @@ class Core:
         Where nobody waits for a first answer refreshes go first: then few panes are held.
         """
         while True:
-            free = self.settings.slots - len(self._running) - self._windows.under_way
+            free = self.settings.slots - len(self._running) - self._windows.slots
             first = self.settings.until_drained or not self._refreshed
             if free > 0 and first and self._renew(at, out):
                 continue

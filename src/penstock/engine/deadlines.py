@@ -79,6 +79,7 @@ class Deadlines:
         if self.closed is None:
             self._begin(end, filled)
         elif end > self.closed:
+            self._forget()
             self._fill(end, filled)
             self.closed = end
             for id in list(self._idle):
@@ -98,7 +99,6 @@ class Deadlines:
             if name in self._home:
                 self.answered[name] = end
         self.release(queries)
-        self._forget()
 
     def release(self, queries: Sequence[str]) -> None:
         """These are under way no longer."""

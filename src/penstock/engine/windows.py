@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from penstock.engine.instructions import Refresh, Scan, Trim
 from penstock.engine.refresher import Refresher
 from penstock.events import kinds as ev
-from penstock.model import Block
+from penstock.model import Block, Query
 from penstock.plan import Group, Plan
 from penstock.policies import refresh as refreshing
 
@@ -250,20 +250,30 @@ class Windows:
     @property
     def idle(self) -> bool:
         """Whether nothing is due and nothing under way."""
-        return not (self._under_way or self._again or self._left or self.refresher.is_due)
+        return not self._under_way and not self._is_due
 
     @property
-    def under_way(self) -> int:
-        """Refreshes under way."""
-        return len(self._under_way)
+    def slots(self) -> int:
+        """Slots that refreshes take.
+
+        Where nobody waits for a first answer they take none: the driver makes the answers while
+        the executors make the next panes. But while more is due no further run begins, so that the
+        panes held do not become many.
+        """
+        return len(self._under_way) if self._is_due or not self.refresher.drained else 0
+
+    @property
+    def _is_due(self) -> bool:
+        return bool(self._again or self._left or self.refresher.is_due)
 
     # --- what may go -------------------------------------------------------------------------
 
-    def trims(self) -> Iterator[Trim]:
+    def trims(self, at: float) -> Iterator[Trim]:
         """Panes that no coming answer looks at.
 
         The refresher knows what is under way, but for what counts as answered with it already.
         """
+        self._tell(at)
         passed = [refresh for refresh in self._under_way.values()
                   if self.refresher.drained or not refresh.first_try]
         busy = {refresh.group for refresh in (*passed, *self._again)}
@@ -313,17 +323,8 @@ class Windows:
 
     def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.Group:
         return refreshing.Group(
-            panes.name, tuple(self._question(query, panes.group.pane) for query in queries),
+            panes.name, tuple(asked(self._plan.query(name), panes.group.pane) for name in queries),
             pane=panes.group.pane)
-
-    def _question(self, name: str, pane: int) -> refreshing.Query:
-        query = self._plan.query(name)
-        branch = query.branches[0]
-        assert branch.grouping is not None
-        window = branch.grouping.window
-        asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
-        return refreshing.Query(name, window.length // pane, window.slide // pane, query.priority,
-                                window.exactly, asks)
 
     def _called(self, name: str) -> _Panes:
         return next(panes for panes in self._panes.values() if panes.name == name)
@@ -336,3 +337,13 @@ def _left(scan: Scan, query: str) -> Scan:
 def _without(refresh: Refresh, query: str) -> Refresh:
     """A refresh that no longer concerns a query."""
     return replace(refresh, scans=tuple(_left(scan, query) for scan in refresh.scans))
+
+
+def asked(query: Query, pane: int) -> refreshing.Query:
+    """A window aggregate as refresh policies know it, over panes of this length."""
+    branch = query.branches[0]
+    assert branch.grouping is not None
+    window = branch.grouping.window
+    asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
+    return refreshing.Query(query.name, window.length // pane, window.slide // pane,
+                            query.priority, window.exactly, asks)

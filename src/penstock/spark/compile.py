@@ -74,8 +74,12 @@ class Answers:
         """Keep them no longer."""
         self.frame.unpersist()
 
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Rows that each query gets, if that is known already: only Spark can say."""
+        return None
+
     def table(self, members: Sequence[Member]) -> pa.Table | None:
-        """What `project` gives, if it is there already: only Spark can say."""
+        """What `project` gives, if it is there already."""
         return None
 
     def project(self, members: Sequence[Member]) -> DataFrame:

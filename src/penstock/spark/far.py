@@ -129,6 +129,10 @@ class FarAnswers:
         """No operator is counted."""
         return {}
 
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Only Spark can say."""
+        return None
+
     def table(self, members: Sequence[Member]) -> pa.Table | None:
         """The driver does not have them."""
         return None

@@ -7,10 +7,12 @@ expression of the language.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
@@ -39,8 +41,8 @@ class Held:
     """The members in the order in which ``@member`` numbers them."""
     has_rejects: bool = field(default=False, init=False)
     _numbers: dict[Member, int] = field(init=False)
-    _tables: dict[Shape, list[pa.Table]] = field(default_factory=dict)
-    _members: dict[Shape, list[Member]] = field(default_factory=dict)
+    _answers: list[tuple[Member, int, int, pa.Table]] = field(default_factory=list)
+    """Member, window and answer; queries with equal windows hold one and the same table."""
 
     def __post_init__(self) -> None:
         """Nothing is answered yet."""
@@ -48,17 +50,7 @@ class Held:
 
     def add(self, member: Member, start: int, end: int, answer: pa.Table) -> None:
         """An answer: its window in microseconds, and the columns ``key0``..., ``agg0``..."""
-        shape = shape_of(self.branches[member])
-        rows, number = answer.num_rows, self._numbers[member]
-        bounds = {"window_start": start, "window_end": end}
-        columns = {
-            MEMBER: pa.repeat(pa.scalar(number, pa.int32()), rows),
-            **{name: pa.repeat(pa.scalar(at, pa.timestamp("us", "UTC")), rows)
-               for name, at in bounds.items()},
-            **dict(zip(answer.column_names, answer.columns, strict=True)),
-        }
-        self._tables.setdefault(shape, []).append(pa.table(columns))
-        self._members.setdefault(shape, []).append(member)
+        self._answers.append((member, start, end, answer))
 
     def kept(self) -> Held:
         """The same: the driver has them already."""
@@ -70,6 +62,17 @@ class Held:
     def counts(self) -> dict[str, int]:
         """No operator is counted."""
         return {}
+
+    def rows(self, members: Iterable[Member]) -> dict[str, int] | None:
+        """Rows that each query gets; None where Spark has to compute them."""
+        wanted = set(members)
+        if not all(is_plain(self.branches[member]) for member in wanted):
+            return None
+        counts: Counter[str] = Counter()
+        for member, _, _, answer in self._answers:
+            if member in wanted:
+                counts[member.query] += answer.num_rows
+        return dict(counts)
 
     def table(self, members: Sequence[Member]) -> pa.Table | None:
         """``@member``, then the members' columns by name; None where Spark has to compute."""
@@ -91,13 +94,31 @@ class Held:
 
     def _of(self, members: Iterable[Member]) -> list[tuple[Shape, pa.Table]]:
         """The answers of some members, by shape."""
-        wanted, found = set(members), []
-        for shape, tables in self._tables.items():
-            riders = self._members[shape]
-            rows = [table for member, table in zip(riders, tables, strict=True) if member in wanted]
-            if rows:
-                found.append((shape, pa.concat_tables(rows)))
-        return found
+        shapes = {member: shape_of(self.branches[member]) for member in members}
+        apart: dict[Shape, int] = {}
+        place = {member: apart.setdefault(shape, len(apart)) for member, shape in shapes.items()}
+        held: list[list[tuple[Member, int, int, pa.Table]]] = [[] for _ in apart]
+        for one in self._answers:
+            if one[0] in place:
+                held[place[one[0]]].append(one)
+        return [(shape, self._joined(some))
+                for shape, some in zip(apart, held, strict=True) if some]
+
+    def _joined(self, answers: Sequence[tuple[Member, int, int, pa.Table]]) -> pa.Table:
+        """One table, with the number of the member and the window beside each row."""
+        sizes = [answer.num_rows for *_, answer in answers]
+        told = {
+            MEMBER: pa.array(np.repeat(np.array(
+                [self._numbers[member] for member, *_ in answers], np.int32), sizes)),
+            "window_start": _times([start for _, start, _, _ in answers], sizes),
+            "window_end": _times([end for _, _, end, _ in answers], sizes),
+        }
+        rows = pa.concat_tables([answer for *_, answer in answers])
+        return pa.table({**told, **dict(zip(rows.column_names, rows.columns, strict=True))})
+
+
+def _times(micros: Sequence[int], sizes: Sequence[int]) -> pa.Array:
+    return pa.array(np.repeat(np.array(micros, np.int64), sizes)).cast(pa.timestamp("us", "UTC"))
 
 
 def shape_of(branch: Branch) -> Shape:

@@ -135,7 +135,7 @@ class PaneJob:
 
     def __init__(self, groups: Sequence[Group], time: Expression) -> None:
         """``time`` is the rows' event time, a TIMESTAMP."""
-        self.groups = tuple(groups)
+        self.groups, self.time = tuple(groups), time
         self.units = _units(self.groups)
         self.layout = Layout.of([unit.columns.values() for unit in self.units])
         self._groupings = [_Grouping(unit, self.groups, compiled(time)) for unit in self.units]
@@ -152,7 +152,7 @@ class PaneJob:
         whole = self.frame(rows).toArrow()
         tables: list[dict[Family, pa.Table]] = [{} for _ in self.groups]
         for number, unit in enumerate(self.units):
-            mine = whole.filter(pc.equal(whole[UNIT], number))
+            mine = whole if len(self.units) == 1 else whole.filter(pc.equal(whole[UNIT], number))
             at = self.layout.places(unit.columns)
             for reader, (group, family) in enumerate(unit.readers):
                 seen = mine

@@ -46,7 +46,10 @@ def refreshed(job: PaneJob, group: int, frames: DataFrame, due: Sequence[Due]) -
     wanted = aggregates(due)
     tables = job.read(frames, group)
     asked = {family.name: family for family in gathered(wanted)}
-    needed = {family: table for family, table in tables.items() if family.name in asked}
+    needed = {
+        asked[family.name]: _narrowed(table, family, asked[family.name])
+        for family, table in tables.items() if family.name in asked
+    }
     keys = tuple(key.type for key in job.groups[group].keys)
     form = _Form(keys, tuple(needed), tuple(wanted), tuple(due))
     layout = Layout.of([form.columns(family).values() for family in needed])
@@ -59,6 +62,13 @@ def refreshed(job: PaneJob, group: int, frames: DataFrame, due: Sequence[Due]) -
     by = [ours(at[name]) for name in (QUESTION, *form.keys)]
     alike = together.repartition(*by).sortWithinPartitions(ours(at[QUESTION]))
     return alike.mapInArrow(partial(_finish, form, layout), schema(form.answers))
+
+
+def _narrowed(table: DataFrame, family: Family, asked: Family) -> DataFrame:
+    """A family's pane table with no more measures than are asked for."""
+    kept = [ours(name) for name in table.columns if not name.startswith("m")]
+    at = [f"m{family.measures.index(measure)}" for measure in asked.measures]
+    return table.select(*kept, *(ours(name).alias(f"m{n}") for n, name in enumerate(at)))
 
 
 def aggregates(due: Iterable[Due]) -> list[Aggregate]:

@@ -24,7 +24,7 @@ _CONTEXT = {
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.scheduler.allocation.file": (Path(__file__).parent / "pools.xml").as_uri(),
-    # Over TCP every task that calls Python waits 40 ms for an acknowledgement.
+    # Many short tasks that call Python: 60 of them took 0.9 s, and 2.0 s over TCP.
     "spark.python.unix.domain.socket.enabled": "true",
     # The history that Spark keeps for its pages would grow for as long as a run lasts.
     "spark.ui.retainedJobs": "50",

@@ -19,12 +19,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import Branch
+from penstock.model import Aggregate, Branch, Expression
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
 from penstock.spark.far import FarAnswers, FarPanes
 from penstock.spark.held import ROWS, Held, asked_of
 from penstock.spark.panes import CELL, PANE, PaneJob
+from penstock.spark.panes import Group as PaneGroup
 from penstock.synopses import Family, Question, Synopsis, gathered
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
@@ -54,6 +55,8 @@ class Kept:
     """The first pane that was not dropped."""
     had: dict[int, dict[int, int]] = field(default_factory=dict)
     """The blocks that are in it, each with the panes it came with and the rows it brought them."""
+    size: int = 0
+    """The bytes it took when it was last looked at."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def parts(self, here: Mapping[str, Kept]) -> list[Kept]:
@@ -128,6 +131,7 @@ class Windows:
         """There is none yet."""
         self._spark, self._most = spark, most
         self._kept: dict[str, Kept] = {}
+        self._latest: PaneJob | None = None
 
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
         """Keep the synopses of this plan's groups; those that begin without panes are returned.
@@ -177,10 +181,19 @@ class Windows:
         if group in self._kept:
             self._kept[group].forget(before)
 
+    def find(self, group: str) -> Kept | None:
+        """The same, if there is one."""
+        return self._kept.get(group)
+
     @property
     def nbytes(self) -> int:
-        """The memory that they take in the driver."""
-        return sum(kept.near.nbytes for kept in list(self._kept.values()))
+        """The memory that they take in the driver; one that is at work counts as it last did."""
+        known = list(self._kept.values())
+        for kept in known:
+            if kept.lock.acquire(blocking=False):
+                kept.size = kept.near.nbytes
+                kept.lock.release()
+        return sum(kept.size for kept in known)
 
     def close(self) -> None:
         """Let everything go."""
@@ -229,7 +242,7 @@ class Windows:
         first = [kept for kept in wanted if not made[kept.group.id]]
         asked = [rows.group(kept.group, kept.families) for kept in first]
         tables: dict[str, Tables] = {}
-        found = PaneJob(asked, rows.time).tables(rows.frame)
+        found = self._job(tuple(asked), rows.time).tables(rows.frame)
         for kept, known, own in zip(first, asked, found, strict=True):
             tables[kept.group.id] = {
                 f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
@@ -244,6 +257,13 @@ class Windows:
             largest = max(wanted, key=lambda kept: kept.near.nbytes)
             taken.outgrown = largest.group
         return counted
+
+    def _job(self, groups: tuple[PaneGroup, ...], time: Expression) -> PaneJob:
+        """The pane job of these groups: the latest serves as long as the plan is the same."""
+        job = self._latest
+        if job is None or (job.groups, job.time) != (groups, time):
+            job = self._latest = PaneJob(groups, time)
+        return job
 
     # --- panes into answers ------------------------------------------------------------------
 
@@ -262,14 +282,34 @@ class Windows:
         self, refresh: Refresh, branches: Mapping[Member, Branch], synopsis: Synopsis
     ) -> Held:
         held = Held(self._spark, branches)
+        asks = _asked(branches)
         for scan in refresh.scans:
-            questions = [Question(length, asked_of(branches[Member(query, 0)]))
-                         for query, length in scan.queries]
-            found = synopsis.scan(scan.end, questions)
-            for (query, length), table in zip(scan.queries, found, strict=True):
-                first, end = scan.end - length, scan.end
-                held.add(Member(query, 0), first * refresh.pane, end * refresh.pane, table)
+            # Queries that ask the same of the same window get the same answer.
+            wanted = [(length, asks[query]) for query, length in scan.queries]
+            questions = {key: Question(key[0], key[1].aggregates) for key in wanted}
+            tables = synopsis.scan(scan.end, list(questions.values()))
+            found = dict(zip(questions, tables, strict=True))
+            end = scan.end * refresh.pane
+            for (query, length), key in zip(scan.queries, wanted, strict=True):
+                held.add(Member(query, 0), end - length * refresh.pane, end, found[key])
         return held
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Asked:
+    """What some queries ask: one object for all of them, as equal aggregates are dear to find."""
+
+    aggregates: tuple[Aggregate, ...]
+
+
+def _asked(branches: Mapping[Member, Branch]) -> dict[str, _Asked]:
+    """What each query asks."""
+    known: dict[tuple[Aggregate, ...], _Asked] = {}
+    asked = {}
+    for member, branch in branches.items():
+        aggregates = asked_of(branch)
+        asked[member.query] = known.setdefault(aggregates, _Asked(aggregates))
+    return asked
 
 
 def merged(kept: Kept, parts: Sequence[tuple[Kept, Tables]]) -> Tables:

@@ -7,7 +7,7 @@ hold is NULL, NULL is no value, NaN is greater than every number and equal to it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow as pa
 from penstock.arrow import arrow_type
 from penstock.model import Aggregate, Type
 from penstock.synopses import sketches
-from penstock.synopses.families import ROWS, Family, Measure, families
+from penstock.synopses.families import ROWS, Family, Measure
 from penstock.synopses.lanes import OBJECTS
 from penstock.synopses.ring import Totals
 
@@ -41,9 +41,9 @@ class Scope:
         return self.totals[family.name]
 
 
-def answer(aggregate: Aggregate, scope: Scope) -> pa.Array:
-    """The aggregate of every group of a window, typed as declared."""
-    first, *others = (scope.of(family) for family in families(aggregate))
+def answer(aggregate: Aggregate, sources: Iterable[Family], scope: Scope) -> pa.Array:
+    """The aggregate of every group of a window, from its families, typed as declared."""
+    first, *others = (scope.of(family) for family in sources)
     function = aggregate.function
     if function in _SCALARS:
         return _SCALARS[function](aggregate, first, scope)
@@ -140,11 +140,11 @@ def _extreme(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
 
 
 def _spread(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
-    """The variance, or its root; that of a sample is NULL for fewer than two values."""
+    """The variance of a sample, NULL for fewer than two values, or of all; or its root."""
     count, _, spread = totals.of(Measure("moments", aggregate.args[0]))[:, scope.groups]
-    fewer = 0 if aggregate.function.endswith("_POP") else 1
-    null = count <= fewer
-    variance = spread / np.where(null, 1, count - fewer)
+    free = 0 if aggregate.function.endswith("_POP") else 1
+    null = count <= free
+    variance = spread / np.where(null, 1, count - free)
     if aggregate.function.startswith("STDDEV"):
         variance = np.sqrt(variance)
     return typed(variance, null, aggregate.type)

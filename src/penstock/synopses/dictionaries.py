@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +91,37 @@ def _firsts(array: pa.Array) -> pa.Array:
     """Where each distinct value stands first."""
     codes = np.asarray(array.dictionary_encode(null_encoding="encode").indices)
     return pa.array(np.sort(np.unique(codes, return_index=True)[1]))
+
+
+def ranks(values: pa.Array) -> np.ndarray:
+    """The place of each value in Spark's order: NaN is above all numbers.
+
+    >>> ranks(pa.array([2.0, float("nan"), -1.0]))
+    array([1, 2, 0])
+    """
+    if pa.types.is_nested(values.type):
+        listed = [in_order(value) for value in values.to_pylist()]
+        order = np.array(sorted(range(len(listed)), key=listed.__getitem__), np.int64)
+    else:
+        order = np.asarray(pc.array_sort_indices(values))
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def in_order(value: Any) -> Any:
+    """Something that sorts as Spark sorts an array or a struct: by their parts, NULL first.
+
+    >>> sorted([[2], [1, 5], [1, None], [1]], key=in_order)
+    [[1], [1, None], [1, 5], [2]]
+    """
+    if value is None:
+        return (0,)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return (1, [in_order(part) for part in value])
+    return (1, value != value, 0 if value != value else value)
 
 
 class Keys:

@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.synopses.dictionaries import in_order
 from penstock.synopses.families import Family, Measure
 from penstock.synopses.sketches import hll_ranks, kll_merge, kll_read
 
 Merge = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-OBJECTS = ("STRING", "BINARY", "DECIMAL")
+NESTED = ("ARRAY", "STRUCT")
+OBJECTS = ("STRING", "BINARY", "DECIMAL", *NESTED)
 """Types whose least and greatest are kept as Python objects."""
 FLOATS = ("FLOAT", "DOUBLE")
 _WIDE = Context(prec=80)
@@ -76,6 +78,8 @@ def _sum(type_: str) -> Lane:
 
 def _extreme(kind: str, type_: str) -> Lane:
     least = kind == "min"
+    if type_ in NESTED:
+        return Lane(object, _FIRST if least else _FINAL, None, _objects)
     if type_ in OBJECTS:
         return Lane(object, _LEAST if least else _GREATEST, None, _objects)
     if type_ in FLOATS:  # NaN is greater than all: fmin passes it by, maximum keeps it
@@ -172,6 +176,8 @@ def _sketches(column: pa.Array) -> np.ndarray:
 
 
 _LEAST, _GREATEST = _chosen(lambda a, b: a < b), _chosen(lambda a, b: a > b)
+_FIRST = _chosen(lambda a, b: in_order(a) < in_order(b))
+_FINAL = _chosen(lambda a, b: in_order(a) > in_order(b))
 _OTHERS = {
     "moments": Lane(np.float64, merged_moments, 0.0, _moments, width=3),
     "kll": Lane(object, np.frompyfunc(kll_merge, 2, 1), None, _sketches),

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.model import BIGINT
-from penstock.synopses.dictionaries import Dictionary, packed, unpacked
+from penstock.synopses.dictionaries import Dictionary, packed, ranks, unpacked
 from penstock.synopses.families import Family, Measure
 from penstock.synopses.lanes import Lane, lane
 
@@ -93,9 +92,8 @@ class Ring:
         """The cells by key, and by value within a key; NaN above all numbers."""
         assert self.values is not None
         if self._order is None:
-            ranks = np.empty(len(self.values), np.int64)
-            ranks[np.asarray(pc.array_sort_indices(self.values.values))] = np.arange(len(ranks))
-            self._order = np.lexsort((ranks[self.value_of], self.key_of))
+            places = ranks(self.values.values)
+            self._order = np.lexsort((places[self.value_of], self.key_of))
         return self._order
 
     @property

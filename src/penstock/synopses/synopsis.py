@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from penstock.errors import PlanError
 from penstock.model import Aggregate, Type
 from penstock.synopses.answers import Scope, answer
 from penstock.synopses.dictionaries import Keys
-from penstock.synopses.families import Family, gathered
+from penstock.synopses.families import Family, families, gathered
 from penstock.synopses.ring import FILLED, Ring, Totals
 
 SPARE = 64
@@ -78,9 +79,9 @@ class Synopsis:
         ones on the way. An answer has the columns ``key0``, ... and ``agg0``, ..., and a row for
         every group that has rows in the window.
         """
-        asked: dict[int, dict[Aggregate, None]] = {}
+        asked: dict[int, dict[int, Aggregate]] = {}  # by identity: equality is dear to find out
         for question in questions:
-            asked.setdefault(question.length, {}).update(dict.fromkeys(question.aggregates))
+            asked.setdefault(question.length, {}).update((id(a), a) for a in question.aggregates)
         lengths = sorted(asked)
         if lengths and (lengths[0] < 1 or lengths[-1] > self.span):
             raise PlanError(f"windows of {lengths[0]} to {lengths[-1]} panes over {self.span}")
@@ -89,21 +90,25 @@ class Synopsis:
         return [_table(found[q.length], q.aggregates) for q in questions]
 
     def _scanned(
-        self, end: int, asked: Mapping[int, Iterable[Aggregate]]
-    ) -> Iterator[tuple[list[pa.Array], dict[Aggregate, pa.Array]]]:
+        self, end: int, asked: Mapping[int, Mapping[int, Aggregate]]
+    ) -> Iterator[_Found]:
         """The keys and the aggregates of each length, ascending."""
-        needed = gathered(aggregate for some in asked.values() for aggregate in some)
+        distinct = {id: aggregate for some in asked.values() for id, aggregate in some.items()}
+        needed = gathered(distinct.values())
+        sources = {id: families(aggregate) for id, aggregate in distinct.items()}
         names = [family.name for family in needed]
         lengths = sorted(asked)
         scans = [self._rings[f.name].scan(end, lengths, f.measures) for f in needed]
         keys: list[pa.Array] = []
-        known = -1
+        groups, known = np.empty(0, np.int64), -1
         for length, *totals in zip(lengths, *scans, strict=True):
-            groups = self._groups(totals)
-            if len(groups) != known:  # longer windows hold the groups of the shorter ones
+            if known < len(self._keys):  # longer windows hold the groups of the shorter ones
+                groups = self._groups(totals)
+            if len(groups) != known:
                 keys, known = self._keys.take(groups), len(groups)
             scope = Scope(dict(zip(names, totals, strict=True)), groups, len(self._keys))
-            yield keys, {aggregate: answer(aggregate, scope) for aggregate in asked[length]}
+            yield keys, {id: answer(aggregate, sources[id], scope)
+                         for id, aggregate in asked[length].items()}
 
     def _groups(self, totals: Sequence[Totals]) -> np.ndarray:
         """The keys with rows in the window; every family but candidates knows all of them."""
@@ -159,9 +164,11 @@ class Synopsis:
         return self._keys.nbytes + sum(ring.nbytes for ring in self._rings.values())
 
 
-def _table(
-    found: tuple[list[pa.Array], dict[Aggregate, pa.Array]], aggregates: Sequence[Aggregate]
-) -> pa.Table:
+_Found: TypeAlias = tuple[list[pa.Array], dict[int, pa.Array]]
+"""The keys of a window, and its aggregates by their identity."""
+
+
+def _table(found: _Found, aggregates: Sequence[Aggregate]) -> pa.Table:
     keys, columns = found
     names = [f"key{n}" for n in range(len(keys))] + [f"agg{n}" for n in range(len(aggregates))]
-    return pa.Table.from_arrays([*keys, *(columns[a] for a in aggregates)], names=names)
+    return pa.Table.from_arrays([*keys, *(columns[id(a)] for a in aggregates)], names=names)
