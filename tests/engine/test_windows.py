@@ -427,6 +427,19 @@ def test_blocks_that_a_leaver_alone_had_to_see_stay_in_the_others_panes() -> Non
     check_books(host)
 
 
+def test_who_has_just_joined_is_not_answered_for_ends_before_that() -> None:
+    """Others that are behind are answered first; for such windows no block was asked back."""
+    host = hosted(query("first", 6, 3), live=True, cost=lambda run: 1.3,
+                  refreshing=lambda refresh: 0.01)
+    feed(host, *([n] for n in range(30)))
+    host.run(until=16.0)
+    host.add(query("joining", 12, 2))
+    host.run()
+    assert min(ends(host, "joining")) > 13
+    check_counts(host)
+    check_order(host)
+
+
 # --- a synopsis that is made anew ------------------------------------------------------------
 
 
@@ -492,7 +505,7 @@ POOL = [query(f"q{n}", window, slide, how, ask) for n, (window, slide, how, ask)
     (24, 6, "EXACTLY", "COUNT(*)"), (7, 1, "", "SUM(b)"), (6, 3, "", "MAX(b)")])]
 
 
-@settings(max_examples=80)
+@settings(max_examples=200)
 @given(STEPS, st.integers(1, 2), st.sampled_from([0.05, 0.4, 1.3]), st.sampled_from([0.01, 0.8]),
        st.sets(st.integers(1, 60), max_size=6), st.booleans())
 def test_whatever_happens_each_answer_has_the_rows_of_its_window_once(

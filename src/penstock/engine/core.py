@@ -190,7 +190,7 @@ class Core:
                 for query, reason in event.failed.items():
                     self._fail_query(event.at, query, reason, out)
             case ev.RefreshFailed(refresh=run, reason=reason):
-                for query in self._windows.fail(run):
+                for query in self._windows.fail(event.at, run):
                     self._fail_query(event.at, query, reason, out)
             case ev.BlockHot(stream=stream, number=number):
                 self._blocks.warm(stream, number)

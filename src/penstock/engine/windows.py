@@ -35,6 +35,8 @@ class _Panes:
     arrived: float = 0.0
     """When the rows came that closed the latest of them."""
     trimmed: int | None = None
+    asked: tuple[list[Block], Block, bool] | None = None
+    """What there was to close with while a refresh of the synopsis before it was under way."""
 
 
 @dataclass(slots=True)
@@ -127,6 +129,9 @@ class Windows:
         if panes is None or newest is None:
             return
         waiting = list(unfinished)
+        if self._is_held_up(group):
+            panes.asked = waiting, newest, ended
+            return
         bounds = [block.cutoff for block in waiting] or [newest.watermark]
         if ended and not waiting:
             self._conclude(at, panes, newest.arrived)
@@ -201,9 +206,9 @@ class Windows:
                                     event.answering)
         for query, end in done.ends.items():
             self._answered[query] = end
-        self._told &= self._is_current(done)
+        self._go_on(event.at, done)
 
-    def fail(self, run: int) -> list[str]:
+    def fail(self, at: float, run: int) -> list[str]:
         """A refresh broke: each of its queries is tried once more, alone; then it is given up.
 
         The queries that are given up are returned.
@@ -214,13 +219,28 @@ class Windows:
         if not self.refresher.drained:
             self.refresher.passed(broken.scans[0].run)
         if not self._is_current(broken):  # its queries are due again, from the synopsis after it
-            self._told = False
+            self._go_on(at, broken)
             return []
         for member in broken.members:
             scans = [replace(scan, queries=((member.query, dict(scan.queries)[member.query]),))
                      for scan in broken.scans if member.query in dict(scan.queries)]
             self._again.append(replace(broken, scans=tuple(scans), first_try=False))
         return []
+
+    def _is_held_up(self, group: str) -> bool:
+        """Whether a refresh of an earlier synopsis is under way: first its ends must be known."""
+        return any(refresh.group == group and not self._is_current(refresh)
+                   for refresh in self._under_way.values())
+
+    def _go_on(self, at: float, refresh: Refresh) -> None:
+        """A refresh is through; a synopsis that has waited for it begins to be answered."""
+        panes = self._panes.get(refresh.group)
+        if self._is_current(refresh) or panes is None:
+            return
+        self._told = False
+        asked, panes.asked = panes.asked, None
+        if asked is not None:
+            self.close(at, refresh.group, *asked)
 
     def _is_current(self, refresh: Refresh) -> bool:
         """Whether it reads the synopsis that its group has now."""
@@ -289,12 +309,10 @@ class Windows:
         groups: list[refreshing.Group] = []
         answered: dict[str, int] = {}
         known: dict[str, set[str]] = {}
-        elsewhere = {member.query for refresh in self._under_way.values()
-                     if not self._is_current(refresh) for member in refresh.members}
-        for panes in self._panes.values():
+        for id, panes in self._panes.items():
             asking = [member.query for member in panes.group.members
-                      if member.query in self._answered and member.query not in elsewhere]
-            if asking:
+                      if member.query in self._answered]
+            if asking and not self._is_held_up(id):
                 groups.append(self._asked(panes, asking))
                 known[panes.name] = set(asking)
                 answered |= {query: end // panes.group.pane for query in asking
