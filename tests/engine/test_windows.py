@@ -268,6 +268,18 @@ def test_panes_go_though_refreshes_follow_each_other_without_a_pause() -> None:
     check_counts(host)
 
 
+def test_many_short_refreshes_have_their_time_beside_a_long_run() -> None:
+    """Four groups, so that a joint run cannot answer for two of them."""
+    queries = [f"CREATE QUERY q{n} AS SELECT COUNT(*) FROM s [WINDOW 4 SECONDS SLIDE 1 SECONDS] "
+               f"WHERE b > {n};" for n in range(4)]
+    host = hosted(*queries, live=True, cost=lambda run: 3.0, refreshing=lambda refresh: 0.5)
+    feed(host, *([n] for n in range(80)), every=0.5)
+    host.run(until=40.0)
+    order = "".join("a" if isinstance(e, ev.RefreshFinished) else "r" for e in host.record
+                    if isinstance(e, ev.RunFinished | ev.RefreshFinished))
+    assert "raaaaraaaar" in order, order
+
+
 def test_runs_and_refreshes_take_turns() -> None:
     host = hosted(query("a", 4, 1), live=True, cost=lambda run: 1.0,
                   refreshing=lambda refresh: 1.0)
