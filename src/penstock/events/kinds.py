@@ -246,6 +246,8 @@ class RunFinished:
     """Operators that were timed apart, on a sample."""
     sampling: float = 0.0
     """Seconds that this took, beside the run."""
+    bare: float = 0.0
+    """Seconds of it that an operator took for hardly any rows: what a job costs by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +276,8 @@ class RunKept:
     """Operators that were timed apart, on a sample."""
     sampling: float = 0.0
     """Seconds that this took, beside the run."""
+    bare: float = 0.0
+    """Seconds of it that an operator took for hardly any rows: what a job costs by itself."""
 
 
 @dataclass(frozen=True, slots=True)
