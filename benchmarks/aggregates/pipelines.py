@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from benchmarks.aggregates.traffic import BEGIN, SCHEMA, SOURCES, Window
+from benchmarks.aggregates.traffic import BEGIN, FILES, SCHEMA, SOURCES, Window
 from penstock import Engine
 
 SUM = "SUM(length)"
@@ -42,7 +42,7 @@ def penstock(
         for n, one in enumerate(asked))
     with Engine(spark=spark, checkpoint=work) as engine:
         engine.execute(f"CREATE STREAM packets ({SCHEMA}) FROM parquet '{data}' "
-                       f"OPTIONS (maxFilesPerTrigger = 1) TIME ts LATENESS {LATENESS};" + queries)
+                       f"OPTIONS (maxFilesPerTrigger = {FILES}) TIME ts LATENESS {LATENESS};" + queries)
         began = time.perf_counter()
         summary = engine.run(until_drained=True)
         seconds = time.perf_counter() - began
@@ -70,7 +70,7 @@ def native(spark: SparkSession, data: Path, work: Path, asked: Sequence[Window])
 
 
 def _read(session: SparkSession, data: Path) -> DataFrame:
-    source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
     return source.parquet(str(data)).withWatermark("ts", LATENESS)
 
 
@@ -150,7 +150,7 @@ def by_hand(
         table.take(made, newest - 1)  # a second of lateness: the last two may yet get rows
 
     began = time.perf_counter()
-    source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(data))
+    source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES).parquet(str(data))
     source.writeStream.foreachBatch(take).trigger(availableNow=True).option(
         "checkpointLocation", str(work)).start().awaitTermination()
     table.answer(seconds + max(one.length for one in asked))
