@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml
 java:
 	@.ci/prerequisites java
 
-demo: java $(STAMP) ## a dozen standing queries over a bursty stream, about a minute
+demo: java $(STAMP) ## eighteen standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
 
 test: java $(STAMP) ## all tests, those on Spark too

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import penstock
@@ -57,8 +61,11 @@ class FakeEngine:
     on_wait: Callable[[], None] | None = None
     made: list[FakeEngine] = []
 
-    def __init__(self, spark: Any = None, checkpoint: Any = None, *, master: Any = None) -> None:
-        self.checkpoint, self.master = Path(checkpoint), master
+    def __init__(
+        self, spark: Any = None, checkpoint: Any = None, *, master: Any = None,
+        reading: bool = False,
+    ) -> None:
+        self.checkpoint, self.master, self.reading = Path(checkpoint), master, reading
         self.summary, self.calls = Summary(), [""]
         self.checkpoint.mkdir(parents=True, exist_ok=True)
         FakeEngine.made.append(self)
@@ -76,6 +83,17 @@ class FakeEngine:
 
     def execute(self, sql: str) -> None:
         self.calls.append(sql)
+
+    def ask(self, sql: str) -> pa.Table:
+        if self.fault:
+            raise self.fault
+        return pa.table({
+            "window_end": pa.array([datetime(2025, 1, 1, tzinfo=UTC)] * 60,
+                                   pa.timestamp("us", "UTC")),
+            "src": pa.array(range(60), pa.int32()),
+            "mean": [float("nan"), None, *([1.5] * 58)],
+            "top": [[{"value": 80, "count": 2}, {"value": 443, "count": 1}]] * 60,
+        }).slice(0, 0 if "nothing" in sql else 60)
 
     def start(self, until_drained: bool = False) -> None:
         self.calls.append(f"start {until_drained}")
@@ -108,6 +126,47 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "app.sql").write_text(APP)
     return tmp_path
+
+
+# --- ask ----------------------------------------------------------------------------------------
+
+
+def test_a_question_is_answered_in_a_table_that_is_cut_off(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["ask", "state", "SELECT src FROM packets"]) == 0
+    assert FakeEngine.made[0].reading and FakeEngine.made[0].calls[-1] == "close"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["window_end", "src", "mean", "top"]
+    assert lines[3].split() == ["2025-01-01T00:00:00Z", "2", "1.5", "80:", "2,", "443:", "1"]
+    assert lines[-1].strip() == "… and 10 more rows; --json or --csv gives all"
+    assert main(["ask", "state", "SELECT nothing FROM packets"]) == 0
+    assert "no rows" in capsys.readouterr().out
+
+
+def test_an_answer_as_json_or_csv_has_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "state", "SELECT src FROM packets", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(rows) == 60
+    assert rows[0] == {"window_end": "2025-01-01T00:00:00Z", "src": 0, "mean": None,
+                       "top": [{"value": 80, "count": 2}, {"value": 443, "count": 1}]}
+    assert main(["ask", "state", "SELECT src FROM packets", "--csv"]) == 0
+    found = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert found[0] == ["window_end", "src", "mean", "top"]
+    assert found[3][:3] == ["2025-01-01T00:00:00Z", "2", "1.5"]
+    assert json.loads(found[3][3])[1] == {"value": 443, "count": 1}
+    assert len(found) == 61
+
+
+@pytest.mark.parametrize(("fault", "status"), [
+    (errors.RunError("nothing is held of packets"), 1), (errors.UnknownName("no stream"), 2)])
+def test_a_question_that_cannot_be_answered_says_why(
+    fault: Exception, status: int, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(FakeEngine, "fault", fault)
+    assert main(["ask", "state", "SELECT 1"]) == status
+    assert str(fault) in capsys.readouterr().err
 
 
 # --- run ----------------------------------------------------------------------------------------

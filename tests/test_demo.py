@@ -10,10 +10,12 @@ from penstock.language import bind
 PACKAGE = Path(demo.__file__).parent
 
 
-def test_the_application_that_ships_is_a_dozen_varied_queries() -> None:
+def test_the_application_that_ships_is_eighteen_varied_queries() -> None:
     text = (PACKAGE / "packets.sql").read_text()
     application = bind(text, folder=PACKAGE)
-    assert len(application.queries) == 12
+    assert len(application.queries) == 18
+    shared = {name for name, query in application.queries.items() if query.branches[0].grouping}
+    assert len(shared) == 6
     assert {query.sink.kind for query in application.queries.values()} == {
         "memory", "noop", "parquet"}
     assert any(len(query.branches) == 2 for query in application.queries.values())

@@ -45,7 +45,7 @@ from penstock.simulator.description import read
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ON_SPARK = ("README.md", "python.md", "running.md", "tutorial.md")
+ON_SPARK = ("README.md", "python.md", "running.md", "tutorial.md", "window-aggregates.md")
 OTHERS = [ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 SILENT = ("csv", "json", "text")
 """What is shown or saved, not carried out."""

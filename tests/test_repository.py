@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_the_ci_runs_what_the_documents_say() -> None:
 def test_every_penstock_command_in_the_readme_parses() -> None:
     from penstock.cli.arguments import parser
 
-    commands = [line.split()[1:] for line in shell(README) if line.startswith("penstock ")]
+    commands = [shlex.split(line)[1:] for line in shell(README) if line.startswith("penstock ")]
     assert commands
     for command in commands:
         parser().parse_args(command)

@@ -25,6 +25,7 @@ from penstock.events import (
     Tick,
     Warned,
 )
+from penstock.events.kinds import RefreshFinished
 from penstock.model import Block
 from penstock.view import Account, LiveWatch, Picture, PlainWatch, show_account, watch
 
@@ -88,6 +89,52 @@ def test_a_wide_terminal_shows_more() -> None:
         assert words in text, words
 
 
+def windowed(plain: int, windows: int) -> Summary:
+    """Queries of both kinds; the aggregates have answered for three windows."""
+    names = [f"sum_{number}" for number in range(windows)]
+    return Summary.of([
+        RunStarted(0.0, ("s",), "chain", 2, refresh="hybrid+late"),
+        *(QueryAdded(0.0, f"q_{number}", ("s",)) for number in range(plain)),
+        *(QueryAdded(0.0, name, ("s",), window=(600_000_000, 2_500_000)) for name in names),
+        BlockArrived(1.0, Block("s", 0, 4000, 160_000, 1.0), 4000),
+        RefreshFinished(1.5, 2, 0.2, {name: 70 for name in names}, arrived=1.25,
+                        answers={name: 3 for name in names},
+                        ends={name: 1_735_689_607_500_000 for name in names}),
+        Memory(2.0, 200 * 2**20, 300 * 2**20, synopses=5 * 2**20),
+        Tick(2.5),
+    ])
+
+
+def test_window_aggregates_show_their_windows_answers_and_latency() -> None:
+    for width in (80, 140):
+        lines = drawn(Picture(windowed(2, 2), "app.sql"), width)
+        shown = cells([line.replace(" min", "min").replace("last end", "last_end")
+                       for line in lines], "sum_1")
+        assert (shown["window"], shown["slide"]) == ("10min", "2500ms")
+        assert (shown["windows"], shown["out"], shown["last_end"]) == ("3", "70", "00:00:07.5")
+        assert shown["p99"] == "250ms"
+        text = "\n".join(lines)
+        assert "chain, hybrid+late, 2 cores" in text
+        assert "1 refresh " in text
+        assert ("synopses 5.00 MB" in text) == (width == 140)
+    account = " ".join(" ".join(drawn(Account(windowed(2, 2)), 140)).split())
+    for words in ("1 refresh by hybrid+late", "synopses 5.00 MB", "sum_0 10 min 2500 ms",
+                  "2025-01-01 00:00:07.5"):
+        assert words in account, words
+
+
+@pytest.mark.parametrize("plain", [0, 1, 12, 300])
+@pytest.mark.parametrize("windows", [0, 1, 12, 300])
+@pytest.mark.parametrize("height", [10, 24, 60])
+def test_the_picture_fits_with_queries_of_both_kinds(plain: int, windows: int, height: int) -> None:
+    lines = drawn(Picture(windowed(plain, windows), "app.sql"), 80, height)
+    assert len(lines) <= max(height - 1, 12)
+    assert max(map(len, lines)) <= 80
+    both = height > 10 or not (plain and windows)  # a low terminal shows the busiest alone
+    assert any("q_0" in line for line in lines) == bool(plain) or not both
+    assert any("sum_0" in line for line in lines) == bool(windows) or not both
+
+
 def late(promised: float | None = 0.2) -> Summary:
     """A query whose first block, of 4000 rows, took 250 ms, and whose second took 50 ms."""
     return Summary.of([
@@ -106,7 +153,7 @@ def late(promised: float | None = 0.2) -> Summary:
 def cells(lines: list[str], row: str) -> dict[str, str]:
     """The columns of a table's row by their titles; only for cells of one word."""
     at = next(i for i, line in enumerate(lines) if line.split()[:1] == [row])
-    head = next(line for line in reversed(lines[:at]) if "─" not in line and "p50" in line)
+    head = next(line for line in reversed(lines[:at]) if "─" not in line and "p99" in line)
     return dict(zip(head.split(), lines[at].replace(" ms", "ms").split(), strict=False))
 
 

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from penstock.clock import SystemClock
 from penstock.errors import CheckpointError, RunError
 from penstock.events import Event, Recorder, Summary, new_record
-from penstock.language import bind, bind_statements
+from penstock.language import bind, bind_question, bind_statements
 from penstock.model import Application, Statement
 from penstock.policies.operators import DEFAULT, policy
+from penstock.policies.refresh import DEFAULT as REFRESH
+from penstock.policies.refresh import policy as refresh_policy
 from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.host import SparkHost
+from penstock.spark.questions import Questions
 from penstock.spark.results import Results
 from penstock.spark.session import activate, local_session, tuned
 
@@ -40,7 +43,9 @@ class Engine:
 
     ``spark`` is the session to use; without one a local session is started, and stopped at the end.
     ``checkpoint`` is the folder from which a stopped or killed run goes on; without one a temporary
-    folder is used and deleted. ``on_event`` is called with every event of a run.
+    folder is used and deleted. ``on_event`` is called with every event of a run. With ``reading``
+    the engine only looks at a checkpoint, which another engine may have at the same time: `results`
+    and `ask` work, nothing else does.
     """
 
     def __init__(
@@ -50,11 +55,14 @@ class Engine:
         *,
         master: str | None = None,
         on_event: Callable[[Event], None] | None = None,
+        reading: bool = False,
     ) -> None:
         """Open the checkpoint and bind the application it holds; Spark starts when it is needed."""
         self._given, self._master, self._on_event = spark, master, on_event
         self._spark: Session | None = None
-        self._checkpoint = Checkpoint.open(checkpoint)
+        self._reading = reading
+        self._checkpoint = (Checkpoint.look(checkpoint) if reading
+                            else Checkpoint.open(checkpoint))
         self._clock = SystemClock()
         self._summary = Summary()
         self._recorder: Recorder | None = None
@@ -95,11 +103,17 @@ class Engine:
         self._put_into_force(fresh)
 
     def _put_into_force(self, application: Application) -> None:
+        self._refuse_if_reading()
         policy(application.settings.get("operators", DEFAULT))  # a wrong one is refused at once
+        refresh_policy(application.settings.get("refresh", REFRESH))
         if self._host is not None and not self._host.wait(0):
             self._host.change(application)
         self._application = application
         write_json(self._checkpoint.application, [asdict(s) for s in application.statements])
+
+    def _refuse_if_reading(self) -> None:
+        if self._reading:
+            raise RunError("this engine was opened for reading: it answers, and changes nothing")
 
     def _recovered(self) -> Application:
         if not self._checkpoint.application.exists():
@@ -111,6 +125,7 @@ class Engine:
 
     def start(self, until_drained: bool = False) -> None:
         """Begin to read the streams and to answer the queries; returns at once."""
+        self._refuse_if_reading()
         if self._host is not None:
             raise RunError("the engine is running already")
         if not self._application.queries:
@@ -170,13 +185,28 @@ class Engine:
         table = Results(self._checkpoint).table(self._application, query)
         return table.to_pandas() if as_pandas else table
 
+    def ask(self, sql: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
+        """The answer to a SELECT, once, from what is held now; nothing that stands changes.
+
+        A window aggregate answers for its last window; every other query for all rows in the spool.
+        """
+        query = bind_question(sql, self._application)
+        running = self._host if self._host is not None and not self._host.wait(0) else None
+        try:
+            asked = running.questions if running else Questions(self.session, self._checkpoint)
+            table = asked.answer(self._application, query)
+        finally:
+            if self._given is not None:
+                activate(self._given)
+        return table.to_pandas() if as_pandas else table
+
     # --- Spark -------------------------------------------------------------------------------
 
     @property
     def session(self) -> Session:
         """The Spark session that the engine works with."""
         if self._spark is None:
-            log = self.checkpoint / "spark.log"
+            log = None if self._reading else self.checkpoint / "spark.log"
             self._spark = tuned(self._given or local_session(self._master, log))
         return self._spark
 

@@ -222,3 +222,29 @@ _SPECIAL: dict[str, Callable[[Call], str]] = {
 }
 _LOOSE = ("in", "like", "ilike", "is_null", "is_not_null", "not", "negate")
 """Forms that need parentheses inside others."""
+
+
+def span(micros: int) -> str:
+    """A stretch of time in the largest unit that leaves no fraction.
+
+    >>> span(600_000_000), span(2_500_000), span(7_200_000_000)
+    ('10 min', '2500 ms', '2 h')
+    """
+    units = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1000))
+    for unit, length in units:
+        if micros % length == 0:
+            return f"{micros // length} {unit}"
+    return f"{micros} us"
+
+
+def brief(value: object) -> str:
+    """A value of an answer in few words: the names of a struct's fields are left out.
+
+    >>> brief([{"value": 80, "count": 12}, {"value": 443, "count": 7}])
+    '80: 12, 443: 7'
+    """
+    if isinstance(value, list):
+        return ", ".join(brief(one) for one in value)
+    if isinstance(value, dict):
+        return ": ".join(brief(one) for one in value.values())
+    return "NULL" if value is None else str(value)

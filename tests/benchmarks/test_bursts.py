@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.bursts import arrivals
+from benchmarks.bursts import arrivals, program
 from benchmarks.bursts.arrivals import ARRIVALS
 from benchmarks.bursts.bound import bound
 from benchmarks.bursts.checks import check
-from benchmarks.bursts.measuring import Measured, _cold_reads
+from benchmarks.bursts.measuring import Ground, Measured, _cold_reads
 from benchmarks.bursts.pacing import Pace
 from benchmarks.bursts.pipelines import PIPELINES, ROWS, Pipeline, prepare
 from penstock.events import kinds as ev
 from penstock.language import bind, load_function
 from penstock.model import Block
 from penstock.planning import plan
+from penstock.policies.operators import POLICIES
 from penstock.report.form import Report
+from penstock.simulator.fates import Floats
 from penstock.simulator.whatif import compare
 from penstock.testing import FakeHost
 
@@ -85,18 +89,26 @@ def test_a_read_is_cold_unless_it_is_the_first_or_the_block_is_in_memory() -> No
     assert _cold_reads(events, since=5.0) == 1
 
 
-def test_no_run_is_below_the_bound_of_its_own_figures() -> None:
-    sql = """
-        CREATE STREAM s (length INT, src INT, dst INT, port INT) FROM rate;
-        CREATE FUNCTION f FROM 'penstock.demo.detectors:looks_like_a_scan';
-        CREATE FUNCTION g FROM 'penstock.demo.detectors:looks_like_a_scan';
-        CREATE QUERY q AS SELECT src FROM s WHERE f(port, length) AND g(dst, src);
-    """
-    costs = {"q#0:python1": (0.002, 0.1), "q#0:python2": (0.05, 1.0), "q#0:project": (0.0, 1.0)}
-    host = FakeHost.of(sql, "fifo", operators=costs)
-    for at in range(20):
-        host.arrive("s", at=0.3 * at)
+SQL = """
+    CREATE STREAM s (length INT, src INT, dst INT, port INT) FROM rate;
+    CREATE FUNCTION f FROM 'penstock.demo.detectors:looks_like_a_scan';
+    CREATE FUNCTION g FROM 'penstock.demo.detectors:looks_like_a_scan';
+    CREATE QUERY q AS SELECT src FROM s WHERE f(port, length) AND g(dst, src);
+"""
+COSTS = {"q#0:python1": (0.002, 0.1), "q#0:python2": (0.05, 1.0), "q#0:project": (0.0, 1.0)}
+
+
+def pretended(policy: str, times: Floats) -> FakeHost:
+    """A run of the test kit in place of one on Spark."""
+    host = FakeHost.of(SQL, policy, operators=COSTS)
+    for at in times:
+        host.arrive("s", at=float(at))
     host.run()
+    return host
+
+
+def test_no_run_is_below_the_bound_of_its_own_figures() -> None:
+    host = pretended("fifo", 0.3 * np.arange(20))
     compared = compare(host.record, {})
     _, level = bound(compared.recording, host.record, began=0.0)
     assert 0 < max(level) < compared.recorded.peak_bytes / 1e6
@@ -160,3 +172,42 @@ def test_blocks_of_several_streams_come_in_turn() -> None:
     assert [pipeline.stream(number) for number in range(4)] == ["x", "y", "z", "x"]
     assert pipeline.blocks % len(pipeline.questions) == 0
     assert ROWS % 10 == 0, "every row meets the relation"
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_the_whole_program_reports_every_policy_of_every_workload(
+    quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(pipeline: Pipeline, policy: str, times: Floats, ground: Ground) -> Measured:
+        events = pretended(policy, times).record
+        waits = [e for e in events if isinstance(e, ev.Queued)]
+        worst = max(e.at for e in events) - float(times[-1])
+        figures = {"peak waiting MB": max(e.bytes for e in waits) / 1e6, "max s": worst,
+                   "rows/s": 1.0, "scheduling %": 0.0}
+        series = [e.at for e in waits], [e.bytes / 1e6 for e in waits]
+        return Measured(policy, figures, series, "same", began=0.0, events=events)
+
+    def native(pipeline: Pipeline, times: Floats, ground: Ground) -> Measured:
+        return Measured("native", {"peak waiting MB": 9.0, "rows/s": 1.0}, ([0.0], [9.0]), "same",
+                        began=0.0)
+
+    monkeypatch.setattr(program, "measure", measure)
+    monkeypatch.setattr(program, "native", native)
+    monkeypatch.setattr(program, "prepare", lambda folder, blocks: None)
+    monkeypatch.setattr(program, "absent", lambda: "no trace here")
+    monkeypatch.setattr(program, "Engine", lambda **_: nullcontext(SimpleNamespace(session=None)))
+    monkeypatch.setattr(Pace, "of", lambda pipeline, ground: PACE)
+    told: list[str] = []
+    report = program.run(quick, tmp_path, told.append)
+    tried = program.MAIN if quick else POLICIES
+    workloads = ["two operators, even"] if quick else [
+        f"{pipeline.name}, {pipeline.arrivals[0]}" for pipeline in PIPELINES]
+    assert [(row["workload"], row["policy"]) for row in report.rows] == [
+        (workload, name) for workload in workloads for name in ("native", *tried, "bound")]
+    assert ("no trace here" in told) is not quick
+    verdicts = {check.id: check.holds for check in report.checks}
+    assert verdicts["predicted peak: two operators, even"], "the model knows all costs"
+    assert verdicts["predicted mean latency: two operators, even"]
+    assert verdicts["half: two operators, even"]
+    assert [figure.id for figure in report.figures] == workloads
+    assert all(figure.file.exists() for figure in report.figures)

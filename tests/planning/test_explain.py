@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from penstock.engine.prospects import renewals
 from penstock.language import bind
 from penstock.planning.explain import explain, explain_json
 from penstock.planning.passes import plan
@@ -97,3 +98,75 @@ def test_json_holds_every_name():
 def test_nothing_declared_is_nothing_to_tell():
     application = bind("")
     assert explain(application, plan(application)) == ""
+
+
+# --- window aggregates --------------------------------------------------------------------------
+
+WINDOWS = DECLARED + """
+CREATE QUERY sums AS SELECT src, SUM(length) FROM packets [WINDOW 10 S SLIDE 2 S] GROUP BY src;
+CREATE QUERY means AS SELECT src, AVG(length) FROM packets [WINDOW 15 S SLIDE 3 S] GROUP BY src;
+CREATE QUERY middles AS
+  SELECT src, MEDIAN(length), COUNT(DISTINCT dst) FROM packets [WINDOW 30 S SLIDE 5 S] GROUP BY src;
+CREATE QUERY large AS
+  SELECT COUNT(*) FROM packets [WINDOW 1 MIN SLIDE EXACTLY 10 S] WHERE length > 1000;
+"""
+
+SYNOPSES = """\
+synopses
+  packets/src@38b2e9b3: sums, means, middles, one synopsis shared
+      all rows, grouped by src
+      panes of 1 s, made on packets/panes; 30 in the longest window
+      each pane keeps scalars of length; frequencies of length; frequencies of dst
+      window 10 s, slide 2 s: sums
+      window 15 s, slide 3 s, answered every 2 s: means
+      window 30 s, slide 5 s: middles
+      hybrid costs 11.4 merges per pane; conservative 11.93, aggressive 14.5
+      ways to shorten slides, by cost:
+            11.4  3 s to 2 s
+           11.93  none
+           12.67  5 s to 3 s
+           14.33  3 s to 2 s, 5 s to 3 s
+            14.5  3 s to 2 s, 5 s to 2 s
+           16.83  5 s to 2 s
+
+  packets/all@8e1a3198: large, one synopsis of its own
+      rows where length > 1000, in one group
+      panes of 10 s, made on packets/panes; 6 in the longest window
+      each pane keeps the number of rows
+      window 1 min, slide exactly 10 s: large
+      hybrid costs 5 merges per pane; conservative 5, aggressive 5
+"""
+
+
+def test_window_aggregates_show_what_they_share_and_what_their_answers_cost() -> None:
+    application = bind(WINDOWS)
+    made = plan(application)
+    told = renewals(made, "hybrid")
+    assert SYNOPSES in explain(application, made, renewals=told)
+    shared, alone = explain_json(application, made, renewals=told)["groups"]
+    assert shared["queries"][1] == {"name": "means", "window": 15_000_000, "slide": 3_000_000,
+                                    "exactly": False, "period": 2_000_000}
+    assert (shared["pane"], shared["panes"], shared["refresh"]) == (1_000_000, 30, "hybrid")
+    assert shared["ways"][0]["periods"] == {"2": 2, "3": 2, "5": 5}
+    assert round(shared["costs"]["chosen"], 4) == round(shared["ways"][0]["cost"], 4) == 11.4
+    assert alone["where"] == "length > 1000"
+    json.dumps([shared, alone])
+
+
+def test_a_group_of_many_slides_has_no_list_of_ways() -> None:
+    text = DECLARED + "".join(
+        f"CREATE QUERY w{n} AS SELECT MAX(src) FROM packets [WINDOW {n * 9} S SLIDE {n} S];"
+        for n in range(1, 9))
+    application = bind(text)
+    made = plan(application)
+    (group,) = explain_json(application, made, renewals=renewals(made, "hybrid"))["groups"]
+    assert group["ways"] == []
+    assert group["costs"]["chosen"] <= min(
+        group["costs"]["conservative"], group["costs"]["aggressive"])
+
+
+def test_without_renewals_only_the_sharing_is_told() -> None:
+    application = bind(WINDOWS)
+    text = explain(application, plan(application))
+    assert "panes of 1 s" in text
+    assert "costs" not in text and "answered every" not in text

@@ -73,6 +73,14 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "rejects staged": Moment("sinks:Sinks._stage_rejects", "after", about="detected"),
         "a run is over": Moment("host:SparkHost._execute", "after", alone=True),
     },
+    "windows": {
+        "in panes, not committed": Moment("windows:Windows.take", "after"),
+        "answered, not staged": Moment("windows:Windows.answers", "after"),
+        "answers staged, not committed": Moment("deliveries:Deliveries.answer"),
+        "half a commit of answers": Moment("deliveries:write_all", "torn", about='"ends"'),
+        "answers committed, not moved": Moment("deliveries:Deliveries.answer", "after"),
+        "a refresh is over": Moment("host:SparkHost._refresh", "after", alone=True),
+    },
 }  # fmt: skip
 
 
@@ -147,7 +155,8 @@ def main(folder: Path, chain: str = "", moment: str = "") -> None:
 
     with Engine(checkpoint=folder / "checkpoint", master="local[2]") as engine:
         engine.load((folder / "app.sql").read_text(), folder=folder)
-        summary = engine.run()
+        # A drain would close the windows that the next file goes on with.
+        summary = engine.run(until_drained=not (chain == "windows" and moment))
         print(json.dumps({
             "state": summary.run.state, "failures": summary.failures(),
             "accounting": summary.accounting(),

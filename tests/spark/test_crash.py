@@ -54,9 +54,20 @@ CREATE QUERY joined INTO parquet 'out/joined'
     AS SELECT p.src, h.site FROM plain p JOIN hosts h ON p.port = h.id;
 CREATE QUERY detected INTO json 'out/detected' AS SELECT src, name FROM lines WHERE odd(src);
 """
+WINDOWED = """
+CREATE QUERY hopping AS SELECT src % 3 AS k, COUNT(*) AS n, SUM(port) AS total, MAX(name) AS last
+    FROM plain GROUP BY src % 3, HOP(ts, INTERVAL '4' SECOND, INTERVAL '12' SECOND);
+CREATE QUERY e1 INTO parquet 'out/windows'
+    AS SELECT COUNT(*) AS n, COUNT(DISTINCT port) AS ports
+    FROM plain [WINDOW 10 SECONDS SLIDE EXACTLY 3 SECONDS];
+CREATE QUERY e2 INTO parquet 'out/windows' AS SELECT port, COUNT(*) AS n, MEDIAN(src) AS middle
+    FROM lines GROUP BY port, TUMBLE(ts, INTERVAL '6' SECOND) HAVING COUNT(*) > 1;
+"""
+"""Answered at the multiples of their slides only, so that it does not matter when."""
 STAGED = "SET operators = 'greedy';"
 """Paths through Python are left and taken up again; what is undisturbed runs them whole."""
-QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "undisturbed": FEW + MORE}
+QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED,
+           "undisturbed": FEW + MORE + WINDOWED}
 FUNCTIONS = """
 import penstock
 import pyarrow.compute as pc
@@ -79,6 +90,9 @@ OUTPUTS = {
     "doc": "SELECT * FROM read_json('{root}/out/doc/*')",
     "joined": "SELECT * FROM read_parquet('{root}/out/joined/*')",
     "detected": "SELECT * FROM read_json('{root}/out/detected/*')",
+    "hopping": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
+               "WHERE query = 'hopping'",
+    "windows": "SELECT * FROM read_parquet('{root}/out/windows/*', union_by_name = true)",
     "rejected by detected": "SELECT * FROM read_json('{root}/checkpoint/rejects/detected/*')",
     "malformed lines": f"SELECT * FROM {ASIDE.format('rejects/lines')}",
     "late plain": f"SELECT * FROM {ASIDE.format('late/plain')}",
@@ -200,7 +214,8 @@ def sites(tmp_path: Path) -> Iterator[dict[str, Site]]:
 
 def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites):
     with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(killed_again_and_again, sites[name]) for name in ("delivery", "ingest")]
+        runs = [pool.submit(killed_again_and_again, sites[name])
+                for name in ("delivery", "ingest", "windows")]
         runs.append(pool.submit(undisturbed, sites["undisturbed"]))
         for run in runs:
             run.result()

@@ -17,9 +17,10 @@ that reads and decodes each stream once.
 _EXAMPLES = """\
 start here:
   penstock doctor               is everything there that a run needs?
-  penstock demo                 a dozen queries over a bursty stream, about a minute
+  penstock demo                 eighteen queries over bursty streams, about a minute
   penstock explain app.sql      what would be shared, and how
   penstock run app.sql          run it; Ctrl-C stops it and says how to go on
+  penstock ask state "SELECT ..."   ask what a run holds, once
 
 exit status: 0 all went well, 1 a query, a stream or the run failed, 2 the text
 or the call is wrong.
@@ -39,6 +40,17 @@ Needs neither Spark nor Java.
 examples:
   penstock explain app.sql
   penstock explain app.sql --json | python3 -m json.tool
+"""
+
+_ASK = """\
+CHECKPOINT is the folder of a run, finished or under way: a question changes
+nothing and may be asked beside a run. A window aggregate answers for its last
+window, every other SELECT for all rows that the spool holds.
+
+examples:
+  penstock ask state "SELECT src, length FROM packets WHERE length > 1400"
+  penstock ask state "SELECT src, SUM(length) FROM packets [WINDOW 1 MIN] GROUP BY src"
+  penstock ask state "SELECT * FROM packets" --csv > packets.csv
 """
 
 _DEMO = """\
@@ -104,6 +116,7 @@ def parser() -> ArgumentParser:
     top.add_argument("--version", action="version", version=f"penstock {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_run(commands)
+    _add_ask(commands)
     _add_explain(commands)
     _add_demo(commands)
     _add_doctor(commands)
@@ -130,6 +143,18 @@ def _add_run(commands: _Commands[ArgumentParser]) -> None:
                      help="the policy that decides what runs next; overrides SET operators")
 
 
+def _add_ask(commands: _Commands[ArgumentParser]) -> None:
+    ask = _described(commands.add_parser("ask", help="answer a question once"),
+                     "Answer a SELECT once, from what a checkpoint holds now.", _ASK)
+    ask.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="the folder of a run")
+    ask.add_argument("question", metavar="SELECT", help="one SELECT over the application's streams")
+    ask.add_argument("--master", metavar="URL",
+                     help="the Spark master (default: all cores of this machine)")
+    form = ask.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="all rows as JSON, one per line")
+    form.add_argument("--csv", action="store_true", help="all rows as CSV with a header")
+
+
 def _add_explain(commands: _Commands[ArgumentParser]) -> None:
     explain = _described(commands.add_parser("explain", help="show the shared plan"),
                          "Show streams, paths and what is shared by whom.", _EXPLAIN)
@@ -139,7 +164,7 @@ def _add_explain(commands: _Commands[ArgumentParser]) -> None:
 
 def _add_demo(commands: _Commands[ArgumentParser]) -> None:
     demo = _described(commands.add_parser("demo", help="see it at work"),
-                      "A dozen standing queries over bursty packets.", _DEMO)
+                      "Eighteen standing queries over bursty packets.", _DEMO)
     demo.add_argument("--seconds", type=_positive, default=30.0, metavar="N",
                       help="so long the packets come (default: 30)")
     _add_checkpoint(demo, "penstock-demo/checkpoint, emptied first")

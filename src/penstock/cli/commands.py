@@ -35,18 +35,28 @@ def run(arguments: Namespace) -> int:
     return run_job(job, console()).status
 
 
+def ask(arguments: Namespace) -> int:
+    """`penstock ask`."""
+    from penstock.cli.asking import ask
+
+    return ask(arguments, console())
+
+
 def explain(arguments: Namespace) -> int:
     """`penstock explain`."""
+    from penstock.engine.prospects import renewals
     from penstock.language import bind
     from penstock.planning import plan
     from penstock.planning.explain import explain, explain_json
+    from penstock.policies.refresh import DEFAULT
 
     application = bind(read(arguments.application), folder=arguments.application.parent)
     made = plan(application)
+    renewed = renewals(made, application.settings.get("refresh", DEFAULT))
     if arguments.json:
-        print(json.dumps(explain_json(application, made), indent=2))
+        print(json.dumps(explain_json(application, made, renewals=renewed), indent=2))
     else:
-        print(explain(application, made))
+        print(explain(application, made, renewals=renewed))
     return 0
 
 

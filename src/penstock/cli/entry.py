@@ -47,6 +47,7 @@ def _verbs() -> Mapping[str, Callable[[Namespace], int]]:
 
     return {
         "run": commands.run,
+        "ask": commands.ask,
         "explain": commands.explain,
         "demo": commands.demo,
         "doctor": commands.doctor,

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from penstock.rendering import brief
 from penstock.traffic import OnOff
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def _resized(options: str, seconds: float) -> str:
 def introduction(file: Path, seconds: float) -> str:
     """What will be seen."""
     return (
-        f"A dozen standing queries over two bursty streams, about {seconds:.0f} seconds of packets "
-        f"in real time.\nThe application is {file}: plain SQL, yours to change.\n"
+        f"Eighteen standing queries over two bursty streams, about {seconds:.0f} seconds of "
+        f"packets in real time.\nThe application is {file}: plain SQL, yours to change.\n"
     )
 
 
@@ -112,13 +113,15 @@ def _sample(table: pyarrow.Table) -> Table:
 
 
 def _cell(value: object) -> Text:
-    return Text(str(value).removesuffix("+00:00"), no_wrap=True, overflow="ellipsis")
+    return Text(brief(value).removesuffix("+00:00"), no_wrap=True, overflow="ellipsis")
 
 
 def _next(engine: Engine, file: Path) -> tuple[tuple[str, str], ...]:
     return (
         (f"events {_shown(str(engine.checkpoint))}", "what the run amounted to"),
         (f"explain {file}", "what the queries share"),
+        (f"ask {_shown(str(engine.checkpoint))} \"SELECT src, SUM(length) AS bytes FROM packets "
+         "[WINDOW 5 SECONDS] GROUP BY src HAVING bytes > 1000000\"", "one more question, once"),
         ("demo --seconds 120", "a longer look"),
         (f"run {file}", "once you have changed it; without `rows = ...` it is endless"),
     )

@@ -1,4 +1,4 @@
--- A dozen standing queries over two bursty streams of packets. Each stream is read and decoded once,
+-- Eighteen standing queries over two bursty streams of packets. Each stream is read and decoded once,
 -- however many queries look at it. `penstock explain packets.sql` shows what they share.
 
 -- Flows begin at random, last a Pareto time and send five times the mean rate while they last:
@@ -61,3 +61,29 @@ CREATE QUERY pings AS
 -- A predicate in Python, over whole columns at once; the cheap conditions come first.
 CREATE QUERY scans AS
   SELECT ts, src, dst, port FROM edge WHERE protocol = 'tcp' AND looks_like_a_scan(port, length);
+
+-- Window aggregates. One second of packets is summed up once for all of them, in a pane; an answer is
+-- merged from the panes of its window. These three share one synopsis: only their windows differ.
+CREATE QUERY bytes_5s  INTO parquet 'answers/traffic' AS
+  SELECT src, SUM(length) AS bytes, COUNT(*) AS packets
+  FROM packets [WINDOW 5 SECONDS SLIDE 1 SECOND] GROUP BY src;
+CREATE QUERY bytes_10s INTO parquet 'answers/traffic' AS
+  SELECT src, SUM(length) AS bytes, COUNT(*) AS packets
+  FROM packets [WINDOW 10 SECONDS SLIDE 2 SECONDS] GROUP BY src;
+CREATE QUERY bytes_20s INTO parquet 'answers/traffic' AS
+  SELECT src, SUM(length) AS bytes, COUNT(*) AS packets
+  FROM packets [WINDOW 20 SECONDS SLIDE 5 SECONDS] GROUP BY src;
+
+-- Exact medians per protocol; protocols with few packets are left out.
+CREATE QUERY typical AS
+  SELECT protocol, MEDIAN(length) AS median, PERCENTILE(length, 0.99) AS p99
+  FROM packets [WINDOW 10 SECONDS SLIDE 2 SECONDS] GROUP BY protocol HAVING COUNT(*) > 100;
+
+-- Who sends the most bytes, and how many hosts are reached.
+CREATE QUERY talkers AS
+  SELECT TOPK(src, 3, length) AS most_bytes, COUNT(DISTINCT dst) AS reached
+  FROM packets [WINDOW 10 SECONDS SLIDE 2 SECONDS];
+
+-- Standard SQL: answers at the multiples of ten seconds and at no other time.
+CREATE QUERY ports AS
+  SELECT port, COUNT(*) AS packets FROM edge GROUP BY port, TUMBLE(ts, INTERVAL '10' SECOND);

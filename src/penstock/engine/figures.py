@@ -17,9 +17,8 @@ MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
 SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
 """Timing stages apart takes at most this part of the time, beyond these seconds."""
-SOON = 2.0
-"""Seconds after which stages are timed apart for the second time: the first time all is cold. From
-then on it is twice as long every time."""
+SOON, SOON_TIMES = 2.0, 2
+"""Seconds after which stages are timed apart again, so many times: the first time all is cold."""
 
 
 @dataclass(slots=True)
@@ -86,14 +85,15 @@ class Figures:
     def is_due(self, path: Path, at: float, every: float) -> bool:
         """Whether the stages of a path are to be timed apart now; then not before ``every``.
 
-        While little is known of a path they are sooner. All samples together take no more than a
+        While little is known of a path it is sooner. All samples together take no more than a
         small part of the time.
         """
         self._began = min(self._began, at)
         spent = self._sampling <= SAMPLING_CREDIT + SAMPLING_SHARE * (at - self._began)
         if len(path.stages) == 1 or at < self._timed.get(path.id, -inf) or not spent:
             return False
-        self._timed[path.id] = at + min(every, SOON * 2.0 ** self._samples[path.id])
+        soon = self._samples[path.id] < SOON_TIMES
+        self._timed[path.id] = at + (min(every, SOON) if soon else every)
         return True
 
     def changed(self, plan: Plan) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from penstock.engine.instructions import Refresh, Scan, Trim
 from penstock.engine.refresher import Refresher
 from penstock.events import kinds as ev
-from penstock.model import Block
+from penstock.model import Block, Query
 from penstock.plan import Group, Plan
 from penstock.policies import refresh as refreshing
 
@@ -35,6 +35,8 @@ class _Panes:
     arrived: float = 0.0
     """When the rows came that closed the latest of them."""
     trimmed: int | None = None
+    asked: tuple[list[Block], Block, bool] | None = None
+    """What there was to close with while a refresh of the synopsis before it was under way."""
 
 
 @dataclass(slots=True)
@@ -127,9 +129,12 @@ class Windows:
         if panes is None or newest is None:
             return
         waiting = list(unfinished)
+        if self._is_held_up(group):
+            panes.asked = waiting, newest, ended
+            return
         bounds = [block.cutoff for block in waiting] or [newest.watermark]
         if ended and not waiting:
-            self._conclude(at, panes)
+            self._conclude(at, panes, newest.arrived)
         elif None not in bounds:
             end = min(bound for bound in bounds if bound is not None) // panes.group.pane
             self._close(at, panes, end, newest.arrived)
@@ -144,9 +149,9 @@ class Windows:
         if panes.name in self._known:
             self.refresher.close(panes.name, end, filled)
 
-    def _conclude(self, at: float, panes: _Panes) -> None:
+    def _conclude(self, at: float, panes: _Panes, arrived: float) -> None:
         if panes.open:
-            self._close(at, panes, max(panes.open) + 1, at)
+            self._close(at, panes, max(panes.open) + 1, arrived)
         self._tell(at)
         if panes.name in self._known:
             self.refresher.conclude(panes.name)
@@ -201,9 +206,9 @@ class Windows:
                                     event.answering)
         for query, end in done.ends.items():
             self._answered[query] = end
-        self._told &= self._is_current(done)
+        self._go_on(event.at, done)
 
-    def fail(self, run: int) -> list[str]:
+    def fail(self, at: float, run: int) -> list[str]:
         """A refresh broke: each of its queries is tried once more, alone; then it is given up.
 
         The queries that are given up are returned.
@@ -214,13 +219,28 @@ class Windows:
         if not self.refresher.drained:
             self.refresher.passed(broken.scans[0].run)
         if not self._is_current(broken):  # its queries are due again, from the synopsis after it
-            self._told = False
+            self._go_on(at, broken)
             return []
         for member in broken.members:
             scans = [replace(scan, queries=((member.query, dict(scan.queries)[member.query]),))
                      for scan in broken.scans if member.query in dict(scan.queries)]
             self._again.append(replace(broken, scans=tuple(scans), first_try=False))
         return []
+
+    def _is_held_up(self, group: str) -> bool:
+        """Whether a refresh of an earlier synopsis is under way: first its ends must be known."""
+        return any(refresh.group == group and not self._is_current(refresh)
+                   for refresh in self._under_way.values())
+
+    def _go_on(self, at: float, refresh: Refresh) -> None:
+        """A refresh is through; a synopsis that has waited for it begins to be answered."""
+        panes = self._panes.get(refresh.group)
+        if self._is_current(refresh) or panes is None:
+            return
+        self._told = False
+        asked, panes.asked = panes.asked, None
+        if asked is not None:
+            self.close(at, refresh.group, *asked)
 
     def _is_current(self, refresh: Refresh) -> bool:
         """Whether it reads the synopsis that its group has now."""
@@ -289,12 +309,10 @@ class Windows:
         groups: list[refreshing.Group] = []
         answered: dict[str, int] = {}
         known: dict[str, set[str]] = {}
-        elsewhere = {member.query for refresh in self._under_way.values()
-                     if not self._is_current(refresh) for member in refresh.members}
-        for panes in self._panes.values():
+        for id, panes in self._panes.items():
             asking = [member.query for member in panes.group.members
-                      if member.query in self._answered and member.query not in elsewhere]
-            if asking:
+                      if member.query in self._answered]
+            if asking and not self._is_held_up(id):
                 groups.append(self._asked(panes, asking))
                 known[panes.name] = set(asking)
                 answered |= {query: end // panes.group.pane for query in asking
@@ -305,17 +323,8 @@ class Windows:
 
     def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.Group:
         return refreshing.Group(
-            panes.name, tuple(self._question(query, panes.group.pane) for query in queries),
+            panes.name, tuple(asked(self._plan.query(name), panes.group.pane) for name in queries),
             pane=panes.group.pane)
-
-    def _question(self, name: str, pane: int) -> refreshing.Query:
-        query = self._plan.query(name)
-        branch = query.branches[0]
-        assert branch.grouping is not None
-        window = branch.grouping.window
-        asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
-        return refreshing.Query(name, window.length // pane, window.slide // pane, query.priority,
-                                window.exactly, asks)
 
     def _called(self, name: str) -> _Panes:
         return next(panes for panes in self._panes.values() if panes.name == name)
@@ -328,3 +337,13 @@ def _left(scan: Scan, query: str) -> Scan:
 def _without(refresh: Refresh, query: str) -> Refresh:
     """A refresh that no longer concerns a query."""
     return replace(refresh, scans=tuple(_left(scan, query) for scan in refresh.scans))
+
+
+def asked(query: Query, pane: int) -> refreshing.Query:
+    """A window aggregate as refresh policies know it, over panes of this length."""
+    branch = query.branches[0]
+    assert branch.grouping is not None
+    window = branch.grouping.window
+    asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
+    return refreshing.Query(query.name, window.length // pane, window.slide // pane,
+                            query.priority, window.exactly, asks)

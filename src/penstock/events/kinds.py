@@ -42,6 +42,8 @@ class RunStarted:
     """Bytes that may be held in executor memory."""
     quantum: float | None = None
     """Seconds for which a job may run, going by the one before; None: for as long as it takes."""
+    refresh: str = ""
+    """The refresh policy, as `SET refresh` names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +176,11 @@ class GroupFormed:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChanged:
-    """Another operator policy decides from now on."""
+    """Another policy decides from now on; the one that stays is empty."""
 
     at: float
-    operators: str
+    operators: str = ""
+    refresh: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +388,8 @@ class RefreshFinished:
     bytes_out: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
     """Queries whose sink refused the answers, and why."""
+    ends: Mapping[str, int] = field(default_factory=dict)
+    """The end of the last window that each query is answered for, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +453,8 @@ class Memory:
     driver: int
     jvm: int = 0
     storage: int = 0
+    synopses: int = 0
+    """Of the driver's: the panes of window aggregates."""
 
 
 Event: TypeAlias = (

@@ -96,12 +96,15 @@ class QueryMeasures:
     """Rows of the blocks delivered for it, once for each branch that read them."""
     rows_out: int = 0
     rejected: int = 0
-    windowed: bool = False
-    """Whether it is a window aggregate: its rows in go into panes, its rows out are answers."""
+    window: tuple[int, int] | None = None
+    """The window and the slide of a window aggregate, in microseconds: its rows in go into panes,
+    its rows out are answers."""
     summarised: int = 0
     """Rows that went into the panes of a window aggregate."""
     answers: int = 0
     """Windows answered."""
+    last_end: int | None = None
+    """The end of the last window answered, in microseconds."""
     added: int = 0
     """Rows that relation joins made beyond one for each row in."""
     delivered_before: int = 0
@@ -122,7 +125,7 @@ class QueryMeasures:
     @property
     def filtered(self) -> int:
         """Rows that did not meet its conditions."""
-        passed = self.summarised if self.windowed else self.rows_out
+        passed = self.rows_out if self.window is None else self.summarised
         return self.rows_in + self.added - passed - self.rejected
 
     def take_wait(self, bucket: int, seconds: float, rows: int) -> None:
@@ -184,6 +187,7 @@ class RunMeasures:
     now: float = 0.0
     """The time of the latest event."""
     operators: str = ""
+    refresh: str = ""
     cores: int = 0
     checkpoint: str = ""
     decided: int = 0
@@ -206,6 +210,9 @@ class RunMeasures:
     driver_peak: int = 0
     jvm_peak: int = 0
     storage_peak: int = 0
+    synopses: int = 0
+    """Bytes of the panes of window aggregates in the driver."""
+    synopses_peak: int = 0
 
     @property
     def seconds(self) -> float:

@@ -142,7 +142,8 @@ class Summary:
     def _run_started(self, event: k.RunStarted) -> None:
         run = self.run
         run.state, run.started, run.cores = "running", event.at, event.cores
-        run.operators, run.checkpoint = event.operators, event.checkpoint
+        run.operators, run.refresh = event.operators, event.refresh
+        run.checkpoint = event.checkpoint
         run.memory = event.memory
         for name in event.streams:
             stream = self.stream(name)
@@ -179,6 +180,7 @@ class Summary:
         run.driver_peak = max(run.driver_peak, event.driver)
         run.jvm_peak = max(run.jvm_peak, event.jvm)
         run.storage_peak = max(run.storage_peak, event.storage)
+        run.synopses, run.synopses_peak = event.synopses, max(run.synopses_peak, event.synopses)
 
     def _warned(self, event: k.Warned) -> None:
         self.warned += 1
@@ -249,7 +251,7 @@ class Summary:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
         query = QueryMeasures(event.query, event.sink, event.latency)
-        query.windowed = event.window is not None
+        query.window = event.window
         query.delivered_before = event.delivered
         self.queries[event.query] = query
         for branch, name in enumerate(event.streams):
@@ -297,7 +299,8 @@ class Summary:
             self._memberships -= len(oldest.riders)
 
     def _policy_changed(self, event: k.PolicyChanged) -> None:
-        self.run.operators = event.operators
+        self.run.operators = event.operators or self.run.operators
+        self.run.refresh = event.refresh or self.run.refresh
 
     def _decided(self, event: k.Decided) -> None:
         self.run.decided += 1
@@ -359,7 +362,7 @@ class Summary:
                         f"query {name}: block {number} of {ledger.stream} was delivered, but it "
                         "had it before"
                     )
-                elif wait and not early and not query.windowed:
+                elif wait and not early and query.window is None:
                     query.take_wait(*wait)
 
     def _latency_missed(self, event: k.LatencyMissed) -> None:
@@ -397,6 +400,7 @@ class Summary:
             if query is None or name in event.failed:
                 continue
             query.answers += answers
+            query.last_end = event.ends.get(name, query.last_end)
             rows = event.rows_out.get(name, 0)
             query.rows_out += rows
             if rows:

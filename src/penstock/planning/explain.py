@@ -1,44 +1,74 @@
-"""What `penstock explain` shows: streams, paths, who shares them, and where each query delivers."""
+"""What `penstock explain` shows: streams, paths, synopses, who shares them, and the sinks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from penstock.model import Application, Query, Sink, Stream
-from penstock.plan import Key, Operator, Path, Plan, Shape
+from penstock.model import Application, Query, Sink, Stream, Window
+from penstock.plan import Group, Key, Operator, Path, Plan, Shape
 from penstock.planning.fanout import Fanout, Lookup, fan_out
 from penstock.planning.shapes import conjunction
-from penstock.rendering import render
+from penstock.rendering import render, span
 
 Segments: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 """For each path its segments, each the ids of the operators that always run together."""
 
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What is kept for a group of window aggregates, and how often its answers are renewed."""
+
+    families: tuple[str, ...]
+    """What is kept of each pane, in words."""
+    policy: str
+    periods: Mapping[str, int]
+    """After how many panes each query is answered at the latest."""
+    costs: Mapping[str, float]
+    """Per pane: of what the policy has ``chosen``, and of the two extremes."""
+    ways: Sequence[tuple[Mapping[int, int], float]] = field(default=())
+    """Every way to shorten periods (the period that those of each period get) with its cost per
+    pane, the cheapest first; none are listed of a group that has too many."""
+
+
+Renewals: TypeAlias = Mapping[str, Renewal]
+"""By the id of the group."""
+
 _MOST_NAMES = 8
 _MOST_SHAPES = 16
+_MOST_WAYS = 6
 
 
-def explain(application: Application, plan: Plan, segments: Segments | None = None) -> str:
+def explain(
+    application: Application, plan: Plan, segments: Segments | None = None,
+    renewals: Renewals | None = None,
+) -> str:
     """The plan as text; long lists of names are shortened.
 
-    Without ``segments`` every path is one segment, as under FIFO.
+    Without ``segments`` every path is one segment, as under FIFO; without ``renewals`` nothing is
+    told of how often window aggregates are answered.
     """
-    told = explain_json(application, plan, segments)
+    told = explain_json(application, plan, segments, renewals)
     parts = (
         _section("streams", [line for stream in told["streams"] for line in _stream_text(stream)]),
         _section("paths", [line for path in told["paths"] for line in _path_text(path)]),
+        _section("synopses", [line for group in told["groups"] for line in _group_text(group)]),
         _section("queries", list(_queries_text(told["queries"]))),
     )
     return "\n".join(part for part in parts if part)
 
 
 def explain_json(
-    application: Application, plan: Plan, segments: Segments | None = None
+    application: Application, plan: Plan, segments: Segments | None = None,
+    renewals: Renewals | None = None,
 ) -> dict[str, Any]:
     """The plan as data for JSON, with every name."""
     return {
         "streams": [_stream(stream, plan) for stream in application.streams.values()],
         "paths": [_path(plan, path, segments) for path in plan.paths],
+        "groups": [_group(plan, group, (renewals or {}).get(group.id)) for group in plan.groups],
         "queries": [_query(plan, query) for query in plan.queries],
     }
 
@@ -128,6 +158,44 @@ def _conditions(shape: Shape) -> str:
     return conjunction(shape.where) or "every row"
 
 
+def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "id": group.id,
+        "path": group.path,
+        "parts": list(group.parts),
+        "where": conjunction(group.where),
+        "keys": [render(key) for key in group.keys],
+        "pane": group.pane,
+        "panes": group.span,
+        "queries": [_asking(plan, group, member.query, renewal) for member in group.members],
+    }
+    if renewal is not None:
+        told |= {
+            "families": list(renewal.families),
+            "refresh": renewal.policy,
+            "costs": dict(renewal.costs),
+            "ways": [{"periods": {str(own): taken for own, taken in periods.items()}, "cost": cost}
+                     for periods, cost in renewal.ways],
+        }
+    return told
+
+
+def _asking(plan: Plan, group: Group, name: str, renewal: Renewal | None) -> dict[str, Any]:
+    """A query of a group; what is told in panes elsewhere is told in microseconds here."""
+    window = _window(plan, name)
+    told = {"name": name, "window": window.length, "slide": window.slide,
+            "exactly": window.exactly}
+    if renewal is not None:
+        told["period"] = renewal.periods[name] * group.pane
+    return told
+
+
+def _window(plan: Plan, name: str) -> Window:
+    grouping = plan.query(name).branches[0].grouping
+    assert grouping is not None
+    return grouping.window
+
+
 def _query(plan: Plan, query: Query) -> dict[str, Any]:
     return {
         "name": query.name,
@@ -192,6 +260,51 @@ def _shapes_text(path: Mapping[str, Any]) -> Iterator[str]:
     if len(shapes) > len(shown):
         rest = sum(shape["count"] for shape in shapes[_MOST_SHAPES:])
         yield f"{rest:>{wide}} x {len(shapes) - len(shown)} other conditions"
+
+
+def _group_text(group: Mapping[str, Any]) -> Iterator[str]:
+    names = [query["name"] for query in group["queries"]]
+    whose = "of its own" if len(names) == 1 else "shared"
+    yield f"{group['id']}: {_names(names, 'queries')}, one synopsis {whose}"
+    by = f"grouped by {', '.join(group['keys'])}" if group["keys"] else "in one group"
+    yield f"    {'rows where ' + group['where'] if group['where'] else 'all rows'}, {by}"
+    parts = ", ".join(group["parts"])
+    made = f"merged from {parts}" if parts else f"made on {group['path']}"
+    yield f"    panes of {span(group['pane'])}, {made}; {group['panes']} in the longest window"
+    if "families" in group:
+        yield f"    each pane keeps {'; '.join(group['families'])}"
+    yield from (f"    {line}" for line in _windows_text(group["queries"]))
+    if "costs" in group:
+        yield from (f"    {line}" for line in _costs_text(group))
+    yield ""
+
+
+def _windows_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Queries of the same window and slide, in one line."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for query in queries:
+        slide = ("exactly " if query["exactly"] else "") + span(query["slide"])
+        period = query.get("period", query["slide"])
+        often = f", answered every {span(period)}" if period != query["slide"] else ""
+        alike.setdefault((span(query["window"]), slide, often), []).append(query["name"])
+    for (window, slide, often), names in alike.items():
+        yield f"window {window}, slide {slide}{often}: {_names(names, 'queries')}"
+
+
+def _costs_text(group: Mapping[str, Any]) -> Iterator[str]:
+    costs = {name: f"{cost:.4g}" for name, cost in group["costs"].items()}
+    rivals = ", ".join(f"{name} {cost}" for name, cost in costs.items() if name != "chosen")
+    yield f"{group['refresh']} costs {costs['chosen']} merges per pane; {rivals}"
+    ways, pane = group["ways"], group["pane"]
+    if len(ways) < 2:
+        return
+    yield "ways to shorten slides, by cost:"
+    for way in ways[:_MOST_WAYS]:
+        told = [f"{span(int(own) * pane)} to {span(taken * pane)}"
+                for own, taken in way["periods"].items() if int(own) != taken]
+        yield f"  {way['cost']:8.4g}  {', '.join(told) or 'none'}"
+    if len(ways) > _MOST_WAYS:
+        yield f"            and {len(ways) - _MOST_WAYS} dearer ones"
 
 
 def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -54,6 +54,33 @@ class Checkpoint:
             ) from error
         return checkpoint
 
+    @classmethod
+    def look(cls, folder: str | Path | None) -> Checkpoint:
+        """A folder to be read only, whoever has it; refused where there is no checkpoint."""
+        if folder is None:
+            raise CheckpointError("name the checkpoint that is to be read")
+        checkpoint = cls(Path(folder).expanduser().resolve())
+        if not checkpoint.application.is_file():
+            raise CheckpointError(f"{checkpoint.root} is not a checkpoint: it holds no application")
+        return checkpoint
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was taken, and not only looked at."""
+        return self._lock is not None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether some engine has it now."""
+        try:
+            with open(self.root / "lock") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # no lock, no engine
+            return False
+        return False
+
     def _take(self) -> None:
         self._lock = open(self.root / "lock", "w")
         try:

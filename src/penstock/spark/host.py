@@ -53,6 +53,7 @@ from penstock.spark.memory import measured
 from penstock.spark.needs import Needs
 from penstock.spark.parts import Parts
 from penstock.spark.progress import tasks_done
+from penstock.spark.questions import Questions
 from penstock.spark.relations import Relations
 from penstock.spark.sinks import Sinks, added
 from penstock.spark.spool import Spool
@@ -90,6 +91,7 @@ class SparkHost:
         self._needs = Needs(application, Relations(spark, checkpoint, self._warn), self._files)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._needs.callback)
         self._windows = Windows(spark, sizes.bytes(self._setting("synopses")))
+        self.questions = Questions(spark, checkpoint, self._windows.find)
         self._parts = Parts(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
@@ -124,7 +126,8 @@ class SparkHost:
             {s: e.total for s, e in extents.items()}, {s: e.unit for s, e in extents.items()},
             str(self._checkpoint.root),
             {s: spool.last.progress for s, spool in self._spools.items() if spool.last},
-            settings.slots, settings.gather, settings.hold, settings.memory, settings.quantum))
+            settings.slots, settings.gather, settings.hold, settings.memory, settings.quantum,
+            self._setting("refresh")))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(self._clock.now(), block))
@@ -222,7 +225,7 @@ class SparkHost:
     def _carry_out(self, instruction: Instruction, spent: float) -> None:
         match instruction:
             case Note(event=ev.Decided() as decided):
-                self._on_event(ev.Decided(**{**_fields(decided), "seconds": spent}))
+                self._on_event(replace(decided, seconds=spent))
             case Note(event=event):
                 self._on_event(event)
             case Run():
@@ -254,7 +257,7 @@ class SparkHost:
     def _measure(self, at: float) -> None:
         if at - self._measured >= 2 * TICK:
             self._measured = at
-            self._on_event(measured(self._spark, at))
+            self._on_event(measured(self._spark, at, self._windows.nbytes))
 
     # --- runs --------------------------------------------------------------------------------
 
@@ -365,7 +368,8 @@ class SparkHost:
             now = self._clock.now()
             event = ev.RefreshFinished(
                 now, refresh.run, now - began, done.rows, scanning, now - began - scanning,
-                refresh.answers, refresh.arrived, done.jobs, done.bytes, done.failed)
+                refresh.answers, refresh.arrived, done.jobs, done.bytes, done.failed,
+                refresh.ends)
         except Exception as error:
             event = ev.RefreshFailed(self._clock.now(), refresh.run, sources.plain(error))
         self._inbox.put(event)
@@ -463,12 +467,13 @@ class SparkHost:
         for name in gone:
             self._handle(ev.QueryDropped(self._clock.now(), name))
             self._deliveries.leave(name)
-        before = self._setting("operators")
+        before = self._setting("operators"), self._setting("refresh")
         self._adopt(application)
-        if self._setting("operators") != before:
-            chosen = self._setting("operators")
-            self._core.use(policy(chosen), self._clock.now(), chosen)
-        self._core.use_refresh(refresh_policy(self._setting("refresh")), self._clock.now())
+        now, operators, refresh = self._clock.now(), *map(self._setting, ("operators", "refresh"))
+        if operators != before[0]:
+            self._core.use(policy(operators), now, operators)
+        if refresh != before[1]:
+            self._core.use_refresh(refresh_policy(refresh), now, refresh)
         streams = self._streams_of(added)
         self._open(streams)
         self._join(added)
@@ -493,7 +498,3 @@ class SparkHost:
 
 def _job_group(run: int) -> str:
     return f"penstock-{run}"
-
-
-def _fields(event: Any) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in event.__slots__}

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 from penstock.events.kinds import Memory
 
 
-def measured(spark: SparkSession, at: float) -> Memory:
+def measured(spark: SparkSession, at: float, synopses: int = 0) -> Memory:
     """Bytes held at this moment: by Python, and by the JVM's heap in use."""
     jvm: Any = spark.sparkContext._jvm
     runtime = jvm.java.lang.Runtime.getRuntime()
     heap = int(runtime.totalMemory()) - int(runtime.freeMemory())
-    return Memory(at, driver=resident(), jvm=heap)
+    return Memory(at, driver=resident(), jvm=heap, synopses=synopses)
 
 
 def resident() -> int:

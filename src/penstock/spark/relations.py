@@ -21,9 +21,10 @@ class Relations:
     """The relations that queries join with."""
 
     def __init__(
-        self, spark: SparkSession, checkpoint: Checkpoint, warn: Callable[[str, str], None]
+        self, spark: SparkSession, checkpoint: Checkpoint | None,
+        warn: Callable[[str, str], None],
     ) -> None:
-        """Nothing is read yet."""
+        """Nothing is read yet. Without a checkpoint malformed rows are left out and not kept."""
         self._spark, self._checkpoint, self._warn = spark, checkpoint, warn
         self._frames: dict[Relation, DataFrame] = {}
 
@@ -41,8 +42,7 @@ class Relations:
             return frame
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)  # or Spark would skip bad rows' parsing
         bad = frame.where(F.col(quoted(CORRUPT)).isNotNull())
-        count = bad.count()
-        if count:
+        if self._checkpoint is not None and (count := bad.count()):
             target = self._checkpoint.folder("rejects", relation.name) / "relation"
             bad.select(F.lit("malformed row").alias("reason"), F.col(quoted(CORRUPT)).alias("row")
                        ).write.mode("overwrite").json(str(target))

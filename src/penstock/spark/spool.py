@@ -7,6 +7,7 @@ list of the stream's own files and nothing is copied.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -17,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from penstock.model import Block, Stream, quoted
-from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.checkpoint import Checkpoint, folder_name, read_json, write_json
 from penstock.spark.expressions import schema
 from penstock.spark.files import Files
 
@@ -51,30 +52,45 @@ class Manifest:
 class Spool:
     """The blocks of one stream."""
 
+    @classmethod
+    def look(
+        cls, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream
+    ) -> Spool:
+        """The spool as it stands, not to be written to: a run may be doing that."""
+        return cls(spark, checkpoint, files, stream, writing=False)
+
     def __init__(
-        self, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream
+        self, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream, *,
+        writing: bool = True,
     ) -> None:
-        """Read the manifests that are there."""
+        """Read the manifests that are there, and clear away what a crash left of others."""
         self._spark, self._files, self.stream = spark, files, stream
-        self._folder = checkpoint.folder("spool", stream.name)
+        self._folder = checkpoint.root / "spool" / folder_name(stream.name)
         self._schema = schema(stream.columns)
         self._manifests = self._load()
+        if writing:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._clear()
         self._hot: dict[int, DataFrame] = {}
         self.last = self._manifests[max(self._manifests)] if self._manifests else None
         """The newest block's manifest, released or not: where the next one goes on."""
 
     def _load(self) -> dict[int, Manifest]:
-        """The manifests; other folders are what a crash left of blocks not there, or no more."""
+        """The manifests; one may go while they are read, if a run is at work."""
         found = {}
         for path in sorted(self._folder.glob("*.json")):
-            fields = read_json(path)
-            manifest = Manifest(**{**fields, "files": tuple(fields["files"])})
-            found[manifest.number] = manifest
-        held = {number for number, manifest in found.items() if not manifest.released}
+            with contextlib.suppress(FileNotFoundError):
+                fields = read_json(path)
+                manifest = Manifest(**{**fields, "files": tuple(fields["files"])})
+                found[manifest.number] = manifest
+        return found
+
+    def _clear(self) -> None:
+        """Remove what a crash left of blocks that are not there, or no more."""
+        held = {number for number, manifest in self._manifests.items() if not manifest.released}
         for path in self._folder.iterdir():
             if path.is_dir() and int(path.name) not in held:
                 self._files.remove(str(path))
-        return found
 
     # --- blocks ------------------------------------------------------------------------------
 

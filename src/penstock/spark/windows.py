@@ -55,6 +55,8 @@ class Kept:
     """The first pane that was not dropped."""
     had: dict[int, dict[int, int]] = field(default_factory=dict)
     """The blocks that are in it, each with the panes it came with and the rows it brought them."""
+    size: int = 0
+    """The bytes it took when it was last looked at."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def parts(self, here: Mapping[str, Kept]) -> list[Kept]:
@@ -179,10 +181,19 @@ class Windows:
         if group in self._kept:
             self._kept[group].forget(before)
 
+    def find(self, group: str) -> Kept | None:
+        """The same, if there is one."""
+        return self._kept.get(group)
+
     @property
     def nbytes(self) -> int:
-        """The memory that they take in the driver."""
-        return sum(kept.near.nbytes for kept in list(self._kept.values()))
+        """The memory that they take in the driver; one that is at work counts as it last did."""
+        known = list(self._kept.values())
+        for kept in known:
+            if kept.lock.acquire(blocking=False):
+                kept.size = kept.near.nbytes
+                kept.lock.release()
+        return sum(kept.size for kept in known)
 
     def close(self) -> None:
         """Let everything go."""
@@ -217,6 +228,7 @@ class Windows:
                     found[kept.group.id] = kept.far.add(rows)
             taken.count(plan.group(kept.group.id), found[kept.group.id])
             kept.take(blocks, found[kept.group.id])
+        taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
         return taken
 
     def _take_near(

@@ -12,7 +12,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from penstock.events import Histogram, QueryMeasures, QueueMeasures, StreamMeasures, Summary
-from penstock.view.formats import counted, exact, one_line, seconds, short, size
+from penstock.rendering import span
+from penstock.view.formats import counted, exact, moment, one_line, seconds, short, size
 
 Row = TypeVar("Row")
 
@@ -225,5 +226,51 @@ QUERY_TOTALS: tuple[Shown[QueryMeasures], ...] = (
     Shown("in blocks", _missed(lambda q: q.missed_blocks, exact), width=120),
     Shown("block p50", _percentile(0.5, _blocks), width=150),
     Shown("block p99", _percentile(0.99, _blocks), width=150),
+    Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
+)
+
+# --- window aggregates --------------------------------------------------------------------------
+
+
+def _length(_: Summary, query: QueryMeasures) -> str:
+    return span(query.window[0]) if query.window else "-"
+
+
+def _slide(_: Summary, query: QueryMeasures) -> str:
+    return span(query.window[1]) if query.window else "-"
+
+
+WINDOWS: tuple[Shown[QueryMeasures], ...] = (
+    Shown("aggregate", lambda _, q: Text(q.name, "bold"), ratio=3, right=False),
+    Shown("window", _length, fixed=7),
+    Shown("slide", _slide, fixed=7),
+    Shown("in", lambda _, q: short(q.rows_in), width=92, fixed=6),
+    Shown("windows", lambda _, q: short(q.answers), fixed=7),
+    Shown("out", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
+    Shown("last end", lambda _, q: moment(q.last_end, date=False), fixed=10),
+    Shown("p50", _percentile(0.5), width=92, fixed=7),
+    Shown("p99", _percentile(0.99), fixed=7),
+    Shown("max", _longest, width=104, fixed=7),
+    Shown("missed", _missed(lambda q: q.missed_rows), width=120, fixed=6),
+    Shown("delivered", _delivered, width=130, fixed=11),
+    Shown("into", _into, width=104, fixed=8, right=False),
+    Shown("state", _state, ratio=3, right=False),
+)
+
+WINDOW_TOTALS: tuple[Shown[QueryMeasures], ...] = (
+    Shown("aggregate", lambda _, q: Text(q.name, "bold"), right=False),
+    Shown("window", _length),
+    Shown("slide", _slide),
+    Shown("in", lambda _, q: exact(q.rows_in), width=88),
+    Shown("filtered", lambda _, q: exact(q.filtered), width=110),
+    Shown("rejected", lambda _, q: exact(q.rejected), width=110),
+    Shown("windows", lambda _, q: exact(q.answers)),
+    Shown("out", lambda _, q: Text(exact(q.rows_out), "cyan")),
+    Shown("last window ends", lambda _, q: moment(q.last_end), width=88),
+    Shown("p50", _percentile(0.5), width=88),
+    Shown("p99", _percentile(0.99)),
+    Shown("max", _longest, width=110),
+    Shown("promised", lambda _, q: seconds(q.latency_goal), width=130),
+    Shown("missed", _missed(lambda q: q.missed_rows, exact), width=130),
     Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from math import isfinite
 
 
@@ -70,13 +71,27 @@ def clock(duration: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def moment(micros: int | None, date: bool = True) -> str:
+    """A time in UTC, with the fraction of a second only where there is one.
+
+    >>> moment(1_735_689_607_000_000), moment(1_735_689_607_500_000, date=False), moment(None)
+    ('2025-01-01 00:00:07', '00:00:07.5', '-')
+    """
+    if micros is None:
+        return "-"
+    whole, fraction = divmod(micros, 1_000_000)
+    told = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%d %H:%M:%S" if date else "%H:%M:%S")
+    return told + (f".{fraction:06}".rstrip("0") if fraction else "")
+
+
 def counted(number: int, thing: str) -> str:
     """A number of things.
 
-    >>> counted(1, "block"), counted(3, "block"), counted(2, "query")
-    ('1 block', '3 blocks', '2 queries')
+    >>> counted(1, "block"), counted(3, "block"), counted(2, "query"), counted(2, "refresh")
+    ('1 block', '3 blocks', '2 queries', '2 refreshes')
     """
-    many = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    many = (f"{thing[:-1]}ies" if thing.endswith("y")
+            else f"{thing}es" if thing.endswith("sh") else f"{thing}s")
     return f"{number:,} {thing if number == 1 else many}"
 
 

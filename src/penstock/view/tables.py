@@ -18,12 +18,17 @@ from penstock.view.columns import (
     STATES,
     STREAM_TOTALS,
     STREAMS,
+    WINDOW_TOTALS,
+    WINDOWS,
+    Shown,
     table,
 )
 from penstock.view.formats import clock, counted, seconds, size
 
 _QUIET = "bright_black"
 _MOST_REASONS = 20
+_ROOM_FOR_TWO = 8
+"""Lines from which on window aggregates have a table of their own."""
 _FRAME = 7
 """Lines of a picture beside streams and queries: header, footer, rules and titles."""
 
@@ -65,19 +70,47 @@ class Picture:
         left.append(f"  {run.state}", STATES.get(run.state, ""))
         right = Text(no_wrap=True)
         if run.cores and wide >= 60:
-            right.append(f"{run.operators}, {counted(run.cores, 'core')}  ", _QUIET)
+            policies = [run.operators]
+            if wide >= 76 and any(q.window for q in list(self.summary.queries.values())):
+                policies.append(run.refresh)
+            told = ", ".join([*policies, counted(run.cores, "core")])
+            right.append(f"{told}  ", _QUIET)
         right.append(f"{clock(run.seconds)} ", "bold")
         return _sides(left, right)
 
 
 def _queries(summary: Summary, wide: int, room: int) -> Iterator[RenderableType]:
-    queries = list(summary.queries.values())
-    if len(queries) <= room:
-        yield table(QUERIES, summary, queries, wide)
+    """Queries that answer row by row, and below them the window aggregates."""
+    rows, windows = parted(list(summary.queries.values()))
+    if not (rows and windows) or room < _ROOM_FOR_TWO:
+        columns = WINDOWS if windows and not rows else QUERIES
+        yield from _part(columns, summary, [*rows, *windows], wide, room)
         return
-    shown = busiest(queries, max(1, room - 1))
-    yield table(QUERIES, summary, shown, wide)
-    yield _more(len(queries) - len(shown), "query")
+    room -= 2  # a rule and another line of titles
+    share = room * len(windows) // (len(rows) + len(windows))
+    below = min(len(windows), max(2, share, room - len(rows)), room - min(2, len(rows)))
+    yield from _part(QUERIES, summary, rows, wide, room - below)
+    yield _rule()
+    yield from _part(WINDOWS, summary, windows, wide, below)
+
+
+def _part(
+    columns: Sequence[Shown[QueryMeasures]], summary: Summary, queries: Sequence[QueryMeasures],
+    wide: int, room: int,
+) -> Iterator[RenderableType]:
+    """As many queries as there is room for, and how many more there are."""
+    shown = queries if len(queries) <= room else busiest(queries, max(1, room - 1))
+    yield table(columns, summary, shown, wide)
+    if len(queries) > len(shown):
+        yield _more(len(queries) - len(shown), "query")
+
+
+def parted(
+    queries: Sequence[QueryMeasures],
+) -> tuple[list[QueryMeasures], list[QueryMeasures]]:
+    """Those that answer row by row, and the window aggregates."""
+    windows = [query for query in queries if query.window is not None]
+    return [query for query in queries if query.window is None], windows
 
 
 def busiest(queries: Sequence[QueryMeasures], count: int) -> list[QueryMeasures]:
@@ -106,11 +139,15 @@ def _footer(summary: Summary, hint: str, wide: int) -> Table:
     if missed:
         left.append(f" · {counted(missed, 'block')} late", "yellow")
     left.append(f" · {counted(run.jobs, 'job')}", _QUIET)
+    if run.refreshes:
+        left.append(f" · {counted(run.refreshes, 'refresh')}", _QUIET)
     if wide >= 76:
         left.append(f" · running {seconds(run.seconds_running)}", _QUIET)
         left.append(f" · deciding {seconds(run.seconds_deciding)}", _QUIET)
     if run.memory and wide >= 100:
         left.append(f" · hot {size(run.hot_bytes)} of {size(run.memory)}", _QUIET)
+    if run.synopses and wide >= 116:
+        left.append(f" · synopses {size(run.synopses)}", _QUIET)
     if run.driver_peak and wide >= 116:
         left.append(f" · driver {size(run.driver_peak + run.jvm_peak)}", _QUIET)
     # Room for the ^C that a terminal echoes: if it wrapped, the picture could not be wiped.
@@ -162,7 +199,13 @@ class Account:
         queries = list(self.summary.queries.values())
         most = self.most if self.most is not None else len(queries)
         shown = queries if len(queries) <= most else busiest(queries, most)
-        yield table(QUERY_TOTALS, self.summary, shown, wide)
+        rows, windows = parted(shown)
+        if rows or not windows:
+            yield table(QUERY_TOTALS, self.summary, rows, wide)
+        if rows and windows:
+            yield Text()
+        if windows:
+            yield table(WINDOW_TOTALS, self.summary, windows, wide)
         hidden = len(queries) - len(shown) + self.summary.forgotten
         if hidden:
             yield _more(hidden, "query")
@@ -174,6 +217,8 @@ def _run_line(summary: Summary) -> RenderableType:
     line.append(f" after {seconds(run.seconds)}: {counted(run.finished, 'run')}")
     if run.failed:
         line.append(f" ({run.failed} more failed)", "bold red")
+    if run.refreshes:
+        line.append(f", {counted(run.refreshes, 'refresh')} by {run.refresh}")
     line.append(f", {counted(run.jobs, 'job')}, {seconds(run.seconds_running)} running, ")
     line.append(f"{seconds(run.seconds_deciding)} deciding")
     if latency.weight:
@@ -186,6 +231,7 @@ def _run_line(summary: Summary) -> RenderableType:
     if run.driver_peak:
         line.append(f"; driver {size(run.driver_peak)} at most")
         line.append(f", JVM {size(run.jvm_peak)}" if run.jvm_peak else "")
+        line.append(f", synopses {size(run.synopses_peak)}" if run.synopses_peak else "")
     if run.reason:
         line.append(f"\n{run.reason}", "bold red" if run.state == "failed" else "")
     return _indented(line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import factorial
 
 from penstock.policies.refresh.aggressive import Aggressive
 from penstock.policies.refresh.base import Policy
@@ -85,6 +87,26 @@ def cheapest(group: Group, apart: Sequence[Task], limit: float) -> dict[int, int
     if best is None:
         return {}
     return {part.period: period for part, period in zip(free, best.taken, strict=True)}
+
+
+def ways(group: Group, most: int = 120) -> list[tuple[dict[int, int], float]]:
+    """Every way to shorten periods with its cost per pane, the cheapest first; none if too many.
+
+    A way is the period that the sub-group of each period gets. For people to read: the policy
+    itself does not list them.
+
+    >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))
+    >>> [(way, round(cost, 2)) for way, cost in ways(group)][:2]
+    [({2: 2, 3: 2, 5: 5}, 11.4), ({2: 2, 3: 3, 5: 5}, 11.93)]
+    """
+    apart = subgroups(group)
+    own = sorted(part.period for part in apart if not part.exactly)
+    if factorial(len(own)) > most:
+        return []
+    offered = [[shorter for shorter in own if shorter <= period] for period in own]
+    all_ways = [dict(zip(own, taken, strict=True)) for taken in product(*offered)]
+    costed = [(way, cost_per_pane(group, _merged(group, apart, way))) for way in all_ways]
+    return sorted(costed, key=lambda way: way[1])
 
 
 def _step(

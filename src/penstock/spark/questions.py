@@ -1,0 +1,259 @@
+"""One-time questions: a SELECT that is answered once, from what is held now.
+
+A window aggregate is read off a synopsis that a running engine has, where one covers the question;
+otherwise its panes are made of the blocks in the spool and thrown away. Every other form is
+answered from all blocks in the spool. A question writes nothing: it looks at the spool as anybody
+can, so it may be asked beside a run, and of a checkpoint that another process runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.arrow import arrow_type
+from penstock.errors import PenstockError, RunError
+from penstock.model import Application, Block, Branch, Query, Window
+from penstock.plan import Group, Member, Plan
+from penstock.planning import plan as planned
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.compile import Compiler, Summarised
+from penstock.spark.files import Files
+from penstock.spark.held import Held, asked_of
+from penstock.spark.names import compiled
+from penstock.spark.needs import Needs
+from penstock.spark.panes import PaneJob
+from penstock.spark.relations import Relations
+from penstock.spark.sources import plain
+from penstock.spark.spool import Spool
+from penstock.spark.windows import Kept, families_of
+from penstock.synopses import Question, Synopsis
+
+TRIES = 3
+"""How often a question is answered anew because blocks left the spool meanwhile."""
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Answers questions about a checkpoint."""
+
+    spark: SparkSession
+    checkpoint: Checkpoint
+    synopsis: Callable[[str], Kept | None] | None = None
+    """The synopses of the engine that runs here, by group; None when none does."""
+
+    def answer(self, application: Application, query: Query) -> pa.Table:
+        """The answer to a bound question."""
+        relations = Relations(self.spark, None, lambda subject, text: None)
+        needs = Needs(application, relations, Files(self.spark))
+        try:
+            for _ in range(TRIES):
+                asked = _Asked(self, needs, query, planned([query]), self._spools(needs, query))
+                try:
+                    return asked.answer()
+                except PenstockError:
+                    raise
+                except Exception as error:
+                    if not self._has_lost(needs, asked):
+                        raise RunError(
+                            f"the question cannot be answered: {plain(error)}") from error
+        finally:
+            relations.close()
+        raise RunError("blocks leave the spool faster than the question can be answered; "
+                       "SET retention keeps them longer")
+
+    @property
+    def running(self) -> bool:
+        """Whether more rows are expected: an engine is at work, here or elsewhere."""
+        if self.synopsis is not None:
+            return True
+        return not self.checkpoint.is_own and self.checkpoint.is_taken
+
+    def _spools(self, needs: Needs, query: Query) -> dict[str, Spool]:
+        streams = {branch.stream for branch in query.branches}
+        return {stream: Spool.look(self.spark, self.checkpoint, needs.files,
+                                   needs.application.streams[stream]) for stream in streams}
+
+    def _has_lost(self, needs: Needs, asked: _Asked) -> bool:
+        """Whether a block that was to be read is no longer there."""
+        now = self._spools(needs, asked.query)
+        return any(block not in now[name].held()
+                   for name, spool in asked.spools.items() for block in spool.held())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, and the spools as they were when it was asked."""
+
+    by: Questions
+    needs: Needs
+    query: Query
+    plan: Plan
+    spools: dict[str, Spool]
+
+    def answer(self) -> pa.Table:
+        if not any(spool.held() for spool in self.spools.values()):
+            names = " and ".join(sorted(self.spools))
+            raise RunError(f"nothing is held of {names}: no run on {self.by.checkpoint.root} has "
+                           "read rows of it, or their retention is over")
+        compiler = Compiler(self.by.spark, self.needs.application, self.plan, self.needs.relation,
+                            self.needs.function)
+        if self.plan.groups:
+            return self._windowed(compiler, self.plan.groups[0])
+        return self._rows(compiler)
+
+    # --- row by row --------------------------------------------------------------------------
+
+    def _rows(self, compiler: Compiler) -> pa.Table:
+        """What a query of form 1, 2 or 3 answers to all blocks in the spool."""
+        parts = []
+        for path in self.plan.paths:
+            numbers = [block.number for block in self._blocks(path.stream)]
+            if numbers:
+                frame = self.spools[path.stream].timed_frame(numbers)
+                answers = compiler.answers(path, path.members, frame)
+                parts.append(self._shaped(answers.project(path.members).toArrow()))
+        return pa.concat_tables([self._schema.empty_table(), *parts])
+
+    def _blocks(self, stream: str) -> list[Block]:
+        return [block for block in self.spools[stream].held() if block.rows]
+
+    # --- windows -----------------------------------------------------------------------------
+
+    def _windowed(self, compiler: Compiler, group: Group) -> pa.Table:
+        branch = self.query.branches[0]
+        assert branch.grouping is not None
+        window, blocks = branch.grouping.window, self._blocks(group.stream)
+        found = self._from_synopsis(group, branch, blocks)
+        if found is None:
+            end = end_of(window, blocks[-1], self.by.running) if blocks else None
+            if end is None:
+                return self._schema.empty_table()
+            found = end, self._from_blocks(compiler, group, branch, end)
+        end, table = found
+        return self._selected(branch, end - window.length, end, table)
+
+    def _from_synopsis(
+        self, group: Group, branch: Branch, blocks: Sequence[Block]
+    ) -> tuple[int, pa.Table] | None:
+        """The end of the window and the answer, if a synopsis has all that is asked."""
+        kept = self.by.synopsis(group.id) if self.by.synopsis else None
+        if kept is None or kept.far is not None or branch.grouping is None:
+            return None
+        window, pane = branch.grouping.window, kept.group.pane
+        step = window.slide if window.exactly else pane
+        alike = replace(group, pane=pane, span=window.length // pane)
+        if window.length % pane or step % pane or not kept.covers(alike):
+            return None
+        with kept.lock:
+            closed = closed_by(blocks, kept.had)
+            if closed is None:
+                return None
+            end = closed // step * step
+            begin = end - window.length
+            if kept.near.first > begin // pane or any(
+                    block.number not in kept.had for block in reaching(blocks, begin, end)):
+                return None
+            question = Question(alike.span, asked_of(branch))
+            (table,) = kept.near.scan(end // pane, [question])
+        return end, table
+
+    def _from_blocks(
+        self, compiler: Compiler, group: Group, branch: Branch, end: int
+    ) -> pa.Table:
+        """The answer from panes that are made for it.
+
+        They are as long as the window. Wherever it ends, it lies in two of them, and other rows
+        than its own are left out before.
+        """
+        assert branch.grouping is not None
+        length = branch.grouping.window.length
+        own = replace(group, pane=length, span=2)
+        families = families_of(own)
+        synopsis = Synopsis([key.type for key in own.keys], families, own.span)
+        numbers = [b.number for b in reaching(self._blocks(own.stream), end - length, end)]
+        if numbers:
+            frame = self.spools[own.stream].timed_frame(numbers)
+            path = self.plan.path(own.path)
+            with compiler.summarised(path, own.members, frame) as rows:
+                asked = rows.group(own, families)
+                job = PaneJob([asked], rows.time)
+                (tables,) = job.tables(_between(rows, end - length, end))
+            synopsis.add({f: tables[at] for f, at in zip(families, asked.families, strict=True)})
+        (table,) = synopsis.scan((end - 1) // length + 1, [Question(own.span, asked_of(branch))])
+        return table
+
+    def _selected(self, branch: Branch, start: int, end: int, table: pa.Table) -> pa.Table:
+        """HAVING and the SELECT list over an answer."""
+        member = Member(self.query.name, 0)
+        held = Held(self.by.spark, {member: branch})
+        held.add(member, start, end, table)
+        found = held.table([member])
+        return self._shaped(held.project([member]).toArrow() if found is None else found)
+
+    # --- the form of an answer ---------------------------------------------------------------
+
+    def _shaped(self, table: pa.Table) -> pa.Table:
+        """The question's own columns, in its order."""
+        spelt = {name.casefold(): name for name in table.column_names}
+        columns = [table[spelt[name.casefold()]] for name in self._schema.names]
+        return pa.table(columns, names=self._schema.names).cast(self._schema)
+
+    @property
+    def _schema(self) -> pa.Schema:
+        outputs = self.query.branches[0].outputs
+        return pa.schema([(name, arrow_type(type_)) for name, type_ in outputs])
+
+
+def _between(rows: Summarised, start: int, end: int) -> DataFrame:
+    at = sf.unix_micros(compiled(rows.time))
+    return rows.frame.where((at >= sf.lit(start)) & (at < sf.lit(end)))
+
+
+def end_of(window: Window, newest: Block, running: bool) -> int | None:
+    """Where the window of a question ends; None while no row with a time is held.
+
+    While rows are expected it ends where none can come any more: at the watermark. At rest it ends
+    after the newest row. Ends are multiples of the slide where the question says so, and of a
+    second otherwise.
+
+    >>> newest = Block("s", 3, 10, 80, 0.0, watermark=55_200_000, newest=60_200_000)
+    >>> minute = Window(60_000_000, 60_000_000)
+    >>> end_of(minute, newest, running=True), end_of(minute, newest, running=False)
+    (55000000, 61000000)
+    >>> end_of(replace(minute, exactly=True), newest, running=False)
+    120000000
+    """
+    grain = window.slide if window.exactly else gcd(window.length, SECOND)
+    if running:
+        return None if newest.watermark is None else newest.watermark // grain * grain
+    return None if newest.newest is None else (newest.newest // grain + 1) * grain
+
+
+def closed_by(blocks: Sequence[Block], had: Collection[int]) -> int | None:
+    """The time before which no row can come to a synopsis that has had some blocks.
+
+    >>> first = Block("s", 0, 10, 80, 0.0, watermark=40, newest=50)
+    >>> second = Block("s", 1, 10, 80, 0.0, cutoff=40, watermark=70, newest=80)
+    >>> closed_by([first, second], {0}), closed_by([first, second], {0, 1})
+    (40, 70)
+    """
+    if not blocks or not had:
+        return None
+    coming = [block.cutoff for block in blocks
+              if block.number not in had and block.number > min(had)]
+    bounds = [blocks[-1].watermark, *coming]
+    return None if None in bounds else min(bound for bound in bounds if bound is not None)
+
+
+def reaching(blocks: Sequence[Block], start: int, end: int) -> list[Block]:
+    """The blocks that may hold rows of a stretch of time."""
+    return [block for block in blocks
+            if (block.newest is None or block.newest >= start)
+            and (block.cutoff is None or block.cutoff < end)]

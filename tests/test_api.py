@@ -1,0 +1,42 @@
+"""What the engine refuses before Spark is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.api import Engine
+from penstock.errors import CheckpointError, PolicyError, UnknownName
+
+
+@pytest.mark.parametrize("setting", [
+    "operators = 'lottery'", "refresh = 'lottery'", "refresh = 'hybrid+lottery'",
+    "refresh = 'edf+late'"])
+def test_a_policy_that_there_is_not_is_refused_at_once(setting: str, tmp_path: Path) -> None:
+    with Engine(checkpoint=tmp_path) as engine:
+        engine.execute("SET refresh = 'conservative'; SET operators = 'chain'")
+        before = engine.application
+        with pytest.raises(PolicyError):
+            engine.execute(f"SET {setting}")
+        assert engine.application == before
+    with Engine(checkpoint=tmp_path) as again:
+        assert again.application.settings == before.settings
+
+
+def test_a_question_is_bound_before_anything_starts(tmp_path: Path) -> None:
+    with Engine(checkpoint=tmp_path) as engine, pytest.raises(UnknownName, match="no stream"):
+        engine.ask("SELECT a FROM s")
+
+
+def test_an_engine_for_reading_needs_a_checkpoint_and_leaves_it_to_its_owner(
+    tmp_path: Path,
+) -> None:
+    for folder, message in ((None, "name the checkpoint"), (tmp_path, "is not a checkpoint")):
+        with pytest.raises(CheckpointError, match=message):
+            Engine(checkpoint=folder, reading=True)
+    assert not list(tmp_path.iterdir())
+    with Engine(checkpoint=tmp_path) as owner:
+        owner.execute("CREATE STREAM s (a INT) FROM rate")
+        with Engine(checkpoint=tmp_path, reading=True) as reader:
+            assert reader.application == owner.application
