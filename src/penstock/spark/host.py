@@ -388,9 +388,8 @@ class SparkHost:
             stream = self.application.streams[name]
             try:
                 sources.check(self._spark, self._files, stream)
-                if self._until_drained and sources.is_endless(stream):
-                    raise SourceError("it is endless and cannot be drained; bound it (OPTIONS "
-                                      "(rows = ...) for onoff) or run without --until-drained")
+                if self._until_drained:
+                    sources.check_end(stream)
             except SourceError as error:
                 self._faults[name] = str(error)
                 continue
