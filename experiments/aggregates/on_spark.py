@@ -22,8 +22,8 @@ from penstock.report.figures import Drawing
 from penstock.report.form import Progress
 
 PANE = 0.2
-RATE = 40_000
-VALUES = 1_000_000
+RATE = 8_000
+VALUES = 200_000
 WARM_UP = 25.0
 """Seconds until the longest window is full and the JVM is warm."""
 SECONDS = 30.0

@@ -180,6 +180,15 @@ def test_a_drain_answers_every_window_that_has_begun_once_and_in_order(
             times(host), window_of(host, name))
 
 
+def test_a_drain_answers_many_ends_of_a_group_in_one_refresh() -> None:
+    other = query("q1", 6, 2).replace("GROUP BY a", "GROUP BY b").replace("SELECT a", "SELECT b")
+    host = hosted(query("q0", 5, 1), other)
+    feed(host, range(100))
+    drain(host)
+    assert len(host.answers) == 104 + 52
+    assert len(host.refreshes) <= 6
+
+
 def test_a_gap_of_a_year_is_passed_over() -> None:
     host = hosted(query("q", 10, 3))
     feed(host, [0], [31_536_000])
@@ -266,6 +275,18 @@ def test_panes_go_though_refreshes_follow_each_other_without_a_pause() -> None:
     assert synopsis.first > 45
     host.run()
     check_counts(host)
+
+
+def test_many_short_refreshes_have_their_time_beside_a_long_run() -> None:
+    """Four groups, so that a joint run cannot answer for two of them."""
+    queries = [f"CREATE QUERY q{n} AS SELECT COUNT(*) FROM s [WINDOW 4 SECONDS SLIDE 1 SECONDS] "
+               f"WHERE b > {n};" for n in range(4)]
+    host = hosted(*queries, live=True, cost=lambda run: 3.0, refreshing=lambda refresh: 0.5)
+    feed(host, *([n] for n in range(80)), every=0.5)
+    host.run(until=40.0)
+    order = "".join("a" if isinstance(e, ev.RefreshFinished) else "r" for e in host.record
+                    if isinstance(e, ev.RunFinished | ev.RefreshFinished))
+    assert "raaaaraaaar" in order, order
 
 
 def test_runs_and_refreshes_take_turns() -> None:
@@ -427,6 +448,19 @@ def test_blocks_that_a_leaver_alone_had_to_see_stay_in_the_others_panes() -> Non
     check_books(host)
 
 
+def test_who_has_just_joined_is_not_answered_for_ends_before_that() -> None:
+    """Others that are behind are answered first; for such windows no block was asked back."""
+    host = hosted(query("first", 6, 3), live=True, cost=lambda run: 1.3,
+                  refreshing=lambda refresh: 0.01)
+    feed(host, *([n] for n in range(30)))
+    host.run(until=16.0)
+    host.add(query("joining", 12, 2))
+    host.run()
+    assert min(ends(host, "joining")) > 13
+    check_counts(host)
+    check_order(host)
+
+
 # --- a synopsis that is made anew ------------------------------------------------------------
 
 
@@ -492,7 +526,7 @@ POOL = [query(f"q{n}", window, slide, how, ask) for n, (window, slide, how, ask)
     (24, 6, "EXACTLY", "COUNT(*)"), (7, 1, "", "SUM(b)"), (6, 3, "", "MAX(b)")])]
 
 
-@settings(max_examples=80)
+@settings(max_examples=200)
 @given(STEPS, st.integers(1, 2), st.sampled_from([0.05, 0.4, 1.3]), st.sampled_from([0.01, 0.8]),
        st.sets(st.integers(1, 60), max_size=6), st.booleans())
 def test_whatever_happens_each_answer_has_the_rows_of_its_window_once(

@@ -61,8 +61,8 @@ class Core:
     _open: dict[str, None] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
     _runs: int = 0
-    _refreshed: bool = False
-    """Whether the latest thing begun was a refresh: where runs wait too, they take turns."""
+    _ahead: float = 0.0
+    """Seconds that runs have had more than refreshes, since the latest run."""
     _failures: dict[str, str] = field(default_factory=dict)
     _finished: bool = False
 
@@ -187,10 +187,11 @@ class Core:
                 self._fail_run(event.at, run, reason, out)
             case ev.RefreshFinished():
                 self._windows.finish(event)
+                self._ahead -= event.seconds
                 for query, reason in event.failed.items():
                     self._fail_query(event.at, query, reason, out)
             case ev.RefreshFailed(refresh=run, reason=reason):
-                for query in self._windows.fail(run):
+                for query in self._windows.fail(event.at, run):
                     self._fail_query(event.at, query, reason, out)
             case ev.BlockHot(stream=stream, number=number):
                 self._blocks.warm(stream, number)
@@ -280,7 +281,6 @@ class Core:
         if refresh is None:
             return False
         self._runs += 1
-        self._refreshed = True
         out.append(refresh)
         return True
 
@@ -319,6 +319,7 @@ class Core:
         self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
     ) -> None:
         """Record what a run tells of its stages; figures that differ are new cuts and ranks."""
+        self._ahead = event.seconds
         kept = event.bytes if isinstance(event, ev.RunKept) else 0
         entered = sum(entry.bytes for entry in running.entries) if kept else 0
         run = (running.rows, rows_out, event.seconds, entered, kept)
@@ -351,18 +352,17 @@ class Core:
         return group.id if group else member.query
 
     def _dispatch(self, at: float, out: list[Instruction]) -> None:
-        """Fill the free slots; where runs and refreshes wait, they take turns.
+        """Fill the free slots; where runs and refreshes wait, they have as long as each other.
 
         Where nobody waits for a first answer refreshes go first: then few panes are held.
         """
         while True:
             free = self.settings.slots - len(self._running) - self._windows.slots
-            first = self.settings.until_drained or not self._refreshed
-            if free > 0 and first and self._renew(at, out):
+            first = free > 0 and (self.settings.until_drained or self._ahead > 0)
+            if first and self._renew(at, out):
                 continue
-            if free > -self.policy.preemptive and self._run(at, out, urgent=free <= 0):
-                self._refreshed = False
-            elif first or free <= 0 or not self._renew(at, out):
+            begun = free > -self.policy.preemptive and self._run(at, out, urgent=free <= 0)
+            if not begun and (first or free <= 0 or not self._renew(at, out)):
                 return
 
     def _run(self, at: float, out: list[Instruction], urgent: bool) -> bool:

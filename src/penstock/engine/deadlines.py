@@ -130,8 +130,9 @@ class Deadlines:
         given = self._tasks[task]
         if given.exactly:
             return [query for query in given.queries if self._next(query) == end]
-        # Tasks may have changed since some of them were answered for this very end.
-        return [query for query in given.queries if self.answered.get(query.name) != end]
+        # Some may have been answered for this end, or for later ones: in an earlier run, or before
+        # the tasks were made anew. Others have only just joined, and ask for later ends alone.
+        return [query for query in given.queries if self.answered.get(query.name, end - 1) < end]
 
     def oldest(self) -> int | None:
         """The first pane that any coming answer may read; None while no pane has closed."""

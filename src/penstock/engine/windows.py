@@ -35,6 +35,8 @@ class _Panes:
     arrived: float = 0.0
     """When the rows came that closed the latest of them."""
     trimmed: int | None = None
+    asked: tuple[list[Block], Block, bool] | None = None
+    """What there was to close with while a refresh of the synopsis before it was under way."""
 
 
 @dataclass(slots=True)
@@ -50,8 +52,6 @@ class Windows:
     _under_way: dict[int, Refresh] = field(default_factory=dict)
     _again: list[Refresh] = field(default_factory=list)
     """What is left of refreshes that broke, query by query."""
-    _left: list[Scan] = field(default_factory=list)
-    """A scan that was decided and waits for its refresh."""
     _known: dict[str, set[str]] = field(default_factory=dict)
     """The queries that the refresher knows, by the names of their synopses."""
     _notes: list[ev.Event] = field(default_factory=list)
@@ -86,7 +86,6 @@ class Windows:
                            for run, refresh in self._under_way.items()}
         self._again = [refresh for refresh in (_without(one, query) for one in self._again)
                        if refresh.members]
-        self._left = [scan for scan in (_left(one, query) for one in self._left) if scan.queries]
 
     def use(self, policy: refreshing.Policy, at: float) -> None:
         """Decide by another policy from now on."""
@@ -105,7 +104,6 @@ class Windows:
         panes = self._panes.pop(group, None)
         if panes is not None:
             self._again = [refresh for refresh in self._again if refresh.group != group]
-            self._left = [scan for scan in self._left if scan.group != panes.name]
             self._told = False
 
     # --- panes -------------------------------------------------------------------------------
@@ -127,6 +125,9 @@ class Windows:
         if panes is None or newest is None:
             return
         waiting = list(unfinished)
+        if self._is_held_up(group):
+            panes.asked = waiting, newest, ended
+            return
         bounds = [block.cutoff for block in waiting] or [newest.watermark]
         if ended and not waiting:
             self._conclude(at, panes, newest.arrived)
@@ -170,16 +171,15 @@ class Windows:
 
     def _scans(self, at: float) -> list[Scan]:
         """One joint run; where nobody waits for a first answer, many ends of a group at once."""
-        if not self.refresher.drained:
-            scan = self.refresher.decide(at)
+        scan = self.refresher.decide(at)
+        if scan is None or not self.refresher.drained:
             return [scan] if scan else []
-        scans, self._left = self._left, []
-        while len(scans) < MOST_SCANS and (scan := self.refresher.decide(at)):
-            self.refresher.finished(at, scan.run, 0.0)  # what fails is asked for here, not there
-            if scans and scan.group != scans[0].group:
-                self._left = [scan]
-                break
+        scans: list[Scan] = []
+        while scan is not None:
+            self.refresher.passed(scan.run)  # what fails is asked for here, not there
             scans.append(scan)
+            more = len(scans) < MOST_SCANS
+            scan = self.refresher.decide(at, scan.group) if more else None
         return scans
 
     def _note(self, run: int) -> None:
@@ -201,9 +201,9 @@ class Windows:
                                     event.answering)
         for query, end in done.ends.items():
             self._answered[query] = end
-        self._told &= self._is_current(done)
+        self._go_on(event.at, done)
 
-    def fail(self, run: int) -> list[str]:
+    def fail(self, at: float, run: int) -> list[str]:
         """A refresh broke: each of its queries is tried once more, alone; then it is given up.
 
         The queries that are given up are returned.
@@ -214,13 +214,28 @@ class Windows:
         if not self.refresher.drained:
             self.refresher.passed(broken.scans[0].run)
         if not self._is_current(broken):  # its queries are due again, from the synopsis after it
-            self._told = False
+            self._go_on(at, broken)
             return []
         for member in broken.members:
             scans = [replace(scan, queries=((member.query, dict(scan.queries)[member.query]),))
                      for scan in broken.scans if member.query in dict(scan.queries)]
             self._again.append(replace(broken, scans=tuple(scans), first_try=False))
         return []
+
+    def _is_held_up(self, group: str) -> bool:
+        """Whether a refresh of an earlier synopsis is under way: first its ends must be known."""
+        return any(refresh.group == group and not self._is_current(refresh)
+                   for refresh in self._under_way.values())
+
+    def _go_on(self, at: float, refresh: Refresh) -> None:
+        """A refresh is through; a synopsis that has waited for it begins to be answered."""
+        panes = self._panes.get(refresh.group)
+        if self._is_current(refresh) or panes is None:
+            return
+        self._told = False
+        asked, panes.asked = panes.asked, None
+        if asked is not None:
+            self.close(at, refresh.group, *asked)
 
     def _is_current(self, refresh: Refresh) -> bool:
         """Whether it reads the synopsis that its group has now."""
@@ -244,7 +259,7 @@ class Windows:
 
     @property
     def _is_due(self) -> bool:
-        return bool(self._again or self._left or self.refresher.is_due)
+        return bool(self._again or self.refresher.is_due)
 
     # --- what may go -------------------------------------------------------------------------
 
@@ -257,7 +272,6 @@ class Windows:
         passed = [refresh for refresh in self._under_way.values()
                   if self.refresher.drained or not refresh.first_try]
         busy = {refresh.group for refresh in (*passed, *self._again)}
-        busy |= {self._called(scan.group).group.id for scan in self._left}
         for id, panes in self._panes.items():
             if id not in busy and panes.name in self._known:
                 oldest = self.refresher.oldest(panes.name)
@@ -289,12 +303,10 @@ class Windows:
         groups: list[refreshing.Group] = []
         answered: dict[str, int] = {}
         known: dict[str, set[str]] = {}
-        elsewhere = {member.query for refresh in self._under_way.values()
-                     if not self._is_current(refresh) for member in refresh.members}
-        for panes in self._panes.values():
+        for id, panes in self._panes.items():
             asking = [member.query for member in panes.group.members
-                      if member.query in self._answered and member.query not in elsewhere]
-            if asking:
+                      if member.query in self._answered]
+            if asking and not self._is_held_up(id):
                 groups.append(self._asked(panes, asking))
                 known[panes.name] = set(asking)
                 answered |= {query: end // panes.group.pane for query in asking
@@ -312,13 +324,11 @@ class Windows:
         return next(panes for panes in self._panes.values() if panes.name == name)
 
 
-def _left(scan: Scan, query: str) -> Scan:
-    return replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
-
-
 def _without(refresh: Refresh, query: str) -> Refresh:
     """A refresh that no longer concerns a query."""
-    return replace(refresh, scans=tuple(_left(scan, query) for scan in refresh.scans))
+    return replace(refresh, scans=tuple(
+        replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
+        for scan in refresh.scans))
 
 
 def asked(query: Query, pane: int) -> refreshing.Query:

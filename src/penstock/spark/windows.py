@@ -228,6 +228,7 @@ class Windows:
                     found[kept.group.id] = kept.far.add(rows)
             taken.count(plan.group(kept.group.id), found[kept.group.id])
             kept.take(blocks, found[kept.group.id])
+        taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
         return taken
 
     def _take_near(
