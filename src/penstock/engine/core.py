@@ -405,7 +405,7 @@ class Core:
         path = self._paths[place[0]]
         due = queue.entries[0].arrived + self._gathering.seconds(path, self.settings)
         closing = path.stream not in self._open
-        if place[1] > 0 or due <= at or closing or queue.is_worth_a_job():
+        if place[1] > 0 or due <= at or closing or queue.is_full():
             return True
         out.append(Wake(due))
         return False

@@ -12,10 +12,6 @@ from penstock.plan import Member
 TRAIN_BLOCKS = 64
 TRAIN_ROWS = 4_000_000
 """A train ends here, so that a decision comes round again and a failed run repeats little."""
-JOB_ROWS = 1_000_000
-"""With so many rows the fixed cost of a job is a small part of it."""
-
-
 AGAIN = -1
 """The lane of blocks from which only panes are made, once more."""
 
@@ -99,10 +95,10 @@ class StageQueue:
                 break
         return riders
 
-    def is_worth_a_job(self) -> bool:
-        """Whether so much waits that waiting for more would gain nothing."""
+    def is_full(self) -> bool:
+        """Whether a whole train waits: waiting for more would gain nothing."""
         return (len(self.entries) >= TRAIN_BLOCKS
-                or sum(entry.rows for entry in self.entries) >= JOB_ROWS)
+                or sum(entry.rows for entry in self.entries) >= TRAIN_ROWS)
 
     def remove(self, entries: Iterable[Entry]) -> None:
         """Take entries out: those at the head, as a rule, so the others are not looked at."""

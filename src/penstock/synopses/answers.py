@@ -31,8 +31,8 @@ class Scope:
 
     totals: Mapping[object, Totals]
     """By the name of the family."""
-    groups: np.ndarray
-    """The keys that have rows in the window, ascending."""
+    groups: np.ndarray | slice
+    """The keys that have rows in the window, ascending; a slice where all have."""
     keys: int
     """How many keys there are."""
 

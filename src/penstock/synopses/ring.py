@@ -18,6 +18,7 @@ from penstock.model import BIGINT
 from penstock.synopses.dictionaries import Dictionary, packed, ranks, unpacked
 from penstock.synopses.families import Family, Measure
 from penstock.synopses.lanes import Lane, lane
+from penstock.synopses.running import FEW, Running
 
 FILLED = 0.25
 """The share of the cells from which on a pane is dense: a scan adds a dense one four times faster
@@ -50,7 +51,10 @@ class Ring:
         self._filled = filled
         self._lanes: list[Lane] = [lane(measure, family) for measure in family.measures]
         self._places = {measure: n for n, measure in enumerate(family.measures)}
+        self._summed = [n for n, way in enumerate(self._lanes)
+                        if way.merge is np.add and way.dtype is np.int64]
         self._panes: dict[int, Pane] = {}
+        self._running = Running()
         self._number = 0
         self._last = np.empty(0, np.int64)
         self._order: np.ndarray | None = None
@@ -136,12 +140,14 @@ class Ring:
             self._last = np.concatenate([self._last, fresh])
             self._number = number
             self._order = None
+            self._running = Running()
 
     def _merge_pane(self, pane: int, update: Update, part: np.ndarray) -> None:
         ids, lanes = self._once(update.cells[part], [values[..., part] for values in update.lanes])
         self._last[ids] = np.maximum(self._last[ids], pane)
         added = Pane(ids, lanes)
         held = self._panes.get(pane)
+        self._running.cut(pane)
         self._panes[pane] = self._settled(added if held is None else self._both(held, added))
 
     def _once(
@@ -203,13 +209,38 @@ class Ring:
         One pass from the youngest pane to the oldest: the totals of a length are those of the one
         before with more panes merged in. What is given is overwritten by the next.
         """
-        wanted = sorted({0, *(self._places[measure] for measure in measures)})
+        wanted = self._wanted(measures)
         totals = Totals(self, {n: self._lanes[n].empty(self._number) for n in wanted})
         waiting = sorted(pane for pane in self._panes if end - max(lengths) <= pane < end)
         for length in lengths:
             while waiting and waiting[-1] >= end - length:
                 self._include(totals.lanes, self._panes[waiting.pop()])
             yield totals
+
+    def _wanted(self, measures: Iterable[Measure]) -> list[int]:
+        return sorted({0, *(self._places[measure] for measure in measures)})
+
+    def windows(
+        self, end: int, lengths: Sequence[int], measures: Iterable[Measure]
+    ) -> Totals | None:
+        """The same totals, window beside window as if each had cells of its own.
+
+        They are made of running sums, and None where those do not serve: for other measures than
+        sums of whole numbers, for very many cells, and where panes are sparse.
+        """
+        wanted = self._wanted(measures)
+        if self._number > FEW or not set(wanted) <= set(self._summed):
+            return None
+        for number in self._running.newer(sorted(pane for pane in self._panes if pane < end)):
+            pane = self._panes[number]
+            if pane.ids is not None:
+                return None
+            self._running.extend(number, {n: pane.lanes[n] for n in self._summed}, self._number)
+        if not len(self._running):
+            return None
+        sums = self._running.windows(end, lengths)
+        return Totals(self, {n: np.moveaxis(sums[n], 0, -2).reshape(
+            *sums[n].shape[1:-1], len(lengths) * self._number) for n in wanted})
 
     def _include(self, totals: Mapping[int, np.ndarray], pane: Pane) -> None:
         number = pane.lanes[0].shape[-1]
@@ -227,6 +258,7 @@ class Ring:
     def forget(self, before: int) -> None:
         """Drop the panes before this one."""
         self._panes = {pane: held for pane, held in self._panes.items() if pane >= before}
+        self._running.forget(before)
 
     def alive(self, before: int) -> np.ndarray:
         """The cells that a pane from this one on holds."""
@@ -266,7 +298,7 @@ class Ring:
         arrays = [a for pane in self._panes.values() for a in (pane.ids, *pane.lanes)]
         held = sum(a.size * (72 if a.dtype == object else a.itemsize)
                    for a in arrays if a is not None)
-        return held + self._last.nbytes + self._pairs.nbytes + (
+        return held + self._running.nbytes + self._last.nbytes + self._pairs.nbytes + (
             self.values.nbytes if self.values else 0)
 
 

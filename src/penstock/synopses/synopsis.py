@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -86,8 +87,45 @@ class Synopsis:
         if lengths and (lengths[0] < 1 or lengths[-1] > self.span):
             raise PlanError(f"windows of {lengths[0]} to {lengths[-1]} panes over {self.span}")
         with np.errstate(all="ignore"):  # infinities add up to NaN, as they do in Spark
-            found = dict(zip(lengths, self._scanned(end, asked), strict=True))
+            found = self._at_once(end, asked) or dict(
+                zip(lengths, self._scanned(end, asked), strict=True))
         return [_table(found[q.length], q.aggregates) for q in questions]
+
+    def _at_once(
+        self, end: int, asked: Mapping[int, Mapping[int, Aggregate]]
+    ) -> dict[int, _Found] | None:
+        """The keys and the aggregates of all lengths from running sums; None: they do not serve."""
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for length, aggregates in asked.items():
+            alike.setdefault(tuple(aggregates), []).append(length)
+        found: dict[int, _Found] = {}
+        for lengths in alike.values():
+            aggregates = asked[lengths[0]]
+            needed = gathered(aggregates.values())
+            if [family.kind for family in needed] != ["scalars"]:
+                return None
+            totals = self._rings[needed[0].name].windows(end, lengths, needed[0].measures)
+            if totals is None:
+                return None
+            found.update(zip(lengths, self._apart(totals, aggregates, len(lengths)), strict=True))
+        return found
+
+    def _apart(
+        self, totals: Totals, aggregates: Mapping[int, Aggregate], windows: int
+    ) -> Iterator[_Found]:
+        """The answers of windows whose totals lie one beside the other."""
+        cells = len(totals.ring)
+        held = np.flatnonzero(totals.present)
+        bounds = np.searchsorted(held, np.arange(windows + 1) * cells).tolist()
+        everyone = len(held) == windows * cells
+        scope = Scope({totals.ring.family.name: totals}, slice(None) if everyone else held,
+                      windows * cells)
+        columns = {id: answer(aggregate, [totals.ring.family], scope)
+                   for id, aggregate in aggregates.items()}
+        keys = self._keys.take(np.arange(cells) if everyone else held % cells)
+        for first, end in pairwise(bounds):
+            yield (keys if everyone else [key.slice(first, end - first) for key in keys],
+                   {id: column.slice(first, end - first) for id, column in columns.items()})
 
     def _scanned(
         self, end: int, asked: Mapping[int, Mapping[int, Aggregate]]
