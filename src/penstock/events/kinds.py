@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from penstock.model import Block, Query
+from penstock.plan import Group
 
 Figure: TypeAlias = tuple[float, float, float, float, float]
 """What an operator did: rows in, rows out, seconds, bytes in, bytes out."""
@@ -302,6 +303,12 @@ class SynopsisBegun:
     """How long a pane is, in microseconds."""
     span: int
     """Panes in the longest window."""
+
+    @staticmethod
+    def of(group: Group, at: float, blocks: tuple[int, ...]) -> SynopsisBegun:
+        """The synopsis of a group begins."""
+        queries = tuple(member.query for member in group.members)
+        return SynopsisBegun(at, group.id, queries, group.stream, blocks, group.pane, group.span)
 
 
 @dataclass(frozen=True, slots=True)

@@ -444,9 +444,9 @@ class SparkHost:
             self._begin_synopsis(group)
 
     def _begin_synopsis(self, group: Group) -> None:
-        self._handle(ev.SynopsisBegun(
-            self._clock.now(), group.id, tuple(member.query for member in group.members),
-            group.stream, self._standings.reach(group, self._core.plan), group.pane, group.span))
+        self._windows.of(group.id).begun = True
+        reach = self._standings.reach(group, self._core.plan)
+        self._handle(ev.SynopsisBegun.of(group, self._clock.now(), reach))
 
     def _move_away(self, group: Group) -> None:
         """Let a synopsis that is too large for the driver be made on the executors, anew."""

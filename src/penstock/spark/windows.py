@@ -55,6 +55,8 @@ class Kept:
     """The first pane that was not dropped."""
     had: dict[int, dict[int, int]] = field(default_factory=dict)
     """The blocks that are in it, each with the panes it came with and the rows it brought them."""
+    begun: bool = False
+    """Whether the core knows of it: what it says until then is about the one before."""
     size: int = 0
     """The bytes it took when it was last looked at."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -178,7 +180,7 @@ class Windows:
 
     def trim(self, group: str, before: int) -> None:
         """Drop panes that no answer will look at."""
-        if group in self._kept:
+        if group in self._kept and self._kept[group].begun:
             self._kept[group].forget(before)
 
     def find(self, group: str) -> Kept | None:
