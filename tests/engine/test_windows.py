@@ -180,6 +180,15 @@ def test_a_drain_answers_every_window_that_has_begun_once_and_in_order(
             times(host), window_of(host, name))
 
 
+def test_a_drain_answers_many_ends_of_a_group_in_one_refresh() -> None:
+    other = query("q1", 6, 2).replace("GROUP BY a", "GROUP BY b").replace("SELECT a", "SELECT b")
+    host = hosted(query("q0", 5, 1), other)
+    feed(host, range(100))
+    drain(host)
+    assert len(host.answers) == 104 + 52
+    assert len(host.refreshes) <= 6
+
+
 def test_a_gap_of_a_year_is_passed_over() -> None:
     host = hosted(query("q", 10, 3))
     feed(host, [0], [31_536_000])

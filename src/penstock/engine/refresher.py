@@ -90,9 +90,10 @@ class Refresher:
             longest = max(query.window for query in deadlines.group.queries)
             deadlines.close(deadlines.last + longest, ())
 
-    def decide(self, at: float) -> Scan | None:
-        """The next joint run, or None while nothing is due."""
-        due = [one for deadlines in self._groups.values() for one in deadlines.due()]
+    def decide(self, at: float, group: str | None = None) -> Scan | None:
+        """The next joint run, of one group if that is given; None while nothing is due."""
+        groups = self._groups.values() if group is None else [self._groups[group]]
+        due = [one for deadlines in groups for one in deadlines.due()]
         decision = self.policy.choose(View(tuple(due)))
         if decision is None:
             return None

@@ -52,8 +52,6 @@ class Windows:
     _under_way: dict[int, Refresh] = field(default_factory=dict)
     _again: list[Refresh] = field(default_factory=list)
     """What is left of refreshes that broke, query by query."""
-    _left: list[Scan] = field(default_factory=list)
-    """A scan that was decided and waits for its refresh."""
     _known: dict[str, set[str]] = field(default_factory=dict)
     """The queries that the refresher knows, by the names of their synopses."""
     _notes: list[ev.Event] = field(default_factory=list)
@@ -88,7 +86,6 @@ class Windows:
                            for run, refresh in self._under_way.items()}
         self._again = [refresh for refresh in (_without(one, query) for one in self._again)
                        if refresh.members]
-        self._left = [scan for scan in (_left(one, query) for one in self._left) if scan.queries]
 
     def use(self, policy: refreshing.Policy, at: float) -> None:
         """Decide by another policy from now on."""
@@ -107,7 +104,6 @@ class Windows:
         panes = self._panes.pop(group, None)
         if panes is not None:
             self._again = [refresh for refresh in self._again if refresh.group != group]
-            self._left = [scan for scan in self._left if scan.group != panes.name]
             self._told = False
 
     # --- panes -------------------------------------------------------------------------------
@@ -175,16 +171,15 @@ class Windows:
 
     def _scans(self, at: float) -> list[Scan]:
         """One joint run; where nobody waits for a first answer, many ends of a group at once."""
-        if not self.refresher.drained:
-            scan = self.refresher.decide(at)
+        scan = self.refresher.decide(at)
+        if scan is None or not self.refresher.drained:
             return [scan] if scan else []
-        scans, self._left = self._left, []
-        while len(scans) < MOST_SCANS and (scan := self.refresher.decide(at)):
-            self.refresher.finished(at, scan.run, 0.0)  # what fails is asked for here, not there
-            if scans and scan.group != scans[0].group:
-                self._left = [scan]
-                break
+        scans: list[Scan] = []
+        while scan is not None:
+            self.refresher.passed(scan.run)  # what fails is asked for here, not there
             scans.append(scan)
+            more = len(scans) < MOST_SCANS
+            scan = self.refresher.decide(at, scan.group) if more else None
         return scans
 
     def _note(self, run: int) -> None:
@@ -264,7 +259,7 @@ class Windows:
 
     @property
     def _is_due(self) -> bool:
-        return bool(self._again or self._left or self.refresher.is_due)
+        return bool(self._again or self.refresher.is_due)
 
     # --- what may go -------------------------------------------------------------------------
 
@@ -277,7 +272,6 @@ class Windows:
         passed = [refresh for refresh in self._under_way.values()
                   if self.refresher.drained or not refresh.first_try]
         busy = {refresh.group for refresh in (*passed, *self._again)}
-        busy |= {self._called(scan.group).group.id for scan in self._left}
         for id, panes in self._panes.items():
             if id not in busy and panes.name in self._known:
                 oldest = self.refresher.oldest(panes.name)
@@ -330,13 +324,11 @@ class Windows:
         return next(panes for panes in self._panes.values() if panes.name == name)
 
 
-def _left(scan: Scan, query: str) -> Scan:
-    return replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
-
-
 def _without(refresh: Refresh, query: str) -> Refresh:
     """A refresh that no longer concerns a query."""
-    return replace(refresh, scans=tuple(_left(scan, query) for scan in refresh.scans))
+    return replace(refresh, scans=tuple(
+        replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
+        for scan in refresh.scans))
 
 
 def asked(query: Query, pane: int) -> refreshing.Query:
