@@ -148,7 +148,7 @@ class Bench:
         if engine == "penstock":
             self.peak = max(self.peak, peak.bytes)
         self.report.rows.append({
-            "engine": engine, "aggregate": aggregate, "to": to, "queries": n or None,
+            "engine": engine, "queries": str(n or ""), "aggregate": aggregate, "to": to,
             "packets": rows, "seconds": round(ran.seconds, 2), "packets/s": round(rate),
             "answers": ran.answers or None, "rows out": ran.rows or None,
             "peak MB": round(peak.bytes / 1e6)})
@@ -166,7 +166,7 @@ class Bench:
         """How many times faster Penstock is."""
         for row in self.report.rows:
             if row["engine"] == "penstock" and row["aggregate"] == SUM:
-                n = row["queries"]
+                n = int(row["queries"])
                 row["times native"] = round(row["packets/s"] / self.native_rate(n), 1)
                 row["native/s"] = f"{self.native_rate(n):,.0f}" + (
                     "" if n in self.size.native else " (extrapolated)")
