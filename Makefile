@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCHMARKS := aggregates bursts fanout response simulator sustained
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check bench reproduce clean
+.PHONY: help setup java demo test test-long check bench reproduce clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 14
@@ -26,8 +26,14 @@ java:
 demo: java $(STAMP) ## eighteen standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
 
-test: java $(STAMP) ## all tests, those on Spark too
-	$(BIN)/python -m pytest -q
+test: java $(STAMP) ## the tests: those without Spark beside those on Spark
+	@$(BIN)/python -m pytest -q -m "not spark and not long" > .pytest-pure.log 2>&1 & pure=$$!; \
+	$(BIN)/python -m pytest -q -m "spark and not long"; spark=$$?; \
+	wait $$pure; pure=$$?; cat .pytest-pure.log; rm -f .pytest-pure.log; \
+	test $$spark -eq 0 -a $$pure -eq 0
+
+test-long: java $(STAMP) ## the few tests that take a minute and more
+	$(BIN)/python -m pytest -q -m long
 
 check: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/ruff check

@@ -116,7 +116,7 @@ def test_storage_holds_what_the_account_says(
     assert max(theirs for _, theirs in ledger.pairs) <= 25 * MB, "the budget and one block"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
     spark: Any, engine: Any, burst: Callable[[int, int, str], str], tmp_path: Path,
 ) -> None:

@@ -237,7 +237,9 @@ def test_the_policies_decide_differently_on_this_trace(folder: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [
+    policy if policy in ("fifo", "chain") else pytest.param(policy, marks=pytest.mark.long)
+    for policy in POLICIES])
 def test_the_same_trace_gives_the_same_decisions_on_both_hosts(
     policy: str, folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
