@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCHMARKS := aggregates bursts fanout response simulator sustained
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-long check bench reproduce clean
+.PHONY: help setup java demo test longtest check bench reproduce clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 14
@@ -32,7 +32,7 @@ test: java $(STAMP) ## the tests: those without Spark beside those on Spark
 	wait $$pure; pure=$$?; cat .pytest-pure.log; rm -f .pytest-pure.log; \
 	test $$spark -eq 0 -a $$pure -eq 0
 
-test-long: java $(STAMP) ## the few tests that take a minute and more
+longtest: java $(STAMP) ## the few tests that take a minute and more
 	$(BIN)/python -m pytest -q -m long
 
 check: $(STAMP) ## ruff, mypy, import-linter

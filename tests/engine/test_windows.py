@@ -527,6 +527,8 @@ POOL = [query(f"q{n}", window, slide, how, ask) for n, (window, slide, how, ask)
 
 
 @settings(max_examples=200)
+@example([Step(1.0, "rebuild", 0), Step(2.0, "add", 3), Step(21.0, "add", 1)], 2, 0.4, 0.8,
+         {52, 29, 30}, False)  # a refresh that broke was tried again after a later one
 @given(STEPS, st.integers(1, 2), st.sampled_from([0.05, 0.4, 1.3]), st.sampled_from([0.01, 0.8]),
        st.sets(st.integers(1, 60), max_size=6), st.booleans())
 def test_whatever_happens_each_answer_has_the_rows_of_its_window_once(

@@ -155,7 +155,13 @@ class Windows:
     # --- refreshes ---------------------------------------------------------------------------
 
     def next(self, at: float, run: int) -> Refresh | None:
-        """What to answer next, under this number of a run; None while nothing is due."""
+        """What to answer next, under this number of a run; None while nothing is due.
+
+        One refresh at a time: were a later end delivered before one that broke is tried again, a
+        query's answers would be out of order.
+        """
+        if self._under_way:
+            return None
         self._tell(at)
         if self._again:
             chosen = replace(self._again.pop(0), run=run)
