@@ -189,6 +189,14 @@ def test_a_drain_answers_many_ends_of_a_group_in_one_refresh() -> None:
     assert len(host.refreshes) <= 6
 
 
+def test_a_drain_takes_all_that_waits_into_panes_at_once_though_a_run_is_long() -> None:
+    host = hosted(query("q", 5, 1), settings=Settings(until_drained=True, quantum=1.0),
+                  cost=lambda run: 5.0)
+    feed(host, *([n] for n in range(10)), every=0.1)
+    drain(host)
+    assert [blocks for _, _, blocks in host.decisions] == [(0,), tuple(range(1, 10))]
+
+
 def test_a_gap_of_a_year_is_passed_over() -> None:
     host = hosted(query("q", 10, 3))
     feed(host, [0], [31_536_000])
