@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from benchmarks.aggregates.traffic import BEGIN, SCHEMA, SOURCES, Window
+from benchmarks.aggregates.traffic import BEGIN, FILES, SCHEMA, SOURCES, Window
 from penstock import Engine
 
 SUM = "SUM(length)"
@@ -41,8 +41,9 @@ def penstock(
         f"FROM packets [WINDOW {one.length} SECONDS SLIDE {one.slide} SECONDS] GROUP BY {by};"
         for n, one in enumerate(asked))
     with Engine(spark=spark, checkpoint=work) as engine:
-        engine.execute(f"CREATE STREAM packets ({SCHEMA}) FROM parquet '{data}' "
-                       f"OPTIONS (maxFilesPerTrigger = 1) TIME ts LATENESS {LATENESS};" + queries)
+        engine.execute(
+            f"CREATE STREAM packets ({SCHEMA}) FROM parquet '{data}' "
+            f"OPTIONS (maxFilesPerTrigger = {FILES}) TIME ts LATENESS {LATENESS};" + queries)
         began = time.perf_counter()
         summary = engine.run(until_drained=True)
         seconds = time.perf_counter() - began
@@ -53,14 +54,13 @@ def penstock(
 
 def native(spark: SparkSession, data: Path, work: Path, asked: Sequence[Window]) -> Ran:
     """A streaming query of Spark's own for every window, all at once."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "2")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session = _session(spark)
     began = time.perf_counter()
     running = []
     for n, one in enumerate(asked):
         window = sf.window("ts", f"{one.length} seconds", f"{one.slide} seconds")
-        summed = _read(session, data).groupBy(window, "src").agg(sf.sum("length").alias("total"))
+        read = _read(session, data).withWatermark("ts", LATENESS)
+        summed = read.groupBy(window, "src").agg(sf.sum("length").alias("total"))
         running.append(
             summed.writeStream.format("noop").outputMode("append").trigger(availableNow=True)
             .option("checkpointLocation", f"{work}/{n}").start())
@@ -70,8 +70,8 @@ def native(spark: SparkSession, data: Path, work: Path, asked: Sequence[Window])
 
 
 def _read(session: SparkSession, data: Path) -> DataFrame:
-    source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    return source.parquet(str(data)).withWatermark("ts", LATENESS)
+    source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
+    return source.parquet(str(data))
 
 
 def panes(rows: DataFrame) -> DataFrame:
@@ -150,8 +150,7 @@ def by_hand(
         table.take(made, newest - 1)  # a second of lateness: the last two may yet get rows
 
     began = time.perf_counter()
-    source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(data))
-    source.writeStream.foreachBatch(take).trigger(availableNow=True).option(
+    _read(session, data).writeStream.foreachBatch(take).trigger(availableNow=True).option(
         "checkpointLocation", str(work)).start().awaitTermination()
     table.answer(seconds + max(one.length for one in asked))
     return Ran(time.perf_counter() - began, table.answers, table.rows)

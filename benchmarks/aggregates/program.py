@@ -25,7 +25,7 @@ class Size:
 
     rows: int
     per_file: int
-    """Packets in a file: a block, and a micro-batch of the others."""
+    """Packets in a file; a block has `FILES` of them."""
     ours: tuple[int, ...]
     """How many queries; those of the last but one also to a folder, and by hand."""
     native: tuple[int, int]
@@ -43,8 +43,8 @@ class Size:
         return self.ours[-2]
 
 
-FULL = Size(20_000_000, 1_000_000, (1, 16, 64, 240, 1000), (1, 16), 2_000_000)
-QUICK = Size(2_000_000, 500_000, (1, 16, 64), (1, 4), 500_000)
+FULL = Size(20_000_000, 500_000, (1, 16, 64, 240, 1000), (1, 16), 2_000_000)
+QUICK = Size(2_000_000, 250_000, (1, 16, 64), (1, 4), 500_000)
 OTHERS = ("MEDIAN(length)", "COUNT(DISTINCT port)", "TOPK(port, 10)")
 NATIVE, MEMORY = 150 / 240, 4 * 10**9
 """Times native Spark per query; bytes."""

@@ -26,6 +26,9 @@ from penstock.simulator.fates import Floats
 WARM_ROUNDS = 4
 """Blocks of every stream before the burst, one after the other: code is made, processes are
 started, and what the stages cost becomes known."""
+PAUSE = 0.5
+"""Seconds after each of them, and four times that before the burst: who replays the run under
+another policy, whose blocks take longer, begins the burst with empty queues, too."""
 Series = tuple[list[float], list[float]]
 
 
@@ -88,6 +91,8 @@ def burst(
     for number in range(warm):
         feed(pipeline, ground, work, number, np.zeros(1))
         until(lambda wanted=number + 1: through() >= wanted)  # type: ignore[misc]
+        time.sleep(PAUSE)
+    time.sleep(4 * PAUSE)
     began = time.time()
     feeder = threading.Thread(target=feed, args=(pipeline, ground, work, warm, times))
     feeder.start()

@@ -152,16 +152,16 @@ def prepare(folder: Path, blocks: int) -> None:
 
 
 PIPELINES = (
-    Pipeline("two operators", (Question("q", (Condition(40, 0.1), Condition(800, 1.0))),),
+    Pipeline("two operators", (Question("q", (Condition(40, 0.1), Condition(600, 1.0))),),
              blocks=20, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
         Question("q", (Condition(8, 0.9), Condition(20, 0.98), Condition(8, 0.1),
-                       Condition(800, 1.0))),), blocks=16, arrivals=("onoff",)),
+                       Condition(600, 1.0))),), blocks=16, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
         Question("q", (Condition(14, 0.05), Condition(500, 1.0)), matches=3),), blocks=16),
     Pipeline("three queries", (
-        Question("x", (Condition(40, 0.1), Condition(800, 1.0))),
+        Question("x", (Condition(40, 0.1), Condition(600, 1.0))),
         Question("y", (Condition(30, 0.5), Condition(100, 1.0))),
-        Question("z", (Condition(20, 0.9), Condition(20, 0.1), Condition(800, 1.0)))),
+        Question("z", (Condition(20, 0.9), Condition(20, 0.1), Condition(600, 1.0)))),
         blocks=18, arrivals=("onoff",)),
 )

@@ -25,7 +25,7 @@ def main(record: str, target: str, moment: str) -> None:
         if summary.run.started and event.at > summary.run.started + float(moment):
             break
         summary.apply(event)
-    console = Console(record=True, width=110, height=24, force_terminal=True, file=sys.stderr)
+    console = Console(record=True, width=110, height=42, force_terminal=True, file=sys.stderr)
     console.print(Picture(summary, "packets.sql"))
     picture = console.export_svg(title="penstock run packets.sql")
     # Fonts of other hosts are not fetched for a picture in a page; any monospaced one serves.

@@ -236,6 +236,15 @@ def test_stages_are_timed_again_soon_and_then_seldom() -> None:
     assert due == [0, 2, 4, 64, 124, 184]
 
 
+def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:
+    figures, path = Figures(), host().core.plan.path("q#0")
+    timed = {stage[0].id: (100.0, 100.0, 0.1, 0.0, 0.0) for stage in path.stages[:-1]}
+    assert figures.rows_within(2.0, path.id, 0) == float("inf"), "nothing is known"
+    figures.record(0.0, path, 0, 4, (100.0, 100.0, 0.8, 0.0, 0.0), timed)
+    assert figures.rows_within(2.0, path.id, 0) == pytest.approx(500.0), "0.5 s, and 3 ms a row"
+    assert figures.rows_within(0.4, path.id, 0) == pytest.approx(50.0), "by the latest run alone"
+
+
 def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
     figures, path = Figures(), host().core.plan.path("q#0")
     timed = {stage[0].id: (100.0, 50.0, 1.0, 0.0, 0.0) for stage in path.stages[:-1]}

@@ -28,8 +28,9 @@ class Figures:
     statistics: Statistics = field(default_factory=Statistics)
     told: dict[str, Route] = field(default_factory=dict)
     """By path: what the policy was last told."""
-    _pace: dict[tuple[str, int], float] = field(default_factory=dict)
-    """Seconds per row of the latest run from a stage of a path on."""
+    _latest: dict[tuple[str, int], tuple[float, float, float]] = field(default_factory=dict)
+    """Of the latest run from a stage of a path on: its rows, the seconds that it took, and the
+    seconds per row of the stages that were timed apart."""
     _timed: dict[str, float] = field(default_factory=dict)
     """When the stages of a path are to be timed apart again."""
     _samples: Counter[str] = field(default_factory=Counter)
@@ -63,11 +64,13 @@ class Figures:
             self._sampling += sampling if self._samples else 0.0  # at first all of Spark is cold
             self._samples[path.id] += 1
         rows, _, seconds, _, _ = run
-        if rows:
-            self._pace[path.id, first] = seconds / rows
         for name, figure in measured.items():
             self.statistics.record(name, at, *figure)
         ran = names(path)[first:last]
+        if rows and seconds:
+            timed = ran if last < len(path.stages) else ran[:-1]
+            each = rest(list(map(self.statistics.stage, timed)))
+            self._latest[path.id, first] = rows, seconds, each
         if len(ran) == 1:
             self.statistics.record(ran[0], at, *run)
         elif last == len(path.stages):
@@ -120,16 +123,23 @@ class Figures:
 
         0 while unknown.
         """
-        return rows * self._pace.get((path, first), 0.0)
+        before, took, _ = self._latest.get((path, first), (1.0, 0.0, 0.0))
+        return rows * took / before
 
     def kept(self, path: str, first: int, last: int) -> float:
         """Bytes out of some stages of a path per byte in, as told."""
         return prod(stage.kept for stage in self.told[path].stages[first:last])
 
     def rows_within(self, seconds: float, path: str, first: int) -> float:
-        """Rows that take about so long from a stage of a path on, going by the latest run."""
-        pace = self._pace.get((path, first), 0.0)
-        return seconds / pace if pace else inf
+        """Rows that take about so long from a stage of a path on, going by the latest run.
+
+        What that run took beyond its rows, as far as they were timed apart, is taken once.
+        """
+        if not (latest := self._latest.get((path, first))):
+            return inf
+        rows, took, each = latest
+        fixed = max(took - rows * each, 0.0) if each else 0.0
+        return max((seconds - fixed) / ((took - fixed) / rows), rows * seconds / took)
 
 
 def names(path: Path) -> list[str]:

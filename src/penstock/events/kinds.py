@@ -261,6 +261,8 @@ class RunFinished:
     """Operators that were timed apart, on a sample."""
     sampling: float = 0.0
     """Seconds that this took, beside the run."""
+    bare: float = 0.0
+    """Seconds of it that an operator took for hardly any rows: what a job costs by itself."""
     panes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Per group of window aggregates the panes that got rows; nothing is delivered then."""
     summarised: Mapping[str, int] = field(default_factory=dict)
@@ -328,6 +330,8 @@ class RunKept:
     """Operators that were timed apart, on a sample."""
     sampling: float = 0.0
     """Seconds that this took, beside the run."""
+    bare: float = 0.0
+    """Seconds of it that an operator took for hardly any rows: what a job costs by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,16 +261,16 @@ class _Replay(VirtualHost):
     """Runs cost and keep what the model says."""
 
     recording: Recording = field(kw_only=True)
-    _made: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _made: Counter[str] = field(default_factory=Counter)
     _parts: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Rows and bytes per row that runs have kept."""
 
     def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept:
         model = self.recording.paths[run.path]
         rows, row_bytes = self._entering(run)
-        work, left = model.through(run.first, run.last, rows)
-        seconds = model.cost.seconds(work, self._made[run.path, run.first])
-        self._made[run.path, run.first] += 1
+        _, left = model.through(run.first, run.last, rows)
+        seconds = model.seconds(run.first, run.last, rows, self._made[run.path])
+        self._made[run.path] += 1
         sampling = self.recording.sampling if run.measure else 0.0
         at = self.clock.now() + seconds + sampling
         measured = self._measured(run, model, row_bytes) if run.measure else {}

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from statistics import median
 
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
@@ -42,6 +44,8 @@ class PathModel:
     """Seconds per job, and per unit of work."""
     runs: int = 0
     """Runs that it was fitted to."""
+    bare: float = inf
+    """What a job costs at most beside its work, if it delivers nothing."""
 
     def through(self, first: int, last: int, rows: float) -> tuple[float, float]:
         """The work of some stages on so many rows, and the rows that are left."""
@@ -50,6 +54,25 @@ class PathModel:
             work += rows * stage.work
             rows *= stage.selectivity
         return work, rows
+
+    def seconds(self, first: int, last: int, rows: float, earlier: int) -> float:
+        """What a run of some stages takes, after so many earlier ones of the path.
+
+        The fixed part of a run that goes from end to end is that of a job and that of delivering.
+        A run that keeps its rows has only the first, and one that has nothing else to do but
+        deliver only the second, as far as the record tells them apart.
+
+        >>> stages = (StageModel("a", 1.0, 0.5), StageModel("b", 0.0))
+        >>> model = PathModel(stages, Cost(fixed=0.5, per_row=0.01), bare=0.25)
+        >>> [model.seconds(*run, rows=100.0, earlier=9) for run in ((0, 2), (0, 1), (1, 2))]
+        [1.5, 1.25, 0.25]
+        """
+        work, _ = self.through(first, last, rows)
+        taken = self.cost.seconds(work, earlier)
+        fixed, bare, end = self.cost.fixed, min(self.bare, self.cost.fixed), len(self.stages)
+        if last < end:
+            return taken - fixed + bare
+        return taken - bare if 0 < first == end - 1 and bare < fixed else taken
 
     def width(self, first: int, last: int) -> float:
         """How much wider rows are after some stages."""
@@ -92,8 +115,14 @@ class Told:
         """By path, from its runs and the seconds that each really took."""
         made = {path: self._stages(path) for path in runs}
         cheapest = min(seconds for taken in runs.values() for _, seconds in taken)
-        return {path: PathModel(made[path], _fitted(made[path], taken, cheapest), len(taken))
+        return {path: PathModel(made[path], _fitted(made[path], taken, cheapest), len(taken),
+                                self._bare(taken))
                 for path, taken in runs.items()}
+
+    def _bare(self, taken: Sequence[tuple[RecordedRun, float]]) -> float:
+        """What a job costs by itself, but for the first time, when all is cold."""
+        told = [ended.bare for (_, ended), _ in taken if ended.bare]
+        return median(told[1:] or told) if told else inf
 
     def _stages(self, path: str) -> tuple[StageModel, ...]:
         known = self._statistics

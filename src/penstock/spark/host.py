@@ -282,7 +282,8 @@ class SparkHost:
         context.setLocalProperty("spark.scheduler.pool", "urgent" if run.urgent else "segments")
         path = plan.path(run.path)
         frame = self._frame(run)
-        measured = self._parts.measure(compiler, path, run, frame) if run.measure else {}
+        measured, bare = (
+            self._parts.measure(compiler, path, run, frame) if run.measure else ({}, 0.0))
         if path.expensive:
             frame = dealt(frame, run, self._core.settings.quantum, self._cores)
         ready = self._clock.now()
@@ -299,7 +300,7 @@ class SparkHost:
             if block.number in run.keep:
                 self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
         return replace(done, at=now, seconds=now - (ready if run.measure else began),
-                       measured=measured, sampling=sampling)
+                       measured=measured, sampling=sampling, bare=bare)
 
     def _keep(
         self, run: Run, path: Path, compiler: Compiler, frame: DataFrame
@@ -387,9 +388,8 @@ class SparkHost:
             stream = self.application.streams[name]
             try:
                 sources.check(self._spark, self._files, stream)
-                if self._until_drained and sources.is_endless(stream):
-                    raise SourceError("it is endless and cannot be drained; bound it (OPTIONS "
-                                      "(rows = ...) for onoff) or run without --until-drained")
+                if self._until_drained:
+                    sources.check_end(stream)
             except SourceError as error:
                 self._faults[name] = str(error)
                 continue

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from statistics import median
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -85,8 +86,8 @@ class Parts:
 
     def measure(
         self, compiler: Compiler, path: Path, run: Run, frame: DataFrame
-    ) -> dict[str, Figure]:
-        """What each stage but the last does, one by one on a sample.
+    ) -> tuple[dict[str, Figure], float]:
+        """What each stage but the last does, one by one on a sample; and what a job costs.
 
         What it takes for a row of each partition is taken off: that is what a job costs, and the
         way to Python, however few the rows are.
@@ -96,22 +97,23 @@ class Parts:
         wanted = min(SAMPLE_ROWS, max(FEW_ROWS, whole // 2))
         kept = [frame.limit(wanted).repartition(cores).persist()]
         figures: dict[str, Figure] = {}
+        bare = []
         try:
             rows, size, _ = _timed(kept[0])
             for stage in range(run.first, len(path.stages) - 1):
                 few, all_ = (compiler.part(path, run.members[0], before, stage, stage + 1).frame
                              for before in (_few(kept[-1]), kept[-1]))
-                fixed = _timed(few.persist())[2]
+                bare.append(_timed(few.persist())[2])
                 few.unpersist()
                 kept.append(all_.persist())
                 rows_out, size_out, seconds = _timed(kept[-1])
-                spent = max(seconds - fixed, 1e-6)
+                spent = max(seconds - bare[-1], 1e-6)
                 figures[path.stages[stage][0].id] = (rows, rows_out, spent, size, size_out)
                 rows, size = rows_out, size_out
         finally:
             for part in kept:
                 part.unpersist()
-        return figures
+        return figures, median(bare)
 
 
 def _timed(frame: DataFrame) -> tuple[float, float, float]:

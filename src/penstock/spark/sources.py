@@ -172,11 +172,15 @@ def last_row(stream: Stream) -> int | None:
     return options.traffic.rows if options.paced else None
 
 
-def is_endless(stream: Stream) -> bool:
-    """Whether the source never ends, so that it cannot be drained."""
+def check_end(stream: Stream) -> None:
+    """Raise `SourceError` when the source never ends, so that it cannot be drained."""
     if stream.format == "onoff":
-        return onoff.Options.parse(dict(stream.options)).traffic.rows is None
-    return stream.format == "rate"
+        endless = onoff.Options.parse(dict(stream.options)).traffic.rows is None
+    else:
+        endless = stream.format == "rate"
+    if endless:
+        raise SourceError("it is endless and cannot be drained; bound it (OPTIONS (rows = ...) for "
+                          "onoff) or run without --until-drained")
 
 
 def plain(error: BaseException) -> str:
