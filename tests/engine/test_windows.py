@@ -205,10 +205,10 @@ def test_a_gap_of_a_year_is_passed_over() -> None:
 
 
 def test_in_a_drain_the_next_run_goes_on_beside_a_refresh_and_the_one_after_it_waits() -> None:
-    host = hosted(query("q", 4, 2), settings=Settings(until_drained=True, quantum=0.0),
+    host = hosted(query("q", 4, 2), settings=Settings(until_drained=True),
                   cost=lambda run: 1.0, refreshing=lambda refresh: 3.5)
     for number in range(20):
-        host.arrive("s", at=1.0, times=(number,), rows=1)
+        host.arrive("s", at=1.0 + number, times=(number,), rows=1)
     drain(host)
     busy = waits = 0
     beside = []
