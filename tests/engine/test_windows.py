@@ -189,6 +189,14 @@ def test_a_drain_answers_many_ends_of_a_group_in_one_refresh() -> None:
     assert len(host.refreshes) <= 6
 
 
+def test_a_drain_takes_all_that_waits_into_panes_at_once_though_a_run_is_long() -> None:
+    host = hosted(query("q", 5, 1), settings=Settings(until_drained=True, quantum=1.0),
+                  cost=lambda run: 5.0)
+    feed(host, *([n] for n in range(10)), every=0.1)
+    drain(host)
+    assert [blocks for _, _, blocks in host.decisions] == [(0,), tuple(range(1, 10))]
+
+
 def test_a_gap_of_a_year_is_passed_over() -> None:
     host = hosted(query("q", 10, 3))
     feed(host, [0], [31_536_000])
@@ -197,10 +205,10 @@ def test_a_gap_of_a_year_is_passed_over() -> None:
 
 
 def test_in_a_drain_the_next_run_goes_on_beside_a_refresh_and_the_one_after_it_waits() -> None:
-    host = hosted(query("q", 4, 2), settings=Settings(until_drained=True, quantum=0.0),
+    host = hosted(query("q", 4, 2), settings=Settings(until_drained=True),
                   cost=lambda run: 1.0, refreshing=lambda refresh: 3.5)
     for number in range(20):
-        host.arrive("s", at=1.0, times=(number,), rows=1)
+        host.arrive("s", at=1.0 + number, times=(number,), rows=1)
     drain(host)
     busy = waits = 0
     beside = []

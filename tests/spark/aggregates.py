@@ -38,11 +38,13 @@ AGGREGATES = {
         "CASE WHEN COUNT(*) > 5 THEN 'many' ELSE 'few' END",
 }
 """As Penstock and as DuckDB writes them."""
-KEYS: tuple[tuple[str, ...], ...] = (
-    (), ("src",), ("src",), ("src", "port"), ("src % 3",), ("name",),
-    ("CASE WHEN length > 500 THEN 'long' ELSE name END", "src"))
-CONDITIONS = ("", "", "port > 100", "length IS NOT NULL AND src < 6", "odd(length)",
-              "name LIKE 'h%' OR src = 1")
+SHAPES: tuple[tuple[tuple[str, ...], str, bool], ...] = (
+    ((), "", False), (("src",), "", False), (("src",), "port > 100", False),
+    (("src", "port"), "", False), (("src % 3",), "name LIKE 'h%' OR src = 1", False),
+    (("CASE WHEN length > 500 THEN 'long' ELSE name END", "src"), "", False),
+    (("name",), "odd(length)", False), ((), "odd(length) AND src < 6", False),
+    (("site",), "", True), (("src",), "length IS NOT NULL AND port > 22", True))
+"""What is grouped by, which rows count, and whether they are joined with a relation."""
 HAVINGS = ("", "", "COUNT(*) > 2", "SUM(length) > 900 AND MAX(weight) IS NOT NULL")
 WINDOWS = ((10, 3), (10, 4), (7, 2.5), (12, 12), (6, 9), (30, 10), (20, 5), (45, 15))
 
@@ -146,14 +148,11 @@ def asks(seed: int, count: int) -> list[Ask]:
     made = []
     for number in range(count):
         window, slide = chance.choice(WINDOWS)
-        keys = KEYS[number % len(KEYS)]
-        where = CONDITIONS[number % len(CONDITIONS)]
-        form = chance.choice(["slide", "slide", "exactly", "hop"])
-        joined = number % 5 == 4
+        keys, where, joined = SHAPES[number % len(SHAPES)]
         made.append(Ask(
             f"q{number}", tuple(chance.sample(sorted(AGGREGATES), chance.randrange(1, 5))),
-            window, slide, form, ("site",) if joined and chance.random() < 0.5 else keys,
-            where, chance.choice(HAVINGS), joined))
+            window, slide, chance.choice(["slide", "slide", "exactly", "hop"]), keys, where,
+            chance.choice(HAVINGS), joined))
     return made
 
 

@@ -417,7 +417,7 @@ class Core:
         place = self._waiting.places[segment.place]
         path = self._paths[place[0]]
         waiting = len(self._waiting)
-        most = self.figures.rows_within(self.settings.quantum, *place)
+        most = self.figures.rows_within(self.settings.lasting(path.panes), *place)
         train, retried = self._waiting.take(place, most)
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)

@@ -26,3 +26,11 @@ class Settings:
     """Seconds after which the stages of a path are timed apart again."""
     quantum: float = inf
     """A train takes no more blocks than would run for so many seconds, so that decisions come."""
+
+    def lasting(self, panes: bool) -> float:
+        """Seconds for which a run should last.
+
+        One that makes panes answers nothing. Where nobody waits for a first answer it takes all
+        that is there, however long: the job itself may cost more than its rows.
+        """
+        return inf if panes and self.until_drained else self.quantum

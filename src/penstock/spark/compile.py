@@ -223,11 +223,13 @@ class Compiler:
             return Summarised(rows.where(compiled(time).isNotNull()), time)
         branch = self._branch(path, members[0])
         answers = self._through_python(path, {members[0]: branch}, block, first)
-        places = {output.expression: Column(output_name(n), output.expression.type, OURS)
-                  for n, output in enumerate(branch.select)}
+        # What is aggregated may be the time, or what is grouped by: it is one column then.
+        named = {output.expression: output.name for output in branch.select}
+        places = {expression: Column(output_name(n), expression.type, OURS)
+                  for n, expression in enumerate(named)}
         held = answers.frame.where(ours(ERROR).isNull()).select(
-            *(answers.columns(Field(output.name, output.expression.type)).alias(places[
-                output.expression].name) for output in branch.select))
+            *(answers.columns(Field(name, expression.type)).alias(places[expression].name)
+              for expression, name in named.items()))
         known = held.where(compiled(places[time]).isNotNull())
         return Summarised(known, places[time], answers, places)
 
