@@ -206,7 +206,8 @@ def test_approximate_answers_are_within_their_error(
     assert all(sum(some) >= 0.95 * len(kept) for some in zip(*kept, strict=True))
 
 
-@pytest.mark.parametrize("number", [5, 6, 9])
+@pytest.mark.parametrize("number", [
+    5, pytest.param(6, marks=pytest.mark.long), pytest.param(9, marks=pytest.mark.long)])
 def test_a_query_alone_answers_as_it_does_among_others(
     engine: Callable[..., Any], tmp_path: Path, shared: dict[str, Any], number: int
 ) -> None:

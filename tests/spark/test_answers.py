@@ -82,7 +82,8 @@ def check_answers(spark, folder: Path, app: Drawn) -> dict:
     return tables
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", [
+    name if name == "parquet" else pytest.param(name, marks=pytest.mark.long) for name in FORMATS])
 def test_generated_applications_give_the_rows_of_duckdb(spark, tmp_path_factory, format_):
     @seed(SEED * len(FORMATS) + FORMATS.index(format_))
     @settings(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from penstock.spark.panes import Group, PaneJob
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 TIME = Column("ts", TIMESTAMP)
 PANE = 2_500_000

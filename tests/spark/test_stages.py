@@ -76,7 +76,12 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+QUICKLY = ("fifo", "chain", "chain_flush", "preemptive_rate_based")
+"""The policies that every run of the tests tries; the others are as long again."""
+
+
+@pytest.mark.parametrize("policy", [
+    name if name in QUICKLY else pytest.param(name, marks=pytest.mark.long) for name in POLICIES])
 def test_every_policy_gives_the_same_answers(policy: str, folder: Path, engine) -> None:
     kept = []
     with engine(on_event=lambda e: kept.append(e) if isinstance(e, ev.RunKept) else None) as e:
