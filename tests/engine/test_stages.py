@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engine.figures import Figures
+from penstock.engine.running import Running
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
@@ -169,6 +170,19 @@ def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterward
     assert [e.reason.endswith("overtaking") for e in decided if e.at == 100.1] == [True]
     assert answered(beside("rate_based")) > answered(run)
     assert Summary.of(run.record).accounting() == []
+
+
+def test_the_time_for_which_a_run_was_overtaken_is_not_its_own() -> None:
+    run = beside("preemptive_rate_based")
+    ended = {e.run: e for e in run.record if isinstance(e, ev.RunKept | ev.RunFinished)}
+    overtaken = [e for e in run.record if isinstance(e, ev.Decided) and e.at == 100.0][0]
+    took = ended[overtaken.run].seconds
+    assert took == pytest.approx(ended[overtaken.run].at - overtaken.at)
+    expected = run.core.figures.expected(100.0, "q#0", overtaken.stages[0])
+    assert expected == pytest.approx(took - 0.1), "a cheap block took a tenth of a second of it"
+    alone = Running(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
+    alone.held_up = 3.0
+    assert [alone.own(4.0), alone.own(10.0), alone.own(2.0)] == [1.0, 7.0, 0.5]
 
 
 @pytest.mark.parametrize(("done", "overtaken"), [(0.0, True), (0.999, False)])

@@ -315,14 +315,14 @@ class Core:
         if running.stale:
             self._waiting.begin_anew(running.path.id)
 
-    def _measure(
-        self, event: ev.RunFinished | ev.RunKept, running: Running, rows_out: float
-    ) -> None:
+    def _measure(self, event: ev.RunFinished | ev.RunKept, running: Running,
+                 rows_out: float) -> None:
         """Record what a run tells of its stages; figures that differ are new cuts and ranks."""
         self._ahead = event.seconds
         kept = event.bytes if isinstance(event, ev.RunKept) else 0
         entered = sum(entry.bytes for entry in running.entries) if kept else 0
-        run = (running.rows, rows_out, event.seconds, entered, kept)
+        run = (running.rows, rows_out, running.own(event.seconds), entered, kept)
+        running.let_on(self._running.values(), event.at)
         self.figures.record(
             event.at, running.path, running.first, running.last, run, event.measured,
             event.sampling)
@@ -421,7 +421,7 @@ class Core:
         train, retried = self._waiting.take(place, most)
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
-        self._running[self._runs] = Running(path, segment, train, retried)
+        self._running[self._runs] = Running(path, segment, train, retried, at, urgent)
         members = train[0].members
         group, formed = self._waiting.riders.group(path.id, members)
         if formed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from penstock.engine.queues import Entry
@@ -17,6 +18,11 @@ class Running:
     segment: Segment
     entries: list[Entry]
     retried: bool
+    began: float = 0.0
+    urgent: bool = False
+    """Whether it overtook others."""
+    held_up: float = 0.0
+    """Seconds for which others overtook it."""
     done: float = 0.0
     """The part of its work that is behind it."""
     left: set[str] = field(default_factory=set)
@@ -45,6 +51,18 @@ class Running:
         last = segment.first + len(segment.operators)
         return (segment.path == self.path.id
                 and segment.first < self.last and self.first < last)
+
+    def let_on(self, others: Iterable[Running], at: float) -> None:
+        """It ends: those that it overtook go on."""
+        for other in others if self.urgent else ():
+            other.held_up += max(at - max(self.began, other.began), 0.0)
+
+    def own(self, seconds: float) -> float:
+        """What is its own of the seconds that it took.
+
+        While others overtake, it goes on where they leave it a core: it was not idle all the time.
+        """
+        return max(seconds - self.held_up, seconds / 4)
 
     @property
     def rows(self) -> int:

@@ -149,7 +149,7 @@ class _Reading:
                 self.decided[run] = event
             case ev.RunFinished(run=run) | ev.RunKept(run=run) if run in self.decided:
                 self.finished.append((self.decided.pop(run), event))
-                self.told.take(self._home(self.finished[-1]), self.finished[-1])
+                self.told.take(event)
             case ev.RunFailed():
                 self.failed += 1
         if isinstance(event, _OUTSIDE):

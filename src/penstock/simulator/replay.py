@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import TypeAlias
 
 from penstock.clock import VirtualClock
 from penstock.engine import (
@@ -27,6 +28,8 @@ from penstock.engine import (
 )
 from penstock.events import kinds as ev
 
+_End: TypeAlias = (
+    ev.RunFinished | ev.RunKept | ev.RunFailed | ev.RefreshFinished | ev.RefreshFailed)
 _ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed, ev.RefreshFinished, ev.RefreshFailed)
 
 
@@ -112,9 +115,9 @@ class VirtualHost:
         self.plan_event(end)
 
     def _hold_up(self, seconds: float) -> None:
-        """A run overtakes: those under way go on when it is through."""
+        """A run overtakes: those under way go on when it is through, and take so much longer."""
         self._agenda = [
-            (at + seconds, number, replace(event, at=at + seconds))
+            (at + seconds, number, _later(event, seconds))
             if isinstance(event, _ENDS) else (at, number, event)
             for at, number, event in self._agenda]
         heapq.heapify(self._agenda)
@@ -124,6 +127,13 @@ class VirtualHost:
         if at not in self._wakes:
             self._wakes.add(at)
             self.plan_event(ev.Tick(at))
+
+
+def _later(event: _End, seconds: float) -> _End:
+    """How a run ends that is held up."""
+    if isinstance(event, ev.RunFailed | ev.RefreshFailed):
+        return replace(event, at=event.at + seconds)
+    return replace(event, at=event.at + seconds, seconds=event.seconds + seconds)
 
 
 def _warmed(run: Run, at: float) -> Iterable[ev.BlockHot]:

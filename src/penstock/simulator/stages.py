@@ -101,23 +101,30 @@ class Told:
         """The stages of a path; one, of its own name, unless the record says otherwise."""
         return self.names.get(path) or (path,)
 
-    def take(self, path: str, run: RecordedRun) -> None:
-        """A run ended."""
-        decided, ended = run
+    def take(self, ended: ev.RunFinished | ev.RunKept) -> None:
+        """A run ended, beside which stages may have been timed apart."""
         for name, figure in ended.measured.items():
             self._statistics.record(name, ended.at, *figure)
-        first, last = decided.stages
-        if last - first == 1 and len(self.stages(path)) > 1:
-            self._statistics.record(self.stages(path)[first], ended.at, *_alone(decided, ended))
 
     def models(self, runs: Mapping[str, Sequence[tuple[RecordedRun, float]]]) -> dict[
             str, PathModel]:
         """By path, from its runs and the seconds that each really took."""
+        for path, taken in runs.items():
+            self._take_alone(path, taken)
         made = {path: self._stages(path) for path in runs}
         cheapest = min(seconds for taken in runs.values() for _, seconds in taken)
         return {path: PathModel(made[path], _fitted(made[path], taken, cheapest), len(taken),
                                 self._bare(taken))
                 for path, taken in runs.items()}
+
+    def _take_alone(self, path: str, taken: Iterable[tuple[RecordedRun, float]]) -> None:
+        """A stage that ran alone shows what it costs and keeps."""
+        stages = self.stages(path)
+        for (decided, ended), seconds in taken:
+            first, last = decided.stages
+            if last - first == 1 < len(stages):
+                out = ended.rows if isinstance(ended, ev.RunKept) else sum(ended.rows_out.values())
+                self._statistics.record(stages[first], ended.at, _entering(decided), out, seconds)
 
     def _bare(self, taken: Sequence[tuple[RecordedRun, float]]) -> float:
         """What a job costs by itself, but for the first time, when all is cold."""
@@ -132,13 +139,6 @@ class Told:
         # The last stage writes, which no sample does: without a run of its own it costs nothing.
         return tuple(StageModel(name, known.cost(name), known.selectivity(name), known.width(name))
                      for name in listed)
-
-
-def _alone(decided: ev.Decided, ended: ev.RunFinished | ev.RunKept) -> ev.Figure:
-    rows = _entering(decided)
-    if isinstance(ended, ev.RunKept):
-        return rows, ended.rows, ended.seconds, 0.0, 0.0
-    return rows, sum(ended.rows_out.values()), ended.seconds, 0.0, 0.0
 
 
 def _entering(decided: ev.Decided) -> float:
