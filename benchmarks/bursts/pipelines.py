@@ -152,8 +152,8 @@ def prepare(folder: Path, blocks: int) -> None:
 
 
 PIPELINES = (
-    Pipeline("two operators", (Question("q", (Condition(40, 0.1), Condition(600, 1.0))),),
-             blocks=20, arrivals=("even", "DEC-PKT")),
+    Pipeline("two operators", (Question("q", (Condition(60, 0.1), Condition(1200, 1.0))),),
+             blocks=18, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
         Question("q", (Condition(8, 0.9), Condition(20, 0.98), Condition(8, 0.1),
                        Condition(600, 1.0))),), blocks=16, arrivals=("onoff",)),

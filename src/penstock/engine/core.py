@@ -422,7 +422,7 @@ class Core:
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
         self._running[self._runs] = Running(path, segment, train, retried, at, urgent)
-        members = train[0].members
+        members, entering = train[0].members, sum(entry.rows for entry in train)
         group, formed = self._waiting.riders.group(path.id, members)
         if formed:
             riders = tuple(str(member) for member in members)
@@ -433,15 +433,15 @@ class Core:
             at, self._runs, segment.id, group, path.stream,
             tuple(block.number for block in blocks), sum(block.rows for block in blocks), reason,
             waiting, stages=(first, last), urgent=urgent, again=train[0].lane == AGAIN,
-            entering=sum(entry.rows for entry in train) if first else None)))
+            entering=entering if first else None)))
         out.append(Run(
             self._runs, segment.id, path.id, group, members, blocks,
             self._blocks.worth_keeping(blocks, self._room) if first == 0 else (), first, last,
             final=last == len(path.stages),
             parts=tuple(entry.run for entry in train if entry.run),
             on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
-            yields=self.policy.preemptive, again=train[0].lane == AGAIN,
-            expected=self.figures.expected(sum(entry.rows for entry in train), *place),
+            yields=self.policy.preemptive and self._scheduler.outranked(segment, OVERTAKING),
+            again=train[0].lane == AGAIN, expected=self.figures.expected(entering, *place),
             measure=first == 0 and self.figures.is_due(path, at, self.settings.measure_every)))
 
     # --- blocks ------------------------------------------------------------------------------

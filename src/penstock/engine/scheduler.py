@@ -90,6 +90,10 @@ class Scheduler:
             heappop(heap)  # its queue has changed since
         return -1
 
+    def outranked(self, segment: Segment, by: float) -> bool:
+        """Whether some queue may ever be so many times better than this one."""
+        return self._sees_all or min(other.rank for other in self.segments) < by * segment.rank
+
     def carried(self, place: int) -> Segment:
         """What the run just decided does, beginning with this queue or another of its path.
 

@@ -15,8 +15,10 @@ from penstock.engine.instructions import Run
 
 WORTH = 0.3
 """Seconds of a run from which on dealing its rows out is worth a shuffle, of about 0.05 s."""
-PIECES = 5
-"""Tasks per quantum and core of a run that may be overtaken."""
+PIECES = 3
+"""Tasks per quantum and core of a run that may be overtaken; each costs about 0.05 s."""
+SMALL = 4 << 20
+"""Bytes of a block that Spark reads as one task, whatever the number of cores."""
 MOST_PIECES = 10
 """Tasks per core at most. What a run took includes what its tasks cost to start, so without a limit
 a busy machine would split the next run more finely, and make it longer still."""
@@ -25,7 +27,7 @@ a busy machine would split the next run more finely, and make it longer still.""
 def tasks(run: Run, quantum: float, cores: int) -> int:
     """How many tasks a run should have; 1 leaves it as it is.
 
-    A run has a task for every core. One that may be overtaken has shorter ones, of a fifth of the
+    A run has a task for every core. One that may be overtaken has shorter ones, of a third of the
     quantum: that is how long an overtaking run waits for a core.
 
     >>> from dataclasses import replace
@@ -34,7 +36,7 @@ def tasks(run: Run, quantum: float, cores: int) -> int:
     ...           expected=1.2)
     >>> [tasks(one, quantum=1.0, cores=2)
     ...  for one in (run, replace(run, yields=True), replace(run, expected=0.1))]
-    [2, 12, 1]
+    [2, 8, 1]
     """
     if run.expected < WORTH:
         return 1
@@ -50,6 +52,7 @@ def dealt(frame: DataFrame, run: Run, quantum: float, cores: int) -> DataFrame:
     write a file of its own.
     """
     wanted = tasks(run, quantum, cores)
-    if wanted > 1 and frame.rdd.getNumPartitions() < wanted:
+    whole = not run.parts and len(run.blocks) == 1 and run.blocks[0].bytes < SMALL
+    if wanted > 1 and (whole or frame.rdd.getNumPartitions() < wanted):
         return frame.repartition(wanted)
     return frame.coalesce(max(wanted, cores)) if run.parts else frame
