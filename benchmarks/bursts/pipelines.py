@@ -153,15 +153,15 @@ def prepare(folder: Path, blocks: int) -> None:
 
 PIPELINES = (
     Pipeline("two operators", (Question("q", (Condition(60, 0.1), Condition(1200, 1.0))),),
-             blocks=18, arrivals=("even", "DEC-PKT")),
+             blocks=16, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
-        Question("q", (Condition(8, 0.9), Condition(20, 0.98), Condition(8, 0.1),
-                       Condition(600, 1.0))),), blocks=16, arrivals=("onoff",)),
+        Question("q", (Condition(12, 0.9), Condition(30, 0.98), Condition(12, 0.1),
+                       Condition(1200, 1.0))),), blocks=14, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
-        Question("q", (Condition(14, 0.05), Condition(500, 1.0)), matches=3),), blocks=16),
+        Question("q", (Condition(20, 0.05), Condition(800, 1.0)), matches=3),), blocks=12),
     Pipeline("three queries", (
-        Question("x", (Condition(40, 0.1), Condition(600, 1.0))),
-        Question("y", (Condition(30, 0.5), Condition(100, 1.0))),
-        Question("z", (Condition(20, 0.9), Condition(20, 0.1), Condition(600, 1.0)))),
-        blocks=18, arrivals=("onoff",)),
+        Question("x", (Condition(60, 0.1), Condition(1200, 1.0))),
+        Question("y", (Condition(40, 0.5), Condition(150, 1.0))),
+        Question("z", (Condition(30, 0.9), Condition(30, 0.1), Condition(1000, 1.0)))),
+        blocks=15, arrivals=("onoff",)),
 )

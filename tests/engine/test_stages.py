@@ -142,12 +142,13 @@ def test_a_train_is_no_longer_than_a_quantum() -> None:
     assert max(len(decided[e.run].blocks) for e in ended) > 1
 
 
-def beside(name: str) -> FakeHost:
+def beside(name: str, quantum: float = 0.2) -> FakeHost:
     """An expensive query under way when a block for a cheap one arrives."""
     run = FakeHost.of(APPLICATION + """
         CREATE STREAM t (length INT) FROM rate;
         CREATE QUERY cheap AS SELECT length FROM t WHERE length > 5;
-    """, name, operators={**HIDDEN, "t/fanout:filter": (0.001, 0.5)})
+    """, name, operators={**HIDDEN, "t/fanout:filter": (0.001, 0.5)},
+        settings=Settings(quantum=quantum))
     run.arrive("s", at=0.0)
     run.arrive("t", at=0.0)
     run.run()  # now everybody's costs are known
@@ -169,6 +170,7 @@ def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterward
     decided = [e for e in run.record if isinstance(e, ev.Decided)]
     assert [e.reason.endswith("overtaking") for e in decided if e.at == 100.1] == [True]
     assert answered(beside("rate_based")) > answered(run)
+    assert answered(beside("preemptive_rate_based", quantum=1.0)) > answered(run), "soon over"
     assert Summary.of(run.record).accounting() == []
 
 
@@ -179,10 +181,10 @@ def test_the_time_for_which_a_run_was_overtaken_is_not_its_own() -> None:
     took = ended[overtaken.run].seconds
     assert took == pytest.approx(ended[overtaken.run].at - overtaken.at)
     expected = run.core.figures.expected(100.0, "q#0", overtaken.stages[0])
-    assert expected == pytest.approx(took - 0.1), "a cheap block took a tenth of a second of it"
+    assert expected == pytest.approx(took - 0.05), "a cheap block took a tenth of a second beside"
     alone = Running(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
     alone.held_up = 3.0
-    assert [alone.own(4.0), alone.own(10.0), alone.own(2.0)] == [1.0, 7.0, 0.5]
+    assert [alone.own(4.0), alone.own(10.0), alone.own(2.0)] == [2.5, 8.5, 1.0]
 
 
 @pytest.mark.parametrize(("done", "overtaken"), [(0.0, True), (0.999, False)])
@@ -323,7 +325,7 @@ def test_a_query_gets_its_blocks_in_the_order_of_their_arrival_whatever_the_slot
 def test_only_a_run_that_may_be_overtaken_yields_and_all_are_expected_to_take_as_long_as_before(
 ) -> None:
     for name in ("rate_based", "preemptive_rate_based"):
-        run = host(name)
+        run = host(name, quantum=0.1)
         for at in (0.0, 100.0):
             run.arrive("s", at=at)
         run.run()

@@ -79,7 +79,8 @@ ROW = 16
 
 
 def burst(policy: str = "fifo") -> FakeHost:
-    return play(FakeHost.of(TWO, policy, cost=linear(BY_HAND)), BURST)
+    return play(FakeHost.of(TWO, policy, cost=linear(BY_HAND), settings=Settings(quantum=5.0)),
+                BURST)
 
 
 def found(comparison: Comparison, policy: str) -> Outcome:
@@ -226,7 +227,8 @@ def test_queries_that_fared_alike_are_replayed_as_one_and_shown_as_many() -> Non
     twins = "".join(f"CREATE QUERY q{n} AS SELECT a FROM s WHERE a = {n};" for n in range(50))
     shared = "".join(f"CREATE QUERY p{n} INTO parquet 'out' WITH (latency = '9 seconds') AS "
                      f"SELECT a FROM t WHERE a = {n};" for n in range(2))
-    host = play(FakeHost.of(TWO + twins + shared, cost=linear(BY_HAND)), BURST)
+    host = play(FakeHost.of(TWO + twins + shared, cost=linear(BY_HAND),
+                            settings=Settings(quantum=5.0)), BURST)
     comparison = compare(host.record, policies("chain"))
     assert len(comparison.recording.script[1:]) < 20
     alone = compare(burst().record, policies("chain"))

@@ -10,6 +10,7 @@ from penstock.engine.figures import Figures, names
 from penstock.engine.gathering import Gathering
 from penstock.engine.instructions import Finish, Instruction, Note, Run, Wake
 from penstock.engine.lifetimes import Lifetimes
+from penstock.engine.overtaking import Overtaking
 from penstock.engine.promises import Promises
 from penstock.engine.queues import AGAIN, Entry
 from penstock.engine.refilling import Refilling
@@ -29,9 +30,6 @@ from penstock.policies.refresh import Policy as RefreshPolicy
 from penstock.policies.refresh import policy as refresh_policy
 
 _JOINING = (ev.QueryAdded, ev.SynopsisBegun)
-OVERTAKING = 2.0
-"""A block overtakes if it ranks so many times better: two jobs at once cost more than one after
-the other, and only one can overtake at a time."""
 
 
 @dataclass(slots=True)
@@ -48,6 +46,7 @@ class Core:
     figures: Figures = field(default_factory=Figures)
     refresh: RefreshPolicy = field(default_factory=lambda: refresh_policy(REFRESH))
     _scheduler: Scheduler = field(init=False)
+    _overtaking: Overtaking = field(init=False)
     _waiting: Waiting = field(init=False)
     _windows: Windows = field(init=False)
     _refilling: Refilling = field(init=False)
@@ -70,7 +69,7 @@ class Core:
         """Nothing is planned yet."""
         self._waiting = Waiting(Blocks(self.settings.retention))
         self._refilling = Refilling(self._waiting, self._running)
-        self._scheduler = Scheduler(self.policy, (), self._look)
+        self._schedule()
         self._windows = Windows(Refresher(self.refresh, self.settings.until_drained))
 
     # --- the verbs ---------------------------------------------------------------------------
@@ -88,7 +87,7 @@ class Core:
     def use(self, policy: Policy, at: float, name: str) -> None:
         """Decide by another policy from now on; what waits goes on from where it is."""
         self.policy = policy
-        self._scheduler = Scheduler(policy, (), self._look)
+        self._schedule()
         self._pending.append(Note(ev.PolicyChanged(at, name)))
         self._prepare(at, f"the policy is {name} now")
 
@@ -114,6 +113,10 @@ class Core:
         out.extend(self._waiting.account.news(event.at, self._blocks.hot_bytes))
         self._finish(out)
         return out
+
+    def _schedule(self) -> None:
+        self._scheduler = Scheduler(self.policy, (), self._look)
+        self._overtaking = Overtaking(self._scheduler, self.figures)
 
     # --- what the policy is told -------------------------------------------------------------
 
@@ -376,7 +379,8 @@ class Core:
             else:
                 self._scheduler.sleep(number)
         number = self._scheduler.decide(at)
-        if number < 0 or (urgent and not self._overtakes(number)):
+        if number < 0 or (urgent and (self._is_busy(self._scheduler.carried(number))
+                                      or not self._overtaking.is_worth(self._running.values()))):
             return False
         self._start(at, number, out, urgent)
         return True
@@ -384,18 +388,6 @@ class Core:
     def _is_busy(self, segment: Segment) -> bool:
         """Whether stages of this segment are at work already: one run at a time, in order."""
         return any(running.meets(segment) for running in self._running.values())
-
-    def _overtakes(self, number: int) -> bool:
-        """Whether the choice is much better than all that is under way, or due on another path."""
-        if not self._running or self._is_busy(self._scheduler.carried(number)):
-            return False
-        return self._scheduler.run.whole or self._scheduler.last < OVERTAKING * min(
-            self._rank_of(running) for running in self._running.values())
-
-    def _rank_of(self, running: Running) -> float:
-        """The rank of a run by the work that is left of it."""
-        whole = self.figures.cost(running.path.id, running.first, running.last)
-        return self.policy.rank(running.segment, running.done * whole, self._scheduler.last)
 
     def _ready(self, place: Place, at: float, out: list[Instruction]) -> bool:
         """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
@@ -421,8 +413,10 @@ class Core:
         train, retried = self._waiting.take(place, most)
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
-        self._running[self._runs] = Running(path, segment, train, retried, at, urgent)
         members, entering = train[0].members, sum(entry.rows for entry in train)
+        expected = self.figures.expected(entering, *place)
+        yields = self._overtaking.may_be(segment, expected, self.settings.quantum)
+        self._running[self._runs] = Running(path, segment, train, retried, at, urgent, yields)
         group, formed = self._waiting.riders.group(path.id, members)
         if formed:
             riders = tuple(str(member) for member in members)
@@ -440,8 +434,7 @@ class Core:
             final=last == len(path.stages),
             parts=tuple(entry.run for entry in train if entry.run),
             on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
-            yields=self.policy.preemptive and self._scheduler.outranked(segment, OVERTAKING),
-            again=train[0].lane == AGAIN, expected=self.figures.expected(entering, *place),
+            yields=yields, again=train[0].lane == AGAIN, expected=expected,
             measure=first == 0 and self.figures.is_due(path, at, self.settings.measure_every)))
 
     # --- blocks ------------------------------------------------------------------------------

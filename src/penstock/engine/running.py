@@ -21,6 +21,8 @@ class Running:
     began: float = 0.0
     urgent: bool = False
     """Whether it overtook others."""
+    yields: bool = False
+    """Whether others may overtake it."""
     held_up: float = 0.0
     """Seconds for which others overtook it."""
     done: float = 0.0
@@ -60,9 +62,9 @@ class Running:
     def own(self, seconds: float) -> float:
         """What is its own of the seconds that it took.
 
-        While others overtake, it goes on where they leave it a core: it was not idle all the time.
+        While others overtake, it goes on where they leave it a core: half of that time is its own.
         """
-        return max(seconds - self.held_up, seconds / 4)
+        return seconds - min(self.held_up, seconds) / 2
 
     @property
     def rows(self) -> int:
