@@ -37,8 +37,8 @@ CHEAP_STREAMS, CHEAP_QUERIES = 5, 4
 CHEAP_LOAD, HEAVY_LOAD = 0.15, 0.55
 """The part of the time that FIFO needs for each kind, alone and warm."""
 WARM_BLOCKS = 3
-ROUNDS = 2000
-"""Of hashing a row: about a millisecond."""
+ROUNDS = 3500
+"""Of hashing a row: more than a millisecond."""
 NATIVE_TASKS = 16
 """Native Spark gets the expensive rows dealt out too: it would work on one core otherwise."""
 TRIGGER = 0.2
@@ -362,7 +362,7 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
         with Engine(checkpoint=work / "session", master="local[2]") as host:
             progress("what a block takes")
             cheap, heavy = calibrate(host.session, work / "prepared", work / "calibration")
-            traffic = Traffic.of(4 if quick else 12, cheap, heavy)
+            traffic = Traffic.of(4 if quick else 10, cheap, heavy)
             progress(f"{cheap:.2f} s a cheap block, {heavy:.2f} s an expensive one; "
                      f"{len(traffic.arrivals)} blocks in {traffic.arrivals[-1].at:.0f} s")
             for name in (*policies, "native"):

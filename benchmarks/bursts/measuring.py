@@ -23,7 +23,7 @@ from penstock import Engine
 from penstock.events import kinds as ev
 from penstock.simulator.fates import Floats
 
-WARM_ROUNDS = 4
+WARM_ROUNDS = 3
 """Blocks of every stream before the burst, one after the other: code is made, processes are
 started, and what the stages cost becomes known."""
 PAUSE = 0.5

@@ -156,7 +156,7 @@ PIPELINES = (
              blocks=16, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
         Question("q", (Condition(12, 0.9), Condition(30, 0.98), Condition(12, 0.1),
-                       Condition(1200, 1.0))),), blocks=14, arrivals=("onoff",)),
+                       Condition(1200, 1.0))),), blocks=13, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
         Question("q", (Condition(20, 0.05), Condition(800, 1.0)), matches=3),), blocks=12),
     Pipeline("three queries", (
