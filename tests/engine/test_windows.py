@@ -54,6 +54,21 @@ def check_books(host: FakeHost) -> None:
     assert Summary.of(host.record).accounting() == []
 
 
+def test_answers_that_come_later_than_promised_are_missed_and_told() -> None:
+    promised = query("q", 4, 2).replace("QUERY q", "QUERY q WITH (latency = '700 ms')")
+    run = hosted(promised, query("lax", 4, 2), cost=lambda run: 1.0, live=True)
+    feed(run, *([n * 2.0, n * 2 + 1.0] for n in range(12)), every=3.0)
+    run.run()
+    summary = Summary.of(run.record)
+    strict, lax = summary.queries["q"], summary.queries["lax"]
+    assert strict.missed_blocks >= 9 and strict.missed_rows > 0
+    assert (lax.missed_blocks, lax.missed_rows) == (0, 0)
+    told = [e for e in run.record if isinstance(e, ev.LatencyMissed)]
+    assert {e.query for e in told} == {"q"}
+    assert told[0].blocks == 1 and told[0].seconds >= 1.0 > told[0].promised
+    assert len(told) == 1 + (strict.missed_blocks >= 10)
+
+
 def times(host: FakeHost) -> list[int]:
     """The times of all rows that came and were not late."""
     return [time for block in host._times["s"].times.values() for time in block]

@@ -254,6 +254,9 @@ class Feeder:
             table = Table("packets", LIVE_COLUMNS, tuple(rows)).arrow()
             hidden = self.folder / f".{self.files}.parquet"
             pq.write_table(table, hidden)
+            # Spark reads files in the order of their times, to the millisecond; of two that are
+            # equal the later one may come first, and then the rows of the other are late.
+            os.utime(hidden, (1_700_000_000 + self.files,) * 2)
             hidden.rename(self.folder / f"{self.files}.parquet")
             self.files += 1
 
@@ -266,7 +269,6 @@ class Feeder:
 LIVE_COLUMNS = tuple(column for column in COLUMNS if column[0] in ("ts", "src", "length"))
 
 
-@pytest.mark.long  # it has failed once in five runs, and the reason is not known yet
 def test_queries_that_come_and_go_while_it_runs_change_no_other_answer(
     engine: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -191,6 +191,7 @@ class Core:
             case ev.RefreshFinished():
                 self._windows.finish(event)
                 self._ahead -= event.seconds
+                out.extend(self._promises.answer(event))
                 for query, reason in event.failed.items():
                     self._fail_query(event.at, query, reason, out)
             case ev.RefreshFailed(refresh=run, reason=reason):

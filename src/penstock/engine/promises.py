@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from penstock.engine.instructions import Note
 from penstock.engine.running import Running
-from penstock.events.kinds import LatencyMissed
+from penstock.events.kinds import LatencyMissed, RefreshFinished
 from penstock.model import Block
 from penstock.plan import Member, Plan
 
@@ -16,6 +17,7 @@ from penstock.plan import Member, Plan
 class Promises:
     """Counts what is delivered later than promised: blocks, once for each branch, and their rows.
 
+    Of a window aggregate these are its answers: how long after the rows that closed its window.
     Blocks from before a query joined were promised to nobody. A miss is told when it is a query's
     first, and again whenever the number of its blocks has one more digit: a query that is always
     late does not fill the record.
@@ -43,7 +45,7 @@ class Promises:
         """A run has delivered its blocks; what is to be told of those that are late."""
         blocks = [block for entry in run.entries for block in entry.blocks]
         slowest = max(at - block.arrived for block in blocks)
-        told: dict[str, tuple[int, int]] = {}
+        missed: dict[str, list[int]] = {}
         for member in run.entries[0].members:
             goal = self._goals.get(member.query)
             if goal is None or member.query in failed or member.query in run.left:
@@ -52,14 +54,25 @@ class Promises:
             if slowest <= goal:
                 continue
             late = [block.rows for block in promised if max(0.0, at - block.arrived) > goal]
-            if late:
-                before = self._missed.get(member.query, (0, 0))
-                told.setdefault(member.query, before)
-                self._missed[member.query] = before[0] + len(late), before[1] + sum(late)
-        for query, before in told.items():
-            count, rows = self._missed[query]
-            if not before[0] or len(str(count)) > len(str(before[0])):
-                yield Note(LatencyMissed(at, query, self._goals[query], slowest, count, rows))
+            missed.setdefault(member.query, []).extend(late)
+        for query, rows in missed.items():
+            yield from self._miss(at, query, slowest, rows)
+
+    def answer(self, event: RefreshFinished) -> Iterator[Note]:
+        """Window aggregates were answered; what is to be told of answers that are late."""
+        waited = event.at - event.arrived
+        for query, rows in event.rows_out.items():
+            if rows and query not in event.failed and waited > self._goals.get(query, inf):
+                yield from self._miss(event.at, query, waited, [rows])
+
+    def _miss(self, at: float, query: str, seconds: float, rows: list[int]) -> Iterator[Note]:
+        """Blocks of so many rows, or answers, are late."""
+        if rows:
+            before, sum_before = self._missed.get(query, (0, 0))
+            count, total = before + len(rows), sum_before + sum(rows)
+            self._missed[query] = count, total
+            if not before or len(str(count)) > len(str(before)):
+                yield Note(LatencyMissed(at, query, self._goals[query], seconds, count, total))
 
     def _promised(self, member: Member, blocks: list[Block]) -> list[Block]:
         """The blocks that arrived after the member joined; of the others it sees each once."""

@@ -281,9 +281,10 @@ class LatencyMissed:
     seconds: float
     """From arrival to delivery, of the oldest block just delivered."""
     blocks: int
-    """Blocks delivered late so far, once for each branch that reads them."""
+    """Blocks delivered late so far, once for each branch that reads them; of a window aggregate the
+    deliveries of answers."""
     rows: int
-    """The rows of these blocks."""
+    """The rows of these blocks, or answers."""
 
 
 @dataclass(frozen=True, slots=True)
