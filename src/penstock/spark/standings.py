@@ -56,14 +56,33 @@ class Standings:
                      if self._owes(query.name, number, block))
 
     def since(self, query: Query) -> int | None:
-        """A window aggregate answers for windows that end after this; None: for all there are."""
+        """A window aggregate answers for windows that end after this; None: for all there are.
+
+        A new one begins with the first window of which the spool has every row.
+        """
         standing = self.deliveries.standing[query.name]
         if standing.answered is not None:
             return standing.answered
-        stream = query.branches[0].stream
+        stream, grouping = query.branches[0].stream, query.branches[0].grouping
         start = standing.start.get(stream, 0)
         before = [block.watermark for block in self._known(stream) if block.number < start]
-        return before[-1] if before else None
+        whole = self._whole(stream)
+        length = grouping.window.length if grouping else 0
+        bounds = [before[-1] if before else None, None if whole is None else whole + length - 1]
+        return max((bound for bound in bounds if bound is not None), default=None)
+
+    def _whole(self, stream: str) -> int | None:
+        """The time from which on all rows of a stream are there; None: from the first on."""
+        spool = self.spools.get(stream)
+        if spool is None or spool.last is None:
+            return None
+        held = spool.held()
+        if held and (held[0].number == 0 or held[0].cutoff is None):
+            return None
+        if held and held[0].cutoff is not None:
+            return held[0].cutoff + round(spool.stream.lateness * 1e6) + 1
+        gone = spool.block(spool.last.number).newest
+        return None if gone is None else gone + 1
 
     def reach(self, group: Group, plan: Plan) -> tuple[int, ...]:
         """The known blocks that the windows of a group's queries reach back to.
