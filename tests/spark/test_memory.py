@@ -124,9 +124,9 @@ def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
     everything = ", ".join(f"c{n}" for n in range(WIDE))
     sql += f"CREATE QUERY q AS SELECT {everything} FROM s WHERE c1 < 150 AND hundredth(c0);"
     answers, peaks, took = [], [], []
-    for memory in ("2 GB", "64 MB"):
+    for number, memory in enumerate(("2 GB", "64 MB", "2 GB")):  # the first one warms up
         ledger = Ledger(spark)
-        with engine(memory.replace(" ", ""), on_event=ledger) as e:
+        with engine(f"checkpoint-{number}", on_event=ledger) as e:
             e.execute(sql + f"SET memory = '{memory}';", folder=tmp_path)
             began = time.perf_counter()
             summary = e.run()
@@ -134,9 +134,9 @@ def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
             assert (summary.run.state, summary.failures()) == ("drained", [])
             answers.append(e.results("q").sort_by("c0"))
         peaks.append(summary.run.hot_peak)
-    print(f"1 GB: {took[0]:.1f} s with room for all ({peaks[0] / MB:.0f} MB hot at most), "
+    print(f"1 GB: {took[2]:.1f} s with room for all ({peaks[2] / MB:.0f} MB hot at most), "
           f"{took[1]:.1f} s within 64 MB ({peaks[1] / MB:.0f} MB)")
     assert answers[0].num_rows > 4_000
-    assert answers[0].equals(answers[1])
-    assert peaks[0] > 2 * 64 * MB, "what the budget is to hold back"
+    assert answers[0].equals(answers[1]) and answers[0].equals(answers[2])
+    assert min(peaks[0], peaks[2]) > 2 * 64 * MB, "what the budget is to hold back"
     assert 0 < peaks[1] <= (64 + 33) * MB
