@@ -7,8 +7,9 @@
     rows ─▶ ...                                      ┘          a frame that stays on the executors
 
 Groups with the same panes, keys and cells are one grouping, whatever rows they want: their measures
-are conditional. Each grouping reads the rows again, but only the columns it needs, so rows that
-are dear to compute should be persisted first.
+are conditional. Groupings by values, of which there may be many, are made together: every row is
+handed to each of them (GROUPING SETS), with one shuffle for all. Each of the others reads the rows
+again, but only the columns it needs, so rows that are dear to compute should be persisted first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,6 +42,8 @@ from penstock.synopses.sketches import (
 
 UNIT = "@unit"
 PANE, CELL = "pane", "cell"
+MOST_KEYS = 40
+"""Columns of groupings that are made together: a row is as wide for each of them."""
 MOST_COLUMNS = 90
 """Columns of one grouping: from a hundred on Spark no longer generates code for it."""
 
@@ -138,14 +142,17 @@ class PaneJob:
         self.groups, self.time = tuple(groups), time
         self.units = _units(self.groups)
         self.layout = Layout.of([unit.columns.values() for unit in self.units])
-        self._groupings = [_Grouping(unit, self.groups, compiled(time)) for unit in self.units]
+        made = {number: _Grouping(unit, self.groups, compiled(time))
+                for number, unit in enumerate(self.units)}
+        self._together = [_Together({number: made.pop(number) for number in some}, self.layout)
+                          for some in _sets(self.units)]
+        self._alone = made
 
     def frame(self, rows: DataFrame) -> DataFrame:
         """The pane tables of rows whose columns are at their places, all in one frame."""
-        return reduce(DataFrame.unionAll, [
-            self.layout.placed(grouping.made(rows), number, unit.columns)
-            for number, (unit, grouping) in enumerate(zip(self.units, self._groupings, strict=True))
-        ])
+        alone = [self.layout.placed(grouping.made(rows), number, grouping.unit.columns)
+                 for number, grouping in self._alone.items()]
+        return reduce(DataFrame.unionAll, [*alone, *(some.made(rows) for some in self._together)])
 
     def tables(self, rows: DataFrame) -> list[dict[Family, pa.Table]]:
         """The pane tables of each group, brought to the driver by one job."""
@@ -200,43 +207,59 @@ def _units(groups: Sequence[Group]) -> tuple[Unit, ...]:
     return tuple(found)
 
 
+def _sets(units: Sequence[Unit]) -> list[list[int]]:
+    """The units of frequencies, by number, as many together as is good."""
+    found: list[list[int]] = []
+    width = 0
+    for number, unit in enumerate(units):
+        if unit.family.kind == "frequencies":
+            own = 2 + len(unit.keys)
+            if not found or width + own > MOST_KEYS:
+                found.append([])
+                width = 0
+            found[-1].append(number)
+            width += own
+    return [some for some in found if len(some) > 1]
+
+
 class _Grouping:
     """The columns of a unit, made once: each node of an expression is a call into the JVM."""
 
     def __init__(self, unit: Unit, groups: Sequence[Group], time: SparkColumn) -> None:
-        self._unit = unit
+        self.unit = unit
         conditions = [all_of(groups[group].where) for group, _ in unit.readers]
-        self._where = None
+        self.where: SparkColumn | None = None
         if all(condition is not None for condition in conditions):
-            self._where = reduce(lambda a, b: a | b, [c for c in conditions if c is not None])
-        self._by = [pane_of(time, unit.pane).alias(PANE)]
-        self._by += [compiled(key).alias(f"k{n}") for n, key in enumerate(unit.keys)]
-        self._columns = list(self._measures(conditions))
+            self.where = reduce(lambda a, b: a | b, [c for c in conditions if c is not None])
+        self.by = {PANE: pane_of(time, unit.pane)}
+        self.by |= {f"k{n}": compiled(key) for n, key in enumerate(unit.keys)}
+        if unit.family.kind in _DIRECT and (kept := cell(unit.family)) is not None:
+            self.by[CELL] = kept
+        self.measures = dict(self._measures(conditions))
 
-    def _measures(self, conditions: Sequence[SparkColumn | None]) -> Iterator[SparkColumn]:
-        for reader, (_, family) in enumerate(self._unit.readers):
-            held = conditions[reader] if self._unit.shared else None
-            if self._unit.shared:
-                yield sf.count(sf.lit(1) if held is None else sf.when(held, 1)).alias(f"r{reader}")
+    def _measures(
+        self, conditions: Sequence[SparkColumn | None]
+    ) -> Iterator[tuple[str, SparkColumn]]:
+        for reader, (_, family) in enumerate(self.unit.readers):
+            held = conditions[reader] if self.unit.shared else None
+            if self.unit.shared:
+                yield f"r{reader}", sf.count(sf.lit(1) if held is None else sf.when(held, 1))
             if family.kind in _DIRECT:
                 for n, measure in enumerate(family.measures):
-                    yield measured(measure, family, held).alias(f"r{reader}m{n}")
+                    yield f"r{reader}m{n}", measured(measure, family, held)
 
     def made(self, rows: DataFrame) -> DataFrame:
         """The pane table of some rows."""
-        wanted = rows if self._where is None else rows.where(self._where)
-        family = self._unit.family
-        if family.kind not in _DIRECT:
-            return self._from_frequencies(wanted, family)
-        kept = cell(family)
-        by = self._by if kept is None else [*self._by, kept.alias(CELL)]
-        return wanted.groupBy(*by).agg(*self._columns)
+        wanted = rows if self.where is None else rows.where(self.where)
+        if self.unit.family.kind not in _DIRECT:
+            return self._from_frequencies(wanted, self.unit.family)
+        return wanted.groupBy(*_named(self.by)).agg(*_named(self.measures))
 
     def _from_frequencies(self, rows: DataFrame, family: Family) -> DataFrame:
         value = family.args[0]
-        counted = rows.groupBy(*self._by, compiled(value).alias(_VALUE)).agg(
+        counted = rows.groupBy(*_named(self.by), compiled(value).alias(_VALUE)).agg(
             sf.count(sf.lit(1)).alias(_NUMBER))
-        keys = [ours(name) for name in (PANE, *(f"k{n}" for n in range(len(self._unit.keys))))]
+        keys = [ours(name) for name in self.by]
         # hashed after the count: a group by the hash would take two values with one hash for one
         known = counted.withColumn(_HASH, hashed(ours(_VALUE)))
         if family.kind == "candidates":
@@ -251,6 +274,55 @@ class _Grouping:
         sign = sf.element_at(ours(_CELLS), 2)
         return spread.groupBy(*keys, placed).agg(
             sf.sum(ours(_NUMBER) * sign).alias("r0m0"))
+
+
+def _named(columns: Mapping[str, SparkColumn], before: str = "") -> list[SparkColumn]:
+    return [column.alias(before + name) for name, column in columns.items()]
+
+
+class _Together:
+    """Several units by one grouping, with a set of columns for each.
+
+    The columns of a set are NULL in the rows of the others, so the pane tells whose a row is. Rows
+    that a unit does not want have no pane there, and are dropped after the count.
+    """
+
+    def __init__(self, groupings: Mapping[int, _Grouping], layout: Layout) -> None:
+        self._by: list[SparkColumn] = []
+        self._measures: list[SparkColumn] = []
+        self._sets: list[list[SparkColumn]] = []
+        whose: list[_Case] = []
+        held: dict[str, list[_Case]] = {}
+        for number, grouping in groupings.items():
+            own, where = f"@{number}_", grouping.where
+            by = grouping.by if where is None else {
+                name: sf.when(where, column) for name, column in grouping.by.items()}
+            self._by += _named(by, own)
+            self._measures += _named(grouping.measures, own)
+            self._sets.append([ours(own + name) for name in by])
+            here = ours(own + PANE).isNotNull()
+            whose.append((here, sf.lit(number)))
+            for name, place in layout.places(grouping.unit.columns).items():
+                held.setdefault(place, []).append((here, ours(own + name)))
+        self._wanted = reduce(lambda a, b: a | b, [here for here, _ in whose])
+        self._columns = [_first_of(whose).alias(UNIT)]
+        self._columns += [_first_of(held.get(f"@{n}", [])).cast(data_type(type_)).alias(f"@{n}")
+                          for n, type_ in enumerate(layout.types)]
+
+    def made(self, rows: DataFrame) -> DataFrame:
+        """The pane tables of some rows, at their places."""
+        wide = rows.select("*", *self._by)
+        by = [column for columns in self._sets for column in columns]
+        found = wide.groupingSets(self._sets, *by).agg(*self._measures)
+        return found.where(self._wanted).select(*self._columns)
+
+
+_Case: TypeAlias = tuple[SparkColumn, SparkColumn]
+
+
+def _first_of(cases: Sequence[_Case]) -> SparkColumn:
+    """The value of the case that holds; NULL where none does."""
+    return reduce(lambda rest, case: sf.when(case[0], case[1]).otherwise(rest), cases, sf.lit(None))
 
 
 _VALUE, _NUMBER, _HASH, _TOTAL, _CELLS = "@value", "@number", "@hash", "@total", "@cells"
