@@ -411,7 +411,8 @@ class Core:
         path = self._paths[place[0]]
         waiting = len(self._waiting)
         most = self.figures.rows_within(self.settings.lasting(path.panes), *place)
-        train, retried = self._waiting.take(place, most)
+        longest = self.settings.longest(path.panes)
+        train, retried = self._waiting.take(place, min(most, longest))
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
         members, entering = train[0].members, sum(entry.rows for entry in train)

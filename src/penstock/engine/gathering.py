@@ -22,5 +22,8 @@ class Gathering:
                       if not path.panes and all(m.query in plan.alone for m in path.members)}
 
     def seconds(self, path: Path, settings: Settings) -> float:
-        """Seconds a path's blocks may gather."""
-        return max(settings.hold * self._hold.get(path.id, 0.0), settings.gather)
+        """Seconds a path's blocks may gather.
+
+        What makes panes begins at once, and takes in the next run what has come meanwhile.
+        """
+        return 0.0 if path.panes else max(settings.hold * self._hold.get(path.id, 0.0), settings.gather)

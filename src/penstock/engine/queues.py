@@ -87,7 +87,7 @@ class StageQueue:
         for entry in self.entries:
             if entry.lane != head.lane or entry.members != head.members:
                 continue
-            if riders and rows + entry.rows > min(most_rows, TRAIN_ROWS):
+            if riders and rows + entry.rows > most_rows:
                 break
             riders.append(entry)
             rows += entry.rows

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from penstock.engine.queues import TRAIN_ROWS
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -34,3 +36,7 @@ class Settings:
         that is there, however long: the job itself may cost more than its rows.
         """
         return inf if panes and self.until_drained else self.quantum
+
+    def longest(self, panes: bool) -> float:
+        """Rows of a train at most: more where panes are made and nobody waits for answers."""
+        return (4 if panes and self.until_drained else 1) * TRAIN_ROWS
