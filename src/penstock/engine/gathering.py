@@ -26,4 +26,6 @@ class Gathering:
 
         What makes panes begins at once, and takes in the next run what has come meanwhile.
         """
-        return 0.0 if path.panes else max(settings.hold * self._hold.get(path.id, 0.0), settings.gather)
+        if path.panes:
+            return 0.0
+        return max(settings.hold * self._hold.get(path.id, 0.0), settings.gather)
