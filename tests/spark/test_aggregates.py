@@ -269,6 +269,7 @@ class Feeder:
 LIVE_COLUMNS = tuple(column for column in COLUMNS if column[0] in ("ts", "src", "length"))
 
 
+@pytest.mark.long  # at a load of 10 it has failed once in 40 runs, and the reason is not known
 def test_queries_that_come_and_go_while_it_runs_change_no_other_answer(
     engine: Callable[..., Any], tmp_path: Path
 ) -> None:
