@@ -19,6 +19,7 @@ from benchmarks.bursts.checks import check
 from benchmarks.bursts.measuring import Ground, Measured, _cold_reads
 from benchmarks.bursts.pacing import Pace
 from benchmarks.bursts.pipelines import PIPELINES, ROWS, Pipeline, prepare
+from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind, load_function
 from penstock.model import Block
@@ -100,7 +101,8 @@ COSTS = {"q#0:python1": (0.002, 0.1), "q#0:python2": (0.05, 1.0), "q#0:project":
 
 def pretended(policy: str, times: Floats) -> FakeHost:
     """A run of the test kit in place of one on Spark."""
-    host = FakeHost.of(SQL, policy, operators=COSTS)
+    host = FakeHost.of(SQL, policy, operators=COSTS,
+                       settings=Settings(until_drained=True, quantum=0.3))
     for at in times:
         host.arrive("s", at=float(at))
     host.run()
