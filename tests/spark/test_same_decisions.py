@@ -86,6 +86,11 @@ def simulated(policy: str) -> list[ev.Event]:
     return host.record
 
 
+def _later(end: Any, seconds: float) -> Any:
+    """How a run ends that is held up: it takes so much longer."""
+    return replace(end, at=end.at + seconds, seconds=end.seconds + seconds)
+
+
 @dataclass
 class Inbox:
     """Where a Spark host gets its events: in the order and at the times of the script."""
@@ -106,11 +111,10 @@ class Inbox:
         with self.changed:
             if overtakes:
                 held = end.at - self.clock.now()
-                self.expected = {run: replace(other, at=other.at + held)
-                                 for run, other in self.expected.items()}
+                self.expected = {run: _later(other, held) for run, other in self.expected.items()}
                 self.planned = [
                     (at, order, event) if isinstance(event, ev.BlockArrived)
-                    else (at + held, order, replace(event, at=at + held))
+                    else (at + held, order, _later(event, held))
                     for at, order, event in self.planned]
                 heapq.heapify(self.planned)
             self.expected[end.run] = end
