@@ -25,6 +25,8 @@ from penstock.clock import VirtualClock
 from penstock.engine.instructions import Run
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
+from penstock.simulator.replay import later
+from penstock.spark.host import TICK
 from penstock.testing import FakeHost
 
 FUNCTIONS = """
@@ -82,13 +84,14 @@ def simulated(policy: str) -> list[ev.Event]:
     host = FakeHost.of(APPLICATION, policy, operators=FIGURES, settings=Settings(quantum=1.0))
     for (stream, _), at in ARRIVALS.items():
         host.arrive(stream, at=at, rows=ROWS)
-    host.run()
+    while host._agenda:  # Spark's host looks at the clock when nothing has happened for so long
+        soon = host.clock.now() + TICK
+        if host._agenda[0][0] <= soon:
+            host.run(until=host._agenda[0][0])
+        else:
+            host.clock.advance(soon)
+            host.handle(ev.Tick(soon))
     return host.record
-
-
-def _later(end: Any, seconds: float) -> Any:
-    """How a run ends that is held up: it takes so much longer."""
-    return replace(end, at=end.at + seconds, seconds=end.seconds + seconds)
 
 
 @dataclass
@@ -111,10 +114,10 @@ class Inbox:
         with self.changed:
             if overtakes:
                 held = end.at - self.clock.now()
-                self.expected = {run: _later(other, held) for run, other in self.expected.items()}
+                self.expected = {run: later(other, held) for run, other in self.expected.items()}
                 self.planned = [
                     (at, order, event) if isinstance(event, ev.BlockArrived)
-                    else (at + held, order, _later(event, held))
+                    else (at + held, order, later(event, held))
                     for at, order, event in self.planned]
                 heapq.heapify(self.planned)
             self.expected[end.run] = end

@@ -35,10 +35,10 @@ class Overtaking:
     def is_worth(self, running: Iterable[Running]) -> bool:
         """Whether the latest choice is much better than all that is under way, or is due."""
         others = list(running)
-        if not all(other.yields for other in others):
+        if not others or not all(other.yields for other in others):
             return False
-        best = min((self._rank(other) for other in others), default=0.0)
-        return bool(others) and (self.scheduler.run.whole or self.scheduler.last < BETTER * best)
+        return self.scheduler.run.whole or self.scheduler.last < BETTER * min(
+            map(self._rank, others))
 
     def _rank(self, running: Running) -> float:
         """The rank of a run by the work that is left of it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
+from math import inf
 
 from penstock.policies.operators import Policy, Queue, Run, Segment, View
 
@@ -30,8 +31,22 @@ class Scheduler:
     (1, 'frees 1 per second')
     """
 
-    __slots__ = ("_at", "_current", "_heap", "_look", "_order", "_places", "_sees_all", "_turns",
-                 "dynamic", "last", "policy", "run", "segments")
+    __slots__ = (
+        "_at",
+        "_best",
+        "_current",
+        "_heap",
+        "_look",
+        "_order",
+        "_places",
+        "_sees_all",
+        "_turns",
+        "dynamic",
+        "last",
+        "policy",
+        "run",
+        "segments",
+    )
 
     def __init__(
         self,
@@ -54,6 +69,7 @@ class Scheduler:
     def adopt(self, segments: Sequence[Segment]) -> None:
         """Work with these segments from now on; every queue is asleep until it is woken again."""
         self.segments = [replace(segment, place=i) for i, segment in enumerate(segments)]
+        self._best = min((segment.rank for segment in segments), default=inf)
         self._turns = [self.policy.turn(segment) for segment in self.segments]
         self._places = {segment.id: segment.place for segment in self.segments}
         self._at = sorted(range(len(segments)), key=lambda i: -segments[i].first)
@@ -92,7 +108,7 @@ class Scheduler:
 
     def outranked(self, segment: Segment, by: float) -> bool:
         """Whether some queue may ever be so many times better than this one."""
-        return self._sees_all or min(other.rank for other in self.segments) < by * segment.rank
+        return self._sees_all or self._best < by * segment.rank
 
     def carried(self, place: int) -> Segment:
         """What the run just decided does, beginning with this queue or another of its path.

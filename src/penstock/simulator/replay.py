@@ -117,7 +117,7 @@ class VirtualHost:
     def _hold_up(self, seconds: float) -> None:
         """A run overtakes: those under way go on when it is through, and take so much longer."""
         self._agenda = [
-            (at + seconds, number, _later(event, seconds))
+            (at + seconds, number, later(event, seconds))
             if isinstance(event, _ENDS) else (at, number, event)
             for at, number, event in self._agenda]
         heapq.heapify(self._agenda)
@@ -129,7 +129,7 @@ class VirtualHost:
             self.plan_event(ev.Tick(at))
 
 
-def _later(event: _End, seconds: float) -> _End:
+def later(event: _End, seconds: float) -> _End:
     """How a run ends that is held up."""
     if isinstance(event, ev.RunFailed | ev.RefreshFailed):
         return replace(event, at=event.at + seconds)

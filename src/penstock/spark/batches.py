@@ -61,8 +61,8 @@ def settle() -> None:
     way to the driver and the JVM, who begin the runs that overtake them. This module arrives anew
     with every task, so it is the process that remembers.
     """
-    if _SETTLED not in os.environ:
-        os.environ[_SETTLED] = "yes"
+    if os.environ.get(_SETTLED) != str(os.getpid()):  # nor is what a parent has done enough
+        os.environ[_SETTLED] = str(os.getpid())
         gc.collect()
         gc.freeze()
         os.nice(10)

@@ -77,11 +77,12 @@ class Standings:
         if spool is None or spool.last is None:
             return None
         held = spool.held()
-        if held and (held[0].number == 0 or held[0].cutoff is None):
+        if not held:
+            gone = spool.block(spool.last.number).newest
+        elif held[0].number == 0 or held[0].cutoff is None:
             return None
-        if held and held[0].cutoff is not None:
-            return held[0].cutoff + round(spool.stream.lateness * 1e6) + 1
-        gone = spool.block(spool.last.number).newest
+        else:
+            gone = held[0].cutoff + round(spool.stream.lateness * 1e6)
         return None if gone is None else gone + 1
 
     def reach(self, group: Group, plan: Plan) -> tuple[int, ...]:
