@@ -13,8 +13,8 @@ SCHEMA = "ts TIMESTAMP, src INT, link INT, port INT, length INT"
 SOURCES, LINKS, PORTS, LENGTHS = 1_000, 20, 100, 50
 RATE = 20_000
 """Packets in a second of event time."""
-FILES = 2
-"""Files in a block, and in a micro-batch of the others: a file is read by one core."""
+FILES = 8
+"""Files in a block, and in a micro-batch of the others: each has a cost beside its rows."""
 BEGIN = 1_735_689_600_000_000
 """The time of the first packet, in microseconds: whole slides lie on both sides of it."""
 

@@ -186,6 +186,15 @@ def test_a_gap_without_rows_is_passed_over() -> None:
     assert [end for end, _ in settle(made)] == [6, 10**12 + 2]  # the next multiple of three
 
 
+def test_a_row_that_comes_later_for_the_same_end_is_answered_with_the_others() -> None:
+    long, short = Query("long", 10, 10, exactly=True), Query("short", 2, 10, exactly=True)
+    made = refresher("hybrid", Group("g", (long, short)), drained=True)
+    made.close("g", 4, filled=[3])  # only the long window has a row so far
+    made.close("g", 10, filled=[8])
+    made.close("g", 30, filled=[11, 29])
+    assert settle(made) == [(10, ("long", "short")), (20, ("long",)), (30, ("long", "short"))]
+
+
 def test_panes_before_1970_have_negative_numbers_and_are_answered_alike() -> None:
     made = refresher("hybrid", Group("g", (Query("q", 4, 3, exactly=True),)), drained=True)
     made.close("g", -20, filled=[-21])
@@ -256,6 +265,15 @@ def test_queries_that_come_and_go_change_no_others_answers(
 def made_at(made: Refresher, end: int) -> dict[str, int]:
     made.close("g", end)
     return {name: at for at, names in settle(made) for name in names if name != "new"}
+
+
+def test_an_exact_query_that_comes_with_another_slide_or_answer_has_other_ends() -> None:
+    made = refresher("hybrid", Group("g", (Query("q", 4, 5, exactly=True),)), drained=True)
+    made.close("g", 1, filled=[0])
+    made.adopt(1.0, [Group("g", (Query("q", 4, 3, exactly=True),))])
+    made.close("g", 20, filled=range(1, 20))
+    made.adopt(2.0, [Group("g", (Query("q", 4, 3, exactly=True),))], {"q": 12})
+    assert [end for end, _ in settle(made)] == [15, 18]
 
 
 def test_a_query_that_leaves_during_its_run_is_forgotten() -> None:

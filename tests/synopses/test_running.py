@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from penstock.model import BIGINT, DOUBLE, INT, Aggregate, Column
 from penstock.synopses import Question, Synopsis, gathered
 from penstock.synopses import ring as rings
+from penstock.synopses.running import Running
 
 X, Y = Column("x", INT), Column("y", BIGINT)
 ASKED = (Aggregate("SUM", (X,), BIGINT), Aggregate("COUNT", (), BIGINT),
@@ -65,12 +66,24 @@ ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3),
 STEPS = st.lists(st.tuples(ROWS, st.integers(1, 32), st.integers(0, 30)), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=150)
-@given(STEPS, st.sampled_from([0.0, 0.25, 2.0]))
-def test_windows_have_the_sums_of_their_panes_whatever_came_and_went(
-    steps: list[tuple[list[Row], int, int]], filled: float
-) -> None:
-    """``filled``: all panes dense, as they come, or all sparse."""
+FULL = st.tuples(st.integers(0, 25), st.integers(1, 6), st.integers(1, 4), st.lists(
+    st.none() | st.integers(-9, 9) | st.just(2**31 - 1), min_size=1, max_size=5))
+"""The first pane, how many there are, how many keys they hold, and values in turn."""
+FULL_STEPS = st.lists(st.tuples(FULL, st.integers(1, 32), st.integers(0, 30)),
+                      min_size=1, max_size=8)
+
+
+def full(first: int, panes: int, keys: int, values: list[int | None]) -> list[Row]:
+    """Rows of every key in every pane, youngest pane first."""
+    cells = [(pane, key) for pane in range(first + panes - 1, first - 1, -1) for key in range(keys)]
+    return [(*cell, values[n % len(values)]) for n, cell in enumerate(cells)]
+
+
+def follow(steps: list[tuple[list[Row], int, int]], filled: float) -> None:
+    """Rows, a scan at an end and forgetting before a pane, again and again.
+
+    ``filled``: all panes dense, as they come, or all sparse.
+    """
     synopsis = Synopsis([INT], [FAMILY], SPAN, filled)
     held: list[Row] = []
     for rows, end, before in steps:
@@ -85,6 +98,88 @@ def test_windows_have_the_sums_of_their_panes_whatever_came_and_went(
                              for key, value in wanted.items()}
         synopsis.forget(before)
         held = [row for row in held if row[0] >= synopsis.first]
+
+
+@settings(deadline=None, max_examples=150)
+@given(STEPS, st.sampled_from([0.0, 0.25, 2.0]))
+def test_windows_have_the_sums_of_their_panes_whatever_came_and_went(
+    steps: list[tuple[list[Row], int, int]], filled: float
+) -> None:
+    follow(steps, filled)
+
+
+@settings(deadline=None, max_examples=150)
+@given(FULL_STEPS, st.sampled_from([0.0, 0.25, 2.0]))
+def test_they_have_them_where_every_key_is_in_every_pane(
+    steps: list[tuple[tuple[int, int, int, list[int | None]], int, int]], filled: float
+) -> None:
+    follow([(full(*grid), end, before) for grid, end, before in steps], filled)
+
+
+def test_keys_without_rows_or_values_in_the_shortest_window_alone() -> None:
+    every = [(pane, 1, 2**31 - 1) for pane in range(3)]
+    follow([([*every, (2, 2, 7), (2, 3, 5)], 3, 0)], filled=0.0)
+    follow([([*every, (0, 2, 7), (0, 3, 5), (2, 3, None)], 3, 0)], filled=0.0)
+    follow([([*every, (0, 3, 5), (2, 3, None)], 3, 0)], filled=0.0)
+    follow([([*every, (0, 3, None), (2, 3, None)], 3, 0)], filled=0.0)
+
+
+def test_a_late_row_changes_running_sums_that_are_there() -> None:
+    rows = full(0, 6, 2, [3])
+    follow([(rows, 6, 0), (full(2, 1, 2, [4]), 6, 1), ([(1, 0, 9)], 6, 3), ([(1, 1, 9)], 6, 3)],
+           filled=0.0)
+
+
+ACTIONS = st.lists(st.tuples(st.sampled_from(["extend", "extend", "forget", "cut"]),
+                             st.integers(1, 4)), max_size=60)
+
+
+@settings(deadline=None, max_examples=150)
+@given(ACTIONS)
+def test_they_are_the_sums_of_the_panes_that_are_left(actions: list[tuple[str, int]]) -> None:
+    running, panes, forgotten, next_pane = Running(), {}, 0, 0
+    for action, number in actions:
+        if action == "extend":
+            next_pane = max(forgotten, *panes, 0) + number
+            panes[next_pane] = added = np.array([next_pane, number])
+            running.extend(next_pane, {0: added[:1], 1: np.stack([added, added])}, cells=2)
+        elif action == "forget":
+            forgotten += number
+            running.forget(forgotten)
+            panes = {pane: held for pane, held in panes.items() if pane >= forgotten}
+        else:
+            running.cut(next_pane - number)
+            panes = {pane: held for pane, held in panes.items() if pane < next_pane - number}
+        assert len(running) == len(panes)
+        assert running.last == max(panes, default=None)
+        if panes:
+            end, lengths = max(panes), [5, 1, 200]
+            found = running.windows(end, lengths)
+            wanted = [sum((held for pane, held in panes.items() if end - length <= pane < end),
+                          np.zeros(2, int)) for length in lengths]
+            assert found[0].tolist() == [n for each in wanted for n in (each[0], 0)]
+            assert found[1].tolist() == [np.concatenate(wanted).tolist()] * 2
+            assert found.shortest(1).tolist() == [wanted[1].tolist()] * 2
+
+
+def test_what_is_forgotten_leaves_the_memory() -> None:
+    running = Running()
+    for pane in range(1000):
+        running.extend(pane, {0: np.ones(10, int)}, cells=10)
+        running.forget(pane - 20)
+    assert running.nbytes <= 2 * 8 * 10 * (21 + 8)
+
+
+def test_as_many_keys_as_before_need_not_be_the_same() -> None:
+    synopsis = Synopsis([INT], [FAMILY], SPAN)
+    synopsis.add({FAMILY: table([(0, key, 1) for key in range(200)])})
+    synopsis.add({FAMILY: table([(1, 7, 1)])})
+    assert synopsis.scan(1, [Question(1, ASKED)])[0].num_rows == 200
+    synopsis.forget(1)
+    assert synopsis.keys == 1
+    synopsis.add({FAMILY: table([(2, key, 1) for key in (7, *range(1000, 1199))])})
+    (answer,) = synopsis.scan(3, [Question(1, ASKED)])
+    assert answer["key0"].to_pylist() == [7, *range(1000, 1199)]
 
 
 def test_answers_stay_as_they_are_when_more_rows_come() -> None:

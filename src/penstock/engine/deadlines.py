@@ -44,6 +44,8 @@ class Deadlines:
     """The last window end of each query that was answered."""
     _since: dict[str, int | None] = field(default_factory=dict)
     """The pane after which the ends of a query lie that was not answered yet."""
+    _coming: dict[str, int] = field(default_factory=dict)
+    """The next end of exact queries, where it is known: it stays until they are answered."""
     _begun: int = 0
     """Where the first panes closed that were told."""
     _filled: Sequence[int] = ()
@@ -69,6 +71,7 @@ class Deadlines:
         self.answered = {name: end for name, end in self.answered.items() if name in self._home}
         joined = None if self.closed is None else self.closed - 1
         self._since = {name: self._since.get(name, joined) for name in self._home}
+        self._coming.clear()
         self._file_all()
 
     def close(self, end: int, filled: Sequence[int] | None = None) -> None:
@@ -96,6 +99,7 @@ class Deadlines:
     def finish(self, queries: Sequence[str], end: int) -> None:
         """These were answered: d(T) is the whole period again, even after a late run."""
         for name in queries:
+            self._coming.pop(name, None)
             if name in self._home:
                 self.answered[name] = end
         self.release(queries)
@@ -178,7 +182,7 @@ class Deadlines:
     def _file(self, id: str) -> None:
         """Put a task where its deadline belongs, unless it is under way."""
         task = self._tasks[id]
-        if any(query.name in self._busy for query in task.queries):
+        if self._busy and any(query.name in self._busy for query in task.queries):
             return
         deadline = self._reckoned(task)
         if deadline is None:
@@ -196,8 +200,8 @@ class Deadlines:
     def _reckoned(self, task: Task) -> int | None:
         """The deadline of a task; None while no row has come for its next window."""
         if task.exactly:
-            ends = [self._next(query) for query in task.queries]
-            return min((end for end in ends if end is not None), default=None)
+            ends = [end for query in task.queries if (end := self._next(query)) is not None]
+            return min(ends, default=None)
         last = [self.answered[query.name] for query in task.queries
                 if query.name in self.answered]
         if last:
@@ -208,14 +212,15 @@ class Deadlines:
 
     def _next(self, query: Query) -> int | None:
         """The next multiple of its period whose window holds a row; None: no row for it yet."""
-        end = _multiple(query.period, self._after(query) + 1)
-        while True:
-            at = bisect_left(self._filled, end - query.window)
-            if at == len(self._filled):
-                return None
-            if self._filled[at] < end:
+        if query.name in self._coming:
+            return self._coming[query.name]
+        end, filled = _multiple(query.period, self._after(query) + 1), self._filled
+        while (at := bisect_left(filled, end - query.window)) < len(filled):
+            if filled[at] < end:
+                self._coming[query.name] = end
                 return end
-            end = _multiple(query.period, self._filled[at] + 1)
+            end = _multiple(query.period, filled[at] + 1)
+        return None
 
     def _after(self, query: Query) -> int:
         """The pane after which the query's next end lies."""

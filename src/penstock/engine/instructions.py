@@ -78,8 +78,8 @@ class Refresh:
     @property
     def members(self) -> tuple[Member, ...]:
         """Those who are answered, each once."""
-        return tuple(dict.fromkeys(
-            Member(query, 0) for scan in self.scans for query, _ in scan.queries))
+        queries = dict.fromkeys(query for scan in self.scans for query, _ in scan.queries)
+        return tuple(Member(query, 0) for query in queries)
 
     @property
     def answers(self) -> dict[str, int]:

@@ -97,9 +97,10 @@ class Refresher:
         decision = self.policy.choose(View(tuple(due)))
         if decision is None:
             return None
-        chosen = [one for one in due if one.task.id in decision.tasks]
-        return self._ordered(at, chosen[0].task.group, chosen[0].end, decision.tasks,
-                             decision.reason, len(due))
+        chosen = set(decision.tasks)
+        first = next(one for one in due if one.task.id in chosen)
+        return self._ordered(at, first.task.group, first.end, decision.tasks, decision.reason,
+                             len(due))
 
     def finished(
         self, at: float, run: int, seconds: float, scanning: float | None = None,

@@ -38,5 +38,8 @@ class Settings:
         return inf if panes and self.until_drained else self.quantum
 
     def longest(self, panes: bool) -> float:
-        """Rows of a train at most: more where panes are made and nobody waits for answers."""
-        return (4 if panes and self.until_drained else 1) * TRAIN_ROWS
+        """Rows of a train at most: more where panes are made and nobody waits for answers.
+
+        Not all there are: the driver answers from the panes of one train while the next is made.
+        """
+        return (2 if panes and self.until_drained else 1) * TRAIN_ROWS

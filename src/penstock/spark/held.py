@@ -7,7 +7,6 @@ expression of the language.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -41,16 +40,30 @@ class Held:
     """The members in the order in which ``@member`` numbers them."""
     has_rejects: bool = field(default=False, init=False)
     _numbers: dict[Member, int] = field(init=False)
-    _answers: list[tuple[Member, int, int, pa.Table]] = field(default_factory=list)
-    """Member, window and answer; queries with equal windows hold one and the same table."""
+    _members: list[int] = field(default_factory=list, init=False)
+    """Whose each answer is. Lists beside each other, since there are very many answers."""
+    _starts: list[int] = field(default_factory=list, init=False)
+    _ends: list[int] = field(default_factory=list, init=False)
+    _answers: list[pa.RecordBatch] = field(default_factory=list, init=False)
+    """Queries with equal windows hold one and the same."""
 
     def __post_init__(self) -> None:
         """Nothing is answered yet."""
         self._numbers = {member: number for number, member in enumerate(self.branches)}
 
-    def add(self, member: Member, start: int, end: int, answer: pa.Table) -> None:
+    def add(self, member: Member, start: int, end: int, answer: pa.RecordBatch) -> None:
         """An answer: its window in microseconds, and the columns ``key0``..., ``agg0``..."""
-        self._answers.append((member, start, end, answer))
+        self.add_all([self._numbers[member]], [start], end, [answer])
+
+    def add_all(
+        self, members: Sequence[int], starts: Sequence[int], end: int,
+        answers: Sequence[pa.RecordBatch],
+    ) -> None:
+        """Answers of windows with one end, each with the number of its member."""
+        self._members += members
+        self._starts += starts
+        self._ends += [end] * len(starts)
+        self._answers += answers
 
     def kept(self) -> Held:
         """The same: the driver has them already."""
@@ -65,14 +78,13 @@ class Held:
 
     def rows(self, members: Iterable[Member]) -> dict[str, int] | None:
         """Rows that each query gets; None where Spark has to compute them."""
-        wanted = set(members)
-        if not all(is_plain(self.branches[member]) for member in wanted):
+        wanted = {self._numbers[member]: member for member in members}
+        if not all(is_plain(self.branches[member]) for member in wanted.values()):
             return None
-        counts: Counter[str] = Counter()
-        for member, _, _, answer in self._answers:
-            if member in wanted:
-                counts[member.query] += answer.num_rows
-        return dict(counts)
+        counts: dict[int, int] = {}
+        for number, answer in zip(self._members, self._answers, strict=True):
+            counts[number] = counts.get(number, 0) + answer.num_rows
+        return {wanted[number].query: rows for number, rows in counts.items() if number in wanted}
 
     def table(self, members: Sequence[Member]) -> pa.Table | None:
         """``@member``, then the members' columns by name; None where Spark has to compute."""
@@ -94,26 +106,27 @@ class Held:
 
     def _of(self, members: Iterable[Member]) -> list[tuple[Shape, pa.Table]]:
         """The answers of some members, by shape."""
-        shapes = {member: shape_of(self.branches[member]) for member in members}
         apart: dict[Shape, int] = {}
-        place = {member: apart.setdefault(shape, len(apart)) for member, shape in shapes.items()}
-        held: list[list[tuple[Member, int, int, pa.Table]]] = [[] for _ in apart]
-        for one in self._answers:
-            if one[0] in place:
-                held[place[one[0]]].append(one)
+        shapes = {self._numbers[member]: shape_of(self.branches[member]) for member in members}
+        place = {number: apart.setdefault(shape, len(apart)) for number, shape in shapes.items()}
+        held: list[list[int]] = [[] for _ in apart]
+        for one, number in enumerate(self._members):
+            if number in place:
+                held[place[number]].append(one)
         return [(shape, self._joined(some))
                 for shape, some in zip(apart, held, strict=True) if some]
 
-    def _joined(self, answers: Sequence[tuple[Member, int, int, pa.Table]]) -> pa.Table:
-        """One table, with the number of the member and the window beside each row."""
-        sizes = [answer.num_rows for *_, answer in answers]
+    def _joined(self, some: Sequence[int]) -> pa.Table:
+        """Some answers in one table, with the number of the member and the window in each row."""
+        answers = [self._answers[one] for one in some]
+        sizes = [answer.num_rows for answer in answers]
         told = {
             MEMBER: pa.array(np.repeat(np.array(
-                [self._numbers[member] for member, *_ in answers], np.int32), sizes)),
-            "window_start": _times([start for _, start, _, _ in answers], sizes),
-            "window_end": _times([end for _, _, end, _ in answers], sizes),
+                [self._members[one] for one in some], np.int32), sizes)),
+            "window_start": _times([self._starts[one] for one in some], sizes),
+            "window_end": _times([self._ends[one] for one in some], sizes),
         }
-        rows = pa.concat_tables([answer for *_, answer in answers])
+        rows = pa.Table.from_batches(answers)
         return pa.table({**told, **dict(zip(rows.column_names, rows.columns, strict=True))})
 
 

@@ -174,9 +174,9 @@ class SparkHost:
 
         self._inbox.put(answer)
         while not asked.done():
-            alive = self._loop.is_alive()
-            wait([asked], timeout=0.1)
-            if not alive and not asked.done():
+            ended = self._ended.is_set() or not self._loop.is_alive()
+            wait([asked], timeout=0.01 if ended else 0.1)
+            if ended and not asked.done():
                 raise RunError("the run has ended")
         asked.result()
 

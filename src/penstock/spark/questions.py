@@ -141,7 +141,7 @@ class _Asked:
 
     def _from_synopsis(
         self, group: Group, branch: Branch, blocks: Sequence[Block]
-    ) -> tuple[int, pa.Table] | None:
+    ) -> tuple[int, pa.RecordBatch] | None:
         """The end of the window and the answer, if a synopsis has all that is asked."""
         kept = self.by.synopsis(group.id) if self.by.synopsis else None
         if kept is None or kept.far is not None or branch.grouping is None:
@@ -166,7 +166,7 @@ class _Asked:
 
     def _from_blocks(
         self, compiler: Compiler, group: Group, branch: Branch, end: int
-    ) -> pa.Table:
+    ) -> pa.RecordBatch:
         """The answer from panes that are made for it.
 
         They are as long as the window. Wherever it ends, it lies in two of them, and other rows
@@ -189,7 +189,9 @@ class _Asked:
         (table,) = synopsis.scan((end - 1) // length + 1, [Question(own.span, asked_of(branch))])
         return table
 
-    def _selected(self, branch: Branch, start: int, end: int, table: pa.Table) -> pa.Table:
+    def _selected(
+        self, branch: Branch, start: int, end: int, table: pa.RecordBatch
+    ) -> pa.Table:
         """HAVING and the SELECT list over an answer."""
         member = Member(self.query.name, 0)
         held = Held(self.by.spark, {member: branch})

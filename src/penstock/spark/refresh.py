@@ -169,7 +169,9 @@ def _answered(
     yield from _laid_out(form, number, question, found).to_batches()
 
 
-def _laid_out(form: _Form, number: int, question: Question, found: pa.Table) -> pa.Table:
+def _laid_out(
+    form: _Form, number: int, question: Question, found: pa.RecordBatch
+) -> pa.Table:
     """The answers under the columns of all aggregates."""
     fields = arrow_schema(form.answers)
     where = {a: found[f"agg{n}"] for n, a in enumerate(question.aggregates)}

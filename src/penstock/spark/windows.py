@@ -285,34 +285,40 @@ class Windows:
         self, refresh: Refresh, branches: Mapping[Member, Branch], synopsis: Synopsis
     ) -> Held:
         held = Held(self._spark, branches)
-        asks = _asked(branches)
+        numbers = {member.query: number for number, member in enumerate(branches)}
+        questions = _Questions(branches)
         for scan in refresh.scans:
-            # Queries that ask the same of the same window get the same answer.
-            wanted = [(length, asks[query]) for query, length in scan.queries]
-            questions = {key: Question(key[0], key[1].aggregates) for key in wanted}
-            tables = synopsis.scan(scan.end, list(questions.values()))
-            found = dict(zip(questions, tables, strict=True))
+            wanted = [questions[asking] for asking in scan.queries]
+            distinct = {id(question): question for question in wanted}
+            tables = synopsis.scan(scan.end, list(distinct.values()))
+            found = dict(zip(distinct, tables, strict=True))
             end = scan.end * refresh.pane
-            for (query, length), key in zip(scan.queries, wanted, strict=True):
-                held.add(Member(query, 0), end - length * refresh.pane, end, found[key])
+            held.add_all([numbers[query] for query, _ in scan.queries],
+                         [end - length * refresh.pane for _, length in scan.queries],
+                         end, [found[id(question)] for question in wanted])
         return held
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Asked:
-    """What some queries ask: one object for all of them, as equal aggregates are dear to find."""
+class _Questions(dict[tuple[str, int], Question]):
+    """What queries ask of windows of a length.
 
-    aggregates: tuple[Aggregate, ...]
+    Queries that ask the same of the same window get the same answer: they have one question, the
+    same object, as equal aggregates are dear to find.
+    """
 
+    def __init__(self, branches: Mapping[Member, Branch]) -> None:
+        """Nothing was asked yet."""
+        super().__init__()
+        known: dict[tuple[Aggregate, ...], tuple[Aggregate, ...]] = {}
+        self._asks = {member.query: known.setdefault(asks, asks)
+                      for member, branch in branches.items() for asks in [asked_of(branch)]}
+        self._made: dict[tuple[int, int], Question] = {}
 
-def _asked(branches: Mapping[Member, Branch]) -> dict[str, _Asked]:
-    """What each query asks."""
-    known: dict[tuple[Aggregate, ...], _Asked] = {}
-    asked = {}
-    for member, branch in branches.items():
-        aggregates = asked_of(branch)
-        asked[member.query] = known.setdefault(aggregates, _Asked(aggregates))
-    return asked
+    def __missing__(self, asking: tuple[str, int]) -> Question:
+        query, length = asking
+        asks = self._asks[query]
+        made = self._made.setdefault((id(asks), length), Question(length, asks))
+        return self.setdefault(asking, made)
 
 
 def merged(kept: Kept, parts: Sequence[tuple[Kept, Tables]]) -> Tables:

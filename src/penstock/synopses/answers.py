@@ -52,8 +52,8 @@ def answer(aggregate: Aggregate, sources: Iterable[Family], scope: Scope) -> pa.
     return _CELLS[function](aggregate, first, scope)
 
 
-def typed(values: np.ndarray, null: np.ndarray, type_: Type) -> pa.Array:
-    """Numbers as a column of a type, NULL where told."""
+def typed(values: np.ndarray, null: np.ndarray | None, type_: Type) -> pa.Array:
+    """Numbers as a column of a type, NULL where told; None is nowhere."""
     target = arrow_type(type_)
     if pa.types.is_null(target):
         return pa.nulls(len(values))
@@ -61,16 +61,21 @@ def typed(values: np.ndarray, null: np.ndarray, type_: Type) -> pa.Array:
         values = values.astype(np.int32)
     elif pa.types.is_boolean(target):
         values = values.astype(bool)
-    column = pa.array(values, mask=null) if null.any() else pa.array(values)
+    mask = null if null is not None and null.any() else None
+    column = pa.array(values, mask=mask)
     return column if column.type == target else column.cast(target, safe=False)
 
 
 # --- scalars -----------------------------------------------------------------------------------
 
 
+def _counting(aggregate: Aggregate) -> Measure:
+    """What counts the values of an aggregate."""
+    return Measure("count", aggregate.args[0]) if aggregate.args else ROWS
+
+
 def _counted(aggregate: Aggregate, totals: Totals, scope: Scope) -> np.ndarray:
-    measure = Measure("count", aggregate.args[0]) if aggregate.args else ROWS
-    return np.asarray(totals.of(measure)[scope.groups])
+    return np.asarray(totals.of(_counting(aggregate))[scope.groups])
 
 
 def _count(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
@@ -79,18 +84,25 @@ def _count(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
 
 def _sum(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
     sums = totals.of(Measure("sum", aggregate.args[0]))[..., scope.groups]
-    return summed(sums, _counted(aggregate, totals, scope), aggregate.args[0].type, aggregate.type)
+    everywhere = totals.everywhere(_counting(aggregate))
+    counts = None if everywhere else _counted(aggregate, totals, scope)
+    return summed(sums, counts, aggregate.args[0].type, aggregate.type)
 
 
-def summed(sums: np.ndarray, counts: np.ndarray, source: Type, to: Type) -> pa.Array:
-    """Sums of a type, NULL where there is nothing to add or where the type cannot hold them."""
+def summed(sums: np.ndarray, counts: np.ndarray | None, source: Type, to: Type) -> pa.Array:
+    """Sums of a type, NULL where there is nothing to add or where the type cannot hold them.
+
+    Without ``counts`` there is something to add everywhere.
+    """
+    null = None if counts is None else counts == 0
     if source.name == "DECIMAL":
-        rows = zip(sums.tolist(), counts.tolist(), strict=True)
-        return pa.array([_decimal(s, to) if n else None for s, n in rows], arrow_type(to))
-    null = counts == 0
+        empty = [False] * len(sums) if null is None else null.tolist()
+        rows = zip(sums.tolist(), empty, strict=True)
+        return pa.array([None if none else _decimal(s, to) for s, none in rows], arrow_type(to))
     if source.name == "BIGINT":
         high = sums[0] + (sums[1] >> 32)
-        null = null | (high < -(1 << 31)) | (high >= 1 << 31)
+        beyond = (high < -(1 << 31)) | (high >= 1 << 31)
+        null = beyond if null is None else null | beyond
         sums = (np.where(null, 0, high) << 32) + (sums[1] & 0xFFFFFFFF)
     return typed(sums, null, to)
 
@@ -109,8 +121,9 @@ def _average(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
         return _decimal_average(sums, counts, aggregate.args[0].type, aggregate.type)
     if aggregate.args[0].type.name == "BIGINT":
         sums = sums[0] * float(1 << 32) + sums[1]
-    null = counts == 0
-    return typed(sums / np.maximum(counts, 1), null, aggregate.type)
+    if totals.everywhere(_counting(aggregate)):
+        return typed(sums / counts, None, aggregate.type)
+    return typed(sums / np.maximum(counts, 1), counts == 0, aggregate.type)
 
 
 def _decimal_average(

@@ -105,7 +105,7 @@ def _numbers(dtype: Any, neutral: Any) -> Callable[[pa.Array], np.ndarray]:
         if pa.types.is_date32(column.type):
             column = column.cast(pa.int32())
         column = column.cast(pa.float64() if dtype is np.float64 else pa.int64())
-        return _filled(column, neutral).astype(dtype)
+        return _filled(column, neutral).astype(dtype, copy=False)
 
     return read
 

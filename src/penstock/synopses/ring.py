@@ -8,6 +8,7 @@ shorter than those that came after more cells were known.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from penstock.model import BIGINT
 from penstock.synopses.dictionaries import Dictionary, packed, ranks, unpacked
 from penstock.synopses.families import Family, Measure
 from penstock.synopses.lanes import Lane, lane
-from penstock.synopses.running import FEW, Running
+from penstock.synopses.running import FEW, Running, Windows
 
 FILLED = 0.25
 """The share of the cells from which on a pane is dense: a scan adds a dense one four times faster
@@ -32,6 +33,11 @@ class Pane:
     ids: np.ndarray | None
     lanes: list[np.ndarray]
 
+    @property
+    def places(self) -> np.ndarray | slice:
+        """Its cells among all."""
+        return slice(self.lanes[0].shape[-1]) if self.ids is None else self.ids
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -40,6 +46,10 @@ class Update:
     panes: np.ndarray
     cells: np.ndarray
     lanes: list[np.ndarray]
+
+    def of(self, rows: np.ndarray) -> Update:
+        """Some of its rows."""
+        return Update(self.panes[rows], self.cells[rows], [lane[..., rows] for lane in self.lanes])
 
 
 class Ring:
@@ -54,6 +64,8 @@ class Ring:
         self._summed = [n for n, way in enumerate(self._lanes)
                         if way.merge is np.add and way.dtype is np.int64]
         self._panes: dict[int, Pane] = {}
+        self._held: list[int] = []
+        """The numbers of the panes, ascending."""
         self._running = Running()
         self._number = 0
         self._last = np.empty(0, np.int64)
@@ -121,18 +133,49 @@ class Ring:
         self._grow(int(cells.max(initial=-1)) + 1)
         columns = [table[f"m{n}"].combine_chunks() for n in range(len(self._lanes))]
         lanes = [way.read(column) for way, column in zip(self._lanes, columns, strict=True)]
-        return Update(np.asarray(table["pane"]), cells, lanes)
+        return Update(np.asarray(table["pane"]).astype(np.int64, copy=False), cells, lanes)
 
     def merge(self, update: Update, before: int) -> None:
         """Add an update to the panes; those before ``before`` are forgotten and stay so."""
-        order = np.lexsort((update.cells, update.panes))
-        order = order[np.searchsorted(update.panes[order], before) :]
-        if not len(order):
+        if len(update.panes) and update.panes.min() < before:
+            update = update.of(update.panes >= before)
+        if not len(update.panes):
             return
+        np.maximum.at(self._last, update.cells, update.panes)
+        laid_out = self._laid_out(update)
+        for pane, added in self._sorted(update) if laid_out is None else laid_out:
+            self._merge_pane(pane, added)
+
+    def _laid_out(self, update: Update) -> list[tuple[int, Pane]] | None:
+        """The panes of an update, every value put where it belongs: faster than to sort them.
+
+        None if a cell comes twice, or if too few of the cells come to make room for all.
+        """
+        first, number = int(update.panes.min()), self._number
+        panes = int(update.panes.max()) - first + 1
+        if panes * number * FILLED > len(update.panes):
+            return None
+        places = update.panes - first
+        places *= number
+        places += update.cells
+        named = np.zeros((panes, number), bool)
+        named.reshape(-1)[places] = True
+        sizes = np.count_nonzero(named, axis=1)
+        if sizes.sum() < len(places):
+            return None
+        cells = {n: None if sizes[n] >= self._filled * number else np.flatnonzero(named[n])
+                 for n in np.flatnonzero(sizes).tolist()}
+        lanes = [_cut_out(way.empty(panes * number), places, values, cells, number)
+                 for way, values in zip(self._lanes, update.lanes, strict=True)]
+        return [(first + n, Pane(ids, [lane[n] for lane in lanes])) for n, ids in cells.items()]
+
+    def _sorted(self, update: Update) -> Iterator[tuple[int, Pane]]:
+        order = np.lexsort((update.cells, update.panes))
         panes = update.panes[order]
         starts = np.flatnonzero(np.r_[True, panes[1:] != panes[:-1]])
         for part in np.split(order, starts[1:]):
-            self._merge_pane(int(update.panes[part[0]]), update, part)
+            some = update.of(part)
+            yield int(some.panes[0]), Pane(*self._once(some.cells, some.lanes))
 
     def _grow(self, number: int) -> None:
         if number > self._number:
@@ -142,12 +185,11 @@ class Ring:
             self._order = None
             self._running = Running()
 
-    def _merge_pane(self, pane: int, update: Update, part: np.ndarray) -> None:
-        ids, lanes = self._once(update.cells[part], [values[..., part] for values in update.lanes])
-        self._last[ids] = np.maximum(self._last[ids], pane)
-        added = Pane(ids, lanes)
-        held = self._panes.get(pane)
+    def _merge_pane(self, pane: int, added: Pane) -> None:
         self._running.cut(pane)
+        held = self._panes.get(pane)
+        if held is None:
+            insort(self._held, pane)
         self._panes[pane] = self._settled(added if held is None else self._both(held, added))
 
     def _once(
@@ -167,15 +209,13 @@ class Ring:
 
     def _both(self, held: Pane, added: Pane) -> Pane:
         """The two merged, over the cells of either."""
-        assert added.ids is not None
-        if held.ids is None:
-            ids = None
-            number, into = max(held.lanes[0].shape[-1], int(added.ids[-1]) + 1), added.ids
-            places: slice | np.ndarray = slice(held.lanes[0].shape[-1])
+        if held.ids is None or added.ids is None:
+            ids, number = None, self._number
+            places, into = held.places, added.places
         else:
             ids = np.union1d(held.ids, added.ids)
-            number, into = len(ids), np.searchsorted(ids, added.ids)
-            places = np.searchsorted(ids, held.ids)
+            number = len(ids)
+            places, into = np.searchsorted(ids, held.ids), np.searchsorted(ids, added.ids)
         lanes = []
         for way, old, new in zip(self._lanes, held.lanes, added.lanes, strict=True):
             merged = way.empty(number)
@@ -194,9 +234,9 @@ class Ring:
                 lanes.append(dense)
             return Pane(None, lanes)
         if pane.ids is None:
-            ids = np.flatnonzero(pane.lanes[0] != self._lanes[0].neutral)
-            if len(ids) < self._filled / 2 * self._number:  # not back and forth at the border
-                return Pane(ids, [values[..., ids] for values in pane.lanes])
+            held = pane.lanes[0] != self._lanes[0].neutral
+            if np.count_nonzero(held) < self._filled / 2 * self._number:  # not back and forth
+                return Pane(np.flatnonzero(held), [values[..., held] for values in pane.lanes])
         return pane
 
     # --- reading ---------------------------------------------------------------------------------
@@ -211,11 +251,14 @@ class Ring:
         """
         wanted = self._wanted(measures)
         totals = Totals(self, {n: self._lanes[n].empty(self._number) for n in wanted})
-        waiting = sorted(pane for pane in self._panes if end - max(lengths) <= pane < end)
+        waiting = self._between(end - max(lengths), end)
         for length in lengths:
             while waiting and waiting[-1] >= end - length:
                 self._include(totals.lanes, self._panes[waiting.pop()])
             yield totals
+
+    def _between(self, first: int, end: int) -> list[int]:
+        return self._held[bisect_left(self._held, first) : bisect_left(self._held, end)]
 
     def _wanted(self, measures: Iterable[Measure]) -> list[int]:
         return sorted({0, *(self._places[measure] for measure in measures)})
@@ -229,18 +272,15 @@ class Ring:
         sums of whole numbers, for very many cells, and where panes are sparse.
         """
         wanted = self._wanted(measures)
-        if self._number > FEW or not set(wanted) <= set(self._summed):
+        if not self._held or self._number > FEW or not set(wanted) <= set(self._summed):
             return None
-        for number in self._running.newer(sorted(pane for pane in self._panes if pane < end)):
+        last = self._running.last
+        for number in self._between(self._held[0] if last is None else last + 1, end):
             pane = self._panes[number]
             if pane.ids is not None:
                 return None
             self._running.extend(number, {n: pane.lanes[n] for n in self._summed}, self._number)
-        if not len(self._running):
-            return None
-        sums = self._running.windows(end, lengths)
-        return Totals(self, {n: np.moveaxis(sums[n], 0, -2).reshape(
-            *sums[n].shape[1:-1], len(lengths) * self._number) for n in wanted})
+        return Totals(self, self._running.windows(end, lengths)) if len(self._running) else None
 
     def _include(self, totals: Mapping[int, np.ndarray], pane: Pane) -> None:
         number = pane.lanes[0].shape[-1]
@@ -257,7 +297,10 @@ class Ring:
 
     def forget(self, before: int) -> None:
         """Drop the panes before this one."""
-        self._panes = {pane: held for pane, held in self._panes.items() if pane >= before}
+        gone = bisect_left(self._held, before)
+        for pane in self._held[:gone]:
+            del self._panes[pane]
+        del self._held[:gone]
         self._running.forget(before)
 
     def alive(self, before: int) -> np.ndarray:
@@ -280,6 +323,7 @@ class Ring:
         fresh._last[places] = self._last[cells]
         moved = np.full(self._number, -1)
         moved[cells] = places
+        fresh._held = self._held.copy()
         for number, pane in self._panes.items():
             fresh._panes[number] = fresh._settled(self._moved(pane, moved))
         return fresh
@@ -314,7 +358,27 @@ class Totals:
         """The totals of a measure."""
         return self.lanes[self.ring._places[measure]]
 
+    def everywhere(self, measure: Measure) -> bool:
+        """Whether it is known at once that what is counted occurs in all cells of all windows.
+
+        Windows that end at one pane lie one in the other: what occurs in the shortest is in all.
+        """
+        lanes = self.lanes
+        return isinstance(lanes, Windows) and bool(
+            lanes.shortest(self.ring._places[measure]).all())
+
     @property
     def present(self) -> np.ndarray:
         """Whether a cell has rows in the window."""
         return np.asarray(self.lanes[0] != self.ring._lanes[0].neutral)
+
+
+def _cut_out(
+    room: np.ndarray, places: np.ndarray, values: np.ndarray,
+    cells: Mapping[int, np.ndarray | None], number: int,
+) -> dict[int, np.ndarray]:
+    """The values of each pane, of these cells or of all; copied, as ``room`` is not to be kept."""
+    room[..., places] = values
+    rows = room.reshape(*room.shape[:-1], -1, number)
+    return {n: rows[..., n, :].copy() if ids is None else rows[..., n, ids]
+            for n, ids in cells.items()}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-Sums = dict[int, np.ndarray]
-"""By the number of the measure, the sums of all cells."""
-
 FEW = 10_000
 """Cells up to which it is worth it: with more of them the time goes into the numbers themselves,
 and running sums would double the memory that they take."""
+SPARE = 8
+"""Rows beyond half as many again that are made at once, so that few panes are copied often."""
 
 
 class Running:
@@ -22,64 +21,89 @@ class Running:
     >>> for pane in (4, 5, 7):
     ...     running.extend(pane, {0: np.array([pane, 1])}, cells=2)
     >>> running.windows(8, [1, 3, 9])[0].tolist()
-    [[7, 1], [12, 2], [16, 3]]
+    [7, 1, 12, 2, 16, 3]
     >>> running.forget(before=5)
     >>> running.windows(8, [1, 3, 9])[0].tolist()
-    [[7, 1], [12, 2], [12, 2]]
+    [7, 1, 12, 2, 12, 2]
     """
 
     def __init__(self) -> None:
         """No pane yet."""
         self._panes: list[int] = []
-        self._upto: list[Sums] = []
-        self._forgotten: Sums | None = None
-        """The sums up to the last pane that was forgotten; None is nothing."""
+        self._sums: dict[int, np.ndarray] = {}
+        """By measure; the last axis is the cells, and the one before has a row for each pane."""
+        self._first = 0
+        """The row before that of the first pane: the sums of what was forgotten."""
+        self._room = 0
+        """Rows that there are."""
 
     def __len__(self) -> int:
         return len(self._panes)
 
+    @property
+    def last(self) -> int | None:
+        """The youngest pane."""
+        return self._panes[-1] if self._panes else None
+
     def extend(self, pane: int, lanes: Mapping[int, np.ndarray], cells: int) -> None:
         """A pane that is younger than all so far."""
-        before = self._upto[-1] if self._upto else self._forgotten
-        sums = {}
+        row = self._first + len(self._panes) + 1
+        if row >= self._room:
+            self._make_room(lanes, cells)
+            row = len(self._panes) + 1
         for n, values in lanes.items():
-            total = np.zeros((*values.shape[:-1], cells), np.int64)
-            if before is not None:
-                total += before[n]
-            total[..., : values.shape[-1]] += values
-            sums[n] = total
+            before, upto = self._sums[n][..., row - 1, :], self._sums[n][..., row, :]
+            upto[...] = before
+            upto[..., : values.shape[-1]] += values
         self._panes.append(pane)
-        self._upto.append(sums)
 
-    def windows(self, end: int, lengths: Sequence[int]) -> Sums:
-        """The sums of windows that end at a pane (exclusive); the windows are the first axis."""
-        last, firsts = self._before(end), [self._before(end - length) for length in lengths]
-        newest = self._upto[-1]
-        nothing = {n: np.zeros_like(values) for n, values in newest.items()}
-        return {n: (last or nothing)[n] - np.stack([(first or nothing)[n] for first in firsts])
-                for n in newest}
+    def _make_room(self, lanes: Mapping[int, np.ndarray], cells: int) -> None:
+        """More rows; those that were forgotten go."""
+        used = len(self._panes) + 1
+        self._room = used + used // 2 + SPARE
+        sums = {n: np.zeros((*values.shape[:-1], self._room, cells), np.int64)
+                for n, values in lanes.items()}
+        for n, held in self._sums.items():
+            sums[n][..., :used, :] = held[..., self._first : self._first + used, :]
+        self._sums, self._first = sums, 0
 
-    def _before(self, pane: int) -> Sums | None:
-        place = bisect_left(self._panes, pane)
-        return self._upto[place - 1] if place else self._forgotten
+    def windows(self, end: int, lengths: Sequence[int]) -> Windows:
+        """The sums of windows that end at a pane (exclusive), until the panes change."""
+        last, *firsts = (self._first + bisect_left(self._panes, pane)
+                         for pane in (end, *(end - length for length in lengths)))
+        return Windows(self._sums, last, firsts)
 
     def forget(self, before: int) -> None:
         """Drop the panes before this one."""
         place = bisect_left(self._panes, before)
-        if place:
-            self._forgotten = self._upto[place - 1]
-            del self._panes[:place], self._upto[:place]
+        self._first += place
+        del self._panes[:place]
 
     def cut(self, pane: int) -> None:
         """Drop this pane and all younger ones: they have changed."""
-        place = bisect_left(self._panes, pane)
-        del self._panes[place:], self._upto[place:]
-
-    def newer(self, panes: Sequence[int]) -> Sequence[int]:
-        """Those of some panes, ascending, that it has not taken in."""
-        return panes if not self._panes else panes[bisect_right(panes, self._panes[-1]):]
+        del self._panes[bisect_left(self._panes, pane) :]
 
     @property
     def nbytes(self) -> int:
         """The memory it takes."""
-        return sum(values.nbytes for sums in self._upto for values in sums.values())
+        return sum(sums.nbytes for sums in self._sums.values())
+
+
+class Windows(dict[int, np.ndarray]):
+    """The sums of windows by measure, window beside window; made when they are first asked for."""
+
+    def __init__(self, sums: Mapping[int, np.ndarray], last: int, firsts: Sequence[int]) -> None:
+        """Windows from these rows of running sums to the last one."""
+        super().__init__()
+        self._sums, self._last, self._firsts = sums, last, np.array(firsts)
+
+    def __missing__(self, n: int) -> np.ndarray:
+        taken = self._sums[n].take(self._firsts, axis=-2)
+        np.subtract(self._sums[n][..., self._last, None, :], taken, out=taken)
+        self[n] = taken.reshape(*taken.shape[:-2], -1)
+        return self[n]
+
+    def shortest(self, n: int) -> np.ndarray:
+        """The sums of the shortest window, which lies within all the others."""
+        sums = self._sums[n]
+        return np.asarray(sums[..., self._last, :] - sums[..., self._firsts.max(), :])

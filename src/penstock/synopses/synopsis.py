@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -14,11 +15,14 @@ from penstock.errors import PlanError
 from penstock.model import Aggregate, Type
 from penstock.synopses.answers import Scope, answer
 from penstock.synopses.dictionaries import Keys
-from penstock.synopses.families import Family, families, gathered
+from penstock.synopses.families import ROWS, Family, families, gathered
 from penstock.synopses.ring import FILLED, Ring, Totals
 
 SPARE = 64
 """Dead keys or cells that may stay whatever the number of the living; numbering anew costs more."""
+
+_needed = lru_cache(maxsize=64)(gathered)
+"""For each scan anew it would take longer than the sums of a few windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Synopsis:
     ) -> None:
         """No pane yet. ``span`` is the longest window, in panes; ``filled`` as in `Ring`."""
         self._keys = Keys(keys)
+        self._first_keys: list[pa.Array] = []
         self._width = len(keys)
         self._rings = {family.name: Ring(family, filled) for family in families}
         self.span = span
@@ -73,59 +78,72 @@ class Synopsis:
             for ring, update in updates:
                 ring.merge(update, self.first)
 
-    def scan(self, end: int, questions: Sequence[Question]) -> list[pa.Table]:
+    def scan(self, end: int, questions: Sequence[Question]) -> list[pa.RecordBatch]:
         """The answers to questions about windows that end at a pane (exclusive), in their order.
 
         One scan serves all: it reads each pane of the longest window once and answers the shorter
         ones on the way. An answer has the columns ``key0``, ... and ``agg0``, ..., and a row for
         every group that has rows in the window.
         """
-        asked: dict[int, dict[int, Aggregate]] = {}  # by identity: equality is dear to find out
-        for question in questions:
-            asked.setdefault(question.length, {}).update((id(a), a) for a in question.aggregates)
-        lengths = sorted(asked)
-        if lengths and (lengths[0] < 1 or lengths[-1] > self.span):
-            raise PlanError(f"windows of {lengths[0]} to {lengths[-1]} panes over {self.span}")
+        lengths = {question.length for question in questions}
+        if lengths and (min(lengths) < 1 or max(lengths) > self.span):
+            raise PlanError(f"windows of {min(lengths)} to {max(lengths)} panes over {self.span}")
         with np.errstate(all="ignore"):  # infinities add up to NaN, as they do in Spark
-            found = self._at_once(end, asked) or dict(
-                zip(lengths, self._scanned(end, asked), strict=True))
-        return [_table(found[q.length], q.aggregates) for q in questions]
+            found = self._at_once(end, questions)
+            return self._one_by_one(end, questions) if found is None else found
 
-    def _at_once(
-        self, end: int, asked: Mapping[int, Mapping[int, Aggregate]]
-    ) -> dict[int, _Found] | None:
-        """The keys and the aggregates of all lengths from running sums; None: they do not serve."""
-        alike: dict[tuple[int, ...], list[int]] = {}
-        for length, aggregates in asked.items():
-            alike.setdefault(tuple(aggregates), []).append(length)
-        found: dict[int, _Found] = {}
-        for lengths in alike.values():
-            aggregates = asked[lengths[0]]
-            needed = gathered(aggregates.values())
+    def _at_once(self, end: int, questions: Sequence[Question]) -> list[pa.RecordBatch] | None:
+        """The answers from running sums; None: they do not serve.
+
+        What is asked is compared by identity, as equality is dear to find out.
+        """
+        asked = [tuple(map(id, question.aggregates)) for question in questions]
+        alike: dict[tuple[int, ...], dict[int, Question]] = {}
+        for same, question in zip(asked, questions, strict=True):
+            alike.setdefault(same, {})[question.length] = question
+        found: dict[tuple[int, ...], dict[int, pa.RecordBatch]] = {}
+        for same, by_length in alike.items():
+            aggregates = next(iter(by_length.values())).aggregates
+            needed = _needed(aggregates)
             if [family.kind for family in needed] != ["scalars"]:
                 return None
-            totals = self._rings[needed[0].name].windows(end, lengths, needed[0].measures)
+            totals = self._rings[needed[0].name].windows(end, list(by_length), needed[0].measures)
             if totals is None:
                 return None
-            found.update(zip(lengths, self._apart(totals, aggregates, len(lengths)), strict=True))
-        return found
+            answers = self._apart(totals, aggregates, len(by_length))
+            found[same] = dict(zip(by_length, answers, strict=True))
+        return [found[same][question.length]
+                for same, question in zip(asked, questions, strict=True)]
 
     def _apart(
-        self, totals: Totals, aggregates: Mapping[int, Aggregate], windows: int
-    ) -> Iterator[_Found]:
+        self, totals: Totals, aggregates: Sequence[Aggregate], windows: int
+    ) -> list[pa.RecordBatch]:
         """The answers of windows whose totals lie one beside the other."""
-        cells = len(totals.ring)
-        held = np.flatnonzero(totals.present)
+        family, cells = totals.ring.family, len(totals.ring)
+        held = None if totals.everywhere(ROWS) else np.flatnonzero(totals.present)
+        scope = Scope({family.name: totals}, slice(None) if held is None else held, windows * cells)
+        columns = [answer(aggregate, [family], scope) for aggregate in aggregates]
+        if held is None:  # all have the same keys, which need not be copied for each
+            keys = [pa.chunked_array([key] * windows) for key in self._first(cells)]
+            return list(_table(keys, columns).to_batches(max_chunksize=cells))
+        whole = _batch(self._keys.take(held % cells), columns)
         bounds = np.searchsorted(held, np.arange(windows + 1) * cells).tolist()
-        everyone = len(held) == windows * cells
-        scope = Scope({totals.ring.family.name: totals}, slice(None) if everyone else held,
-                      windows * cells)
-        columns = {id: answer(aggregate, [totals.ring.family], scope)
-                   for id, aggregate in aggregates.items()}
-        keys = self._keys.take(np.arange(cells) if everyone else held % cells)
-        for first, end in pairwise(bounds):
-            yield (keys if everyone else [key.slice(first, end - first) for key in keys],
-                   {id: column.slice(first, end - first) for id, column in columns.items()})
+        return [whole.slice(first, end - first) for first, end in pairwise(bounds)]
+
+    def _first(self, number: int) -> list[pa.Array]:
+        """The columns of so many keys; held, as most scans ask for the same."""
+        if not self._first_keys or len(self._first_keys[0]) != number:
+            self._first_keys = self._keys.take(np.arange(number))
+        return self._first_keys
+
+    def _one_by_one(self, end: int, questions: Sequence[Question]) -> list[pa.RecordBatch]:
+        """The answers from one pass over the panes."""
+        asked: dict[int, dict[int, Aggregate]] = {}  # by identity
+        for question in questions:
+            asked.setdefault(question.length, {}).update((id(a), a) for a in question.aggregates)
+        found = dict(zip(sorted(asked), self._scanned(end, asked), strict=True))
+        return [_batch(keys, [columns[id(a)] for a in question.aggregates])
+                for question in questions for keys, columns in [found[question.length]]]
 
     def _scanned(
         self, end: int, asked: Mapping[int, Mapping[int, Aggregate]]
@@ -185,7 +203,7 @@ class Synopsis:
         keys = np.unique(np.concatenate(held))
         renumbered = np.full(len(self._keys), -1)
         renumbered[keys] = np.arange(len(keys))
-        self._keys = self._keys.kept(keys)
+        self._keys, self._first_keys = self._keys.kept(keys), []
         self._rings = {
             name: ring.kept(cells, renumbered)
             for (name, ring), cells in zip(self._rings.items(), alive, strict=True)
@@ -199,14 +217,21 @@ class Synopsis:
     @property
     def nbytes(self) -> int:
         """The memory it takes."""
-        return self._keys.nbytes + sum(ring.nbytes for ring in self._rings.values())
+        held = self._keys.nbytes + sum(ring.nbytes for ring in self._rings.values())
+        return held + sum(int(column.nbytes) for column in self._first_keys)
 
 
 _Found: TypeAlias = tuple[list[pa.Array], dict[int, pa.Array]]
 """The keys of a window, and its aggregates by their identity."""
 
 
-def _table(found: _Found, aggregates: Sequence[Aggregate]) -> pa.Table:
-    keys, columns = found
-    names = [f"key{n}" for n in range(len(keys))] + [f"agg{n}" for n in range(len(aggregates))]
-    return pa.Table.from_arrays([*keys, *(columns[id(a)] for a in aggregates)], names=names)
+def _names(keys: int, aggregates: int) -> list[str]:
+    return [f"key{n}" for n in range(keys)] + [f"agg{n}" for n in range(aggregates)]
+
+
+def _table(keys: Sequence[pa.ChunkedArray], columns: Sequence[pa.Array]) -> pa.Table:
+    return pa.Table.from_arrays([*keys, *columns], names=_names(len(keys), len(columns)))
+
+
+def _batch(keys: Sequence[pa.Array], columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([*keys, *columns], names=_names(len(keys), len(columns)))

@@ -7,7 +7,7 @@ of a group's queries that are always answered together, every so many panes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from penstock.policies.refresh.coincidences import mean_cost
 
@@ -91,16 +91,18 @@ class Task:
     queries: tuple[Query, ...]
     period: int
     exactly: bool = False
+    priority: int = field(init=False, repr=False, compare=False)
+    """The highest; kept, as every choice asks for it."""
+
+    def __post_init__(self) -> None:
+        """Its priority is that of its queries."""
+        highest = max((query.priority for query in self.queries), default=1)
+        object.__setattr__(self, "priority", highest)
 
     @property
     def window(self) -> int:
         """The longest."""
         return max(query.window for query in self.queries)
-
-    @property
-    def priority(self) -> int:
-        """The highest."""
-        return max(query.priority for query in self.queries)
 
 
 @dataclass(frozen=True, slots=True)
