@@ -166,7 +166,7 @@ def answered(run: FakeHost) -> float:
 
 def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterwards() -> None:
     run = beside("preemptive_rate_based")
-    assert answered(run) == pytest.approx(100.2)
+    assert answered(run) == pytest.approx(100.3), "a tenth of a second, on half of the cores"
     decided = [e for e in run.record if isinstance(e, ev.Decided)]
     assert [e.reason.endswith("overtaking") for e in decided if e.at == 100.1] == [True]
     assert answered(beside("rate_based")) > answered(run)
@@ -181,9 +181,12 @@ def test_the_time_for_which_a_run_was_overtaken_is_not_its_own() -> None:
     took = ended[overtaken.run].seconds
     assert took == pytest.approx(ended[overtaken.run].at - overtaken.at)
     expected = run.core.figures.expected(100.0, "q#0", overtaken.stages[0])
-    assert expected == pytest.approx(took - 0.05), "a cheap block took a tenth of a second beside"
+    assert expected == pytest.approx(took - 0.1), "the cheap block had as much of the cores"
+    (cheap,) = [e for e in run.record if isinstance(e, ev.Decided) and e.urgent]
+    assert ended[cheap.run].seconds == pytest.approx(0.2)
+    assert run.core.figures.expected(100.0, "t/fanout", 0) == pytest.approx(0.1)
     alone = Running(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
-    alone.held_up = 3.0
+    alone.shared = 3.0
     assert [alone.own(4.0), alone.own(10.0), alone.own(2.0)] == [2.5, 8.5, 1.0]
 
 
@@ -223,7 +226,7 @@ def expensive_block(name: str) -> float:
 
 @pytest.mark.parametrize("name", ["chain_flush(latency=6, exact=true)", "mixed(latency=6)"])
 def test_a_run_under_way_is_not_overtaken_beyond_its_deadline(name: str) -> None:
-    assert expensive_block("chain") > 10.0, "all cheap ones overtake it"
+    assert expensive_block("chain") > 9.0, "all cheap ones overtake it"
     assert expensive_block(name) < 6.5
 
 

@@ -25,7 +25,7 @@ from penstock.clock import VirtualClock
 from penstock.engine.instructions import Run
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
-from penstock.simulator.replay import later
+from penstock.simulator.replay import shared
 from penstock.spark.host import TICK
 from penstock.testing import FakeHost
 
@@ -113,12 +113,13 @@ class Inbox:
         """A run begins that ends like this; those that it overtakes end later by as much."""
         with self.changed:
             if overtakes:
-                held = end.at - self.clock.now()
-                self.expected = {run: later(other, held) for run, other in self.expected.items()}
-                self.planned = [
-                    (at, order, event) if isinstance(event, ev.BlockArrived)
-                    else (at + held, order, later(event, held))
-                    for at, order, event in self.planned]
+                through = [p for p in self.planned if not isinstance(p[2], ev.BlockArrived)]
+                end, others = shared(self.clock.now(), end, [
+                    *self.expected.values(), *(event for _, _, event in through)])
+                self.expected = dict(zip(self.expected, others, strict=False))
+                self.planned = [p for p in self.planned if isinstance(p[2], ev.BlockArrived)]
+                self.planned += [(later.at, order, later) for (_, order, _), later in zip(
+                    through, others[len(self.expected):], strict=True)]
                 heapq.heapify(self.planned)
             self.expected[end.run] = end
 

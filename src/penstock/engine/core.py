@@ -325,8 +325,8 @@ class Core:
         self._ahead = event.seconds
         kept = event.bytes if isinstance(event, ev.RunKept) else 0
         entered = sum(entry.bytes for entry in running.entries) if kept else 0
+        running.end_beside(self._running.values(), event.at)
         run = (running.rows, rows_out, running.own(event.seconds), entered, kept)
-        running.let_on(self._running.values(), event.at)
         self.figures.record(
             event.at, running.path, running.first, running.last, run, event.measured,
             event.sampling)

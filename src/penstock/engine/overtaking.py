@@ -10,6 +10,8 @@ from penstock.engine.running import Running
 from penstock.engine.scheduler import Scheduler
 from penstock.policies.operators import Segment
 
+LONG = 1.5
+"""Quanta that a run lasts at least that may be overtaken."""
 BETTER = 2.0
 """A block overtakes if it ranks so many times better: two jobs at once cost more than one after
 the other, and only one can overtake at a time."""
@@ -25,12 +27,12 @@ class Overtaking:
     def may_be(self, segment: Segment, expected: float, quantum: float) -> bool:
         """Whether a run may be overtaken: not one that is the best there is, nor a short one.
 
-        A run of less than a quantum is over before overtaking it would gain anything: it would
-        have to be done in small pieces, each with a cost of its own, and whoever overtakes shares
-        the cores with the pieces that have begun. Nothing is known of a run that takes 0 seconds.
+        A run of about a quantum is over before overtaking it would gain anything: it would have to
+        be done in small pieces, each with a cost of its own, and whoever overtakes shares the cores
+        with the pieces that have begun. Nothing is known of a run that takes 0 seconds.
         """
         return (self.scheduler.policy.preemptive and self.scheduler.outranked(segment, BETTER)
-                and not 0 < expected <= quantum)
+                and not 0 < expected <= LONG * quantum)
 
     def is_worth(self, running: Iterable[Running]) -> bool:
         """Whether the latest choice is much better than all that is under way, or is due."""

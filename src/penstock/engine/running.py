@@ -23,8 +23,8 @@ class Running:
     """Whether it overtook others."""
     yields: bool = False
     """Whether others may overtake it."""
-    held_up: float = 0.0
-    """Seconds for which others overtook it."""
+    shared: float = 0.0
+    """Seconds for which it had to share the cores: others overtook it, or it overtook them."""
     done: float = 0.0
     """The part of its work that is behind it."""
     left: set[str] = field(default_factory=set)
@@ -54,17 +54,21 @@ class Running:
         return (segment.path == self.path.id
                 and segment.first < self.last and self.first < last)
 
-    def let_on(self, others: Iterable[Running], at: float) -> None:
-        """It ends: those that it overtook go on."""
-        for other in others if self.urgent else ():
-            other.held_up += max(at - max(self.began, other.began), 0.0)
+    def end_beside(self, others: Iterable[Running], at: float) -> None:
+        """It ends, while these are under way."""
+        for other in others:
+            if self.urgent or other.urgent:
+                both = max(at - max(self.began, other.began), 0.0)
+                self.shared += both
+                other.shared += both
 
     def own(self, seconds: float) -> float:
-        """What is its own of the seconds that it took.
+        """What is its own of the seconds that it took: half of those in which it shared the cores.
 
-        While others overtake, it goes on where they leave it a core: half of that time is its own.
+        Who overtakes gets the cores that tasks leave, one by one, and who is overtaken goes on
+        where it can.
         """
-        return seconds - min(self.held_up, seconds) / 2
+        return seconds - min(self.shared, seconds) / 2
 
     @property
     def rows(self) -> int:

@@ -7,10 +7,10 @@ core instead, so what it does differs from a run on Spark only in what the jobs 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from penstock.clock import VirtualClock
 from penstock.engine import (
@@ -30,6 +30,7 @@ from penstock.events import kinds as ev
 
 _End: TypeAlias = (
     ev.RunFinished | ev.RunKept | ev.RunFailed | ev.RefreshFinished | ev.RefreshFailed)
+_E = TypeVar("_E", bound=_End)
 _ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed, ev.RefreshFinished, ev.RefreshFailed)
 
 
@@ -108,19 +109,22 @@ class VirtualHost:
     def _begin(self, run: Run) -> None:
         end = self.outcome(run)
         if run.urgent:
-            self._hold_up(end.at - self.clock.now())
+            end = self._overtake(end)
         if not isinstance(end, ev.RunFailed):
             for event in _warmed(run, end.at):
                 self.plan_event(event)
         self.plan_event(end)
 
-    def _hold_up(self, seconds: float) -> None:
-        """A run overtakes: those under way go on when it is through, and take so much longer."""
-        self._agenda = [
-            (at + seconds, number, later(event, seconds))
-            if isinstance(event, _ENDS) else (at, number, event)
-            for at, number, event in self._agenda]
+    def _overtake(self, end: _E) -> _E:
+        """A run overtakes those under way: all end later."""
+        under_way = [(number, event) for _, number, event in self._agenda
+                     if isinstance(event, _ENDS)]
+        end, others = shared(self.clock.now(), end, [event for _, event in under_way])
+        held_up = dict(zip((number for number, _ in under_way), others, strict=True))
+        self._agenda = [(held_up[number].at, number, held_up[number]) if number in held_up
+                        else (at, number, event) for at, number, event in self._agenda]
         heapq.heapify(self._agenda)
+        return end
 
     def _wake(self, at: float) -> None:
         """Tick once at that time, however often the core asks for it."""
@@ -129,7 +133,23 @@ class VirtualHost:
             self.plan_event(ev.Tick(at))
 
 
-def later(event: _End, seconds: float) -> _End:
+def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]:
+    """When a run ends that overtakes others, and when those do: they share the cores by halves.
+
+    Each takes longer by what it lets the other have meanwhile.
+
+    >>> end, others = shared(10.0, ev.RunFailed(12.0, 1, ""), [
+    ...     ev.RunFailed(15.0, 2, ""), ev.RunFailed(11.0, 3, "")])
+    >>> end.at, [other.at for other in others]
+    (14.0, [17.0, 12.0])
+    """
+    taken = end.at - now
+    left = max((other.at - now for other in others), default=0.0)
+    return (later(end, min(taken, left)),
+            [later(other, min(taken, other.at - now)) for other in others])
+
+
+def later(event: _E, seconds: float) -> _E:
     """How a run ends that is held up."""
     if isinstance(event, ev.RunFailed | ev.RefreshFailed):
         return replace(event, at=event.at + seconds)
