@@ -58,21 +58,23 @@ class PathModel:
     def seconds(self, first: int, last: int, rows: float, earlier: int) -> float:
         """What a run of some stages takes, after so many earlier ones of the path.
 
-        The fixed part of a run that goes from end to end is that of a job and that of delivering.
-        A run that keeps its rows has only the first, and one that has nothing else to do but
-        deliver only the second, as far as the record tells them apart.
+        The fixed part of a run that goes from end to end is that of a job, that of reading a block
+        and that of delivering, the latter two alike, as far as the record tells. A run that keeps
+        its rows does not deliver, one that takes kept rows up does not read, and one that has
+        nothing to do but deliver has no more than what is not the job's.
 
         >>> stages = (StageModel("a", 1.0, 0.5), StageModel("b", 0.0))
         >>> model = PathModel(stages, Cost(fixed=0.5, per_row=0.01), bare=0.25)
         >>> [model.seconds(*run, rows=100.0, earlier=9) for run in ((0, 2), (0, 1), (1, 2))]
-        [1.5, 1.25, 0.25]
+        [1.5, 1.375, 0.25]
         """
         work, _ = self.through(first, last, rows)
         taken = self.cost.seconds(work, earlier)
-        fixed, bare, end = self.cost.fixed, min(self.bare, self.cost.fixed), len(self.stages)
-        if last < end:
-            return taken - fixed + bare
-        return taken - bare if 0 < first == end - 1 and bare < fixed else taken
+        fixed, end = self.cost.fixed, len(self.stages)
+        bare = min(self.bare, fixed)
+        if 0 < first == end - 1 and bare < fixed:
+            return taken - bare
+        return taken - (fixed - bare) / 2 * ((first > 0) + (last < end))
 
     def width(self, first: int, last: int) -> float:
         """How much wider rows are after some stages."""
