@@ -122,7 +122,7 @@ def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
 ) -> None:
     sql = burst(4_200_000, 32, "id % ({} * 1000)")  # 1.07e9 bytes, in blocks of 32 MB
     everything = ", ".join(f"c{n}" for n in range(WIDE))
-    sql += f"CREATE QUERY q AS SELECT {everything} FROM s WHERE c1 < 400 AND hundredth(c0);"
+    sql += f"CREATE QUERY q AS SELECT {everything} FROM s WHERE c1 < 900 AND hundredth(c0);"
     answers, peaks, took = [], [], []
     for number, memory in enumerate(("2 GB", "64 MB", "2 GB")):  # the first one warms up
         ledger = Ledger(spark)
@@ -138,5 +138,5 @@ def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
           f"{took[1]:.1f} s within 64 MB ({peaks[1] / MB:.0f} MB)")
     assert answers[0].num_rows > 4_000
     assert answers[0].equals(answers[1]) and answers[0].equals(answers[2])
-    within = (64 + 33) * MB  # the budget and a block
-    assert 0 < peaks[1] <= within < peaks[2]
+    assert min(peaks[0], peaks[2]) > 2 * 64 * MB, "what the budget is to hold back"
+    assert 0 < peaks[1] <= (64 + 33) * MB

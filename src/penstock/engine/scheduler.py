@@ -31,22 +31,8 @@ class Scheduler:
     (1, 'frees 1 per second')
     """
 
-    __slots__ = (
-        "_at",
-        "_best",
-        "_current",
-        "_heap",
-        "_look",
-        "_order",
-        "_places",
-        "_sees_all",
-        "_turns",
-        "dynamic",
-        "last",
-        "policy",
-        "run",
-        "segments",
-    )
+    __slots__ = ("_at", "_best", "_current", "_heap", "_look", "_order", "_places", "_sees_all",
+                 "_turns", "dynamic", "last", "policy", "run", "segments")
 
     def __init__(
         self,

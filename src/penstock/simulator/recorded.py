@@ -8,7 +8,7 @@ take what the model says.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import inf, nextafter
@@ -181,25 +181,9 @@ class _Reading:
         return self.homes.get(run[0].group, run[0].segment)
 
     def models(self) -> dict[str, PathModel]:
-        """What paths cost and keep.
-
-        A run took from the decision to its end, less what was timed apart, and less half of the
-        time for which it overtook another, or another overtook it.
-        """
-        begun = np.array([decided.at for decided, _ in self.finished])
-        ended = np.array([end.at for _, end in self.finished])
-        urgent = np.array([decided.urgent for decided, _ in self.finished])
-        shared = np.zeros(len(begun))
-        for one in np.flatnonzero(urgent):
-            both = np.minimum(ended, ended[one]) - np.maximum(begun, begun[one])
-            both = np.maximum(both, 0.0)
-            both[one] = 0.0
-            shared[one] += both.sum()
-            shared += np.where(urgent, 0.0, both)
-        apart = np.array([end.sampling for _, end in self.finished])
-        seconds = np.maximum(ended - begun - np.minimum(shared, ended - begun) / 2 - apart, 0.0)
+        """What paths cost and keep."""
         runs: dict[str, list[tuple[RecordedRun, float]]] = {}
-        for run, took in zip(self.finished, seconds.tolist(), strict=True):
+        for run, took in zip(self.finished, _own(self.finished), strict=True):
             runs.setdefault(self._home(run), []).append((run, took))
         return self.told.models(runs)
 
@@ -238,6 +222,26 @@ class _Reading:
                 changed = isinstance(event, ev.QueryDropped)
                 if isinstance(event, ev.QueryDropped):
                     present.pop(event.query, None)
+
+
+def _own(runs: Sequence[RecordedRun]) -> list[float]:
+    """What each run took by itself: from the decision to its end, less what was timed apart.
+
+    Of the time for which it overtook another, or another overtook it, half is its own, as the core
+    has it (`penstock.engine.running`).
+    """
+    begun = np.array([decided.at for decided, _ in runs])
+    ended = np.array([end.at for _, end in runs])
+    urgent = np.array([decided.urgent for decided, _ in runs])
+    shared = np.zeros(len(runs))
+    for one in np.flatnonzero(urgent):
+        both = np.maximum(np.minimum(ended, ended[one]) - np.maximum(begun, begun[one]), 0.0)
+        both[one] = 0.0
+        shared[one] += both.sum()
+        shared += np.where(urgent, 0.0, both)
+    apart = np.array([end.sampling for _, end in runs])
+    own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart
+    return np.maximum(own, 0.0).tolist()  # type: ignore[no-any-return]
 
 
 def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
