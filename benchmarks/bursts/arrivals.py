@@ -16,9 +16,9 @@ from penstock.simulator.fates import Floats
 from penstock.traffic import OnOff
 
 TRACE = "dec_pkt_1_udp"
-_ONOFF_ROWS, _TRACE_ROWS = 1000, 150
-"""Packets of the model and of the trace that make a block: a flow of the model is nine blocks, and
-the trace's own bursts last some blocks, too."""
+_ONOFF_ROWS, _TRACE_ROWS = 300, 300
+"""Packets of the model and of the trace that make a block: a flow of the model is some dozen
+blocks, and so are the bursts of the trace."""
 _BUSY = 4
 """Blocks over which a rate is told."""
 

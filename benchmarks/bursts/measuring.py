@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.bursts.pipelines import COLUMNS, ROWS, Pipeline
+from benchmarks.bursts.pipelines import ROWS, Pipeline
 from penstock import Engine
 from penstock.events import kinds as ev
 from penstock.simulator.fates import Floats
@@ -155,19 +155,15 @@ def running(pipeline: Pipeline, policy: str, ground: Ground, work: Path) -> Iter
 
 
 def seconds_per_block(pipeline: Pipeline, policy: str, ground: Ground) -> float:
-    """What a block takes from its first stage to where its first run ends, blocks one by one."""
+    """What a block takes from its first stage to where its first run ends.
+
+    Several blocks come at once, so runs take as many of them as a quantum allows.
+    """
     work = ground.home / f"calibration-{policy}"
     with running(pipeline, policy, ground, work) as watch:
-        began = burst(pipeline, ground, work, np.zeros(0), lambda: len(watch.done))
-        queries = len(pipeline.questions)
-        for number in range(WARM_ROUNDS * queries, (WARM_ROUNDS + 4) * queries):
-            feed(pipeline, ground, work, number, np.zeros(1))
-            until(lambda wanted=number + 1: len(watch.done) >= wanted)  # type: ignore[misc]
-    streams: dict[str, list[float]] = {}
-    for decided, ended in watch.spans(began):
-        if decided.stages[0] == 0:
-            streams.setdefault(decided.stream, []).append(ended.seconds)
-    return float(np.mean([np.median(taken) for taken in streams.values()]))
+        began = burst(pipeline, ground, work, np.zeros(pipeline.at_once), lambda: len(watch.done))
+    return sum(ended.seconds for decided, ended in watch.spans(began)
+               if decided.stages[0] == 0) / pipeline.at_once
 
 
 def measure(
@@ -250,7 +246,7 @@ def native(pipeline: Pipeline, times: Floats, ground: Ground) -> Measured:
             query.stop()
     first = WARM_ROUNDS * len(queries)
     ended = [done[pipeline.stream(n), n // len(queries)] for n in range(first, first + len(times))]
-    size = pq.read_table(ground.prepared / "0.parquet").nbytes / 1e6
+    size = pq.read_table(ground.prepared / "0.parquet", columns=["n", "a", "text"]).nbytes / 1e6
     changes = sorted([(at + began, size) for at in times] + [(at, -size) for at in ended])
     level = np.cumsum([change for _, change in changes])
     figures = {"peak waiting MB": float(level.max()), "peak hot MB": None, "cold re-reads": None,
@@ -275,7 +271,7 @@ def _start(
         batch.unpersist()
         done[question.name, block] = time.time()
 
-    rows = (ground.spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
+    rows = (ground.spark.readStream.schema(question.columns).option("maxFilesPerTrigger", 1)
             .parquet(str(work / f"in-{question.name}")))
     asked = question.native(rows, lambda: ground.spark.read.schema("k BIGINT, m BIGINT").csv(
         str(work / "r.csv")).hint("broadcast"))

@@ -17,13 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROWS = 20_000
+ROWS = 10_000
 """Rows of a block."""
 KEYS = 10
 """Keys of the relation: a row of a block meets the rows of one of them."""
 QUANTUM = 2.0
 """Seconds after which a decision comes round: no train is longer."""
-COLUMNS = "n BIGINT, k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, text STRING"
 _WORK = '''
 import time
 import numpy as np, pyarrow as pa, penstock
@@ -67,6 +66,11 @@ class Question:
         """The names of its functions."""
         return [f"{self.name}{number}" for number in range(len(self.conditions))]
 
+    @property
+    def columns(self) -> str:
+        """Those of its stream; it needs them all, so that a condition alone makes rows fewer."""
+        return "n BIGINT, a DOUBLE, text STRING" + (", k BIGINT" if self.matches else "")
+
     def functions(self) -> str:
         """The Python text that defines its functions."""
         return "".join(
@@ -81,7 +85,7 @@ class Question:
         where = " AND ".join(f"{call}({row}, a)" for call in self.calls)
         joined = f" JOIN r ON s_{self.name}.k = r.k" if self.matches else ""
         relation = "CREATE RELATION r (k BIGINT, m BIGINT) FROM csv 'r.csv';\n"
-        return (f"CREATE STREAM s_{self.name} ({COLUMNS}) FROM parquet 'in-{self.name}' "
+        return (f"CREATE STREAM s_{self.name} ({self.columns}) FROM parquet 'in-{self.name}' "
                 f"OPTIONS (maxFilesPerTrigger = 1);\n{relation if self.matches else ''}{declared}"
                 f"CREATE QUERY {self.name} INTO parquet 'out-{self.name}' AS "
                 f"SELECT n, text FROM s_{self.name}{joined} WHERE {where};\n")
@@ -116,6 +120,11 @@ class Pipeline:
     arrivals: tuple[str, ...] = ("even",)
     """How they come; every policy goes through the first of these, the main ones through all."""
 
+    @property
+    def at_once(self) -> int:
+        """Blocks that come at once where it is measured what a block takes."""
+        return 6 * len(self.questions)
+
     def stream(self, number: int) -> str:
         """The question to whose stream a block comes."""
         return self.questions[number % len(self.questions)].name
@@ -145,23 +154,22 @@ def prepare(folder: Path, blocks: int) -> None:
     random = np.random.default_rng(5)
     for number in range(blocks):
         n = np.arange(number * ROWS, (number + 1) * ROWS)
-        a, b, c = random.random((3, ROWS))
         pq.write_table(pa.table({
-            "n": n, "k": n % KEYS, "a": a, "b": b, "c": c,
-            "text": [f"row {i:012d}" for i in n]}), folder / f"{number}.parquet")
+            "n": n, "a": random.random(ROWS), "text": [f"row {i:012d}" for i in n],
+            "k": n % KEYS}), folder / f"{number}.parquet")
 
 
 PIPELINES = (
-    Pipeline("two operators", (Question("q", (Condition(60, 0.1), Condition(1200, 1.0))),),
-             blocks=16, arrivals=("even", "DEC-PKT")),
+    Pipeline("two operators", (Question("q", (Condition(70, 0.1), Condition(1400, 1.0))),),
+             blocks=32, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
-        Question("q", (Condition(12, 0.9), Condition(30, 0.98), Condition(12, 0.1),
-                       Condition(1200, 1.0))),), blocks=13, arrivals=("onoff",)),
+        Question("q", (Condition(18, 0.9), Condition(35, 0.98), Condition(18, 0.1),
+                       Condition(1500, 1.0))),), blocks=28, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
-        Question("q", (Condition(20, 0.05), Condition(800, 1.0)), matches=3),), blocks=12),
+        Question("q", (Condition(22, 0.03), Condition(1600, 1.0)), matches=3),), blocks=28),
     Pipeline("three queries", (
-        Question("x", (Condition(60, 0.1), Condition(1200, 1.0))),
-        Question("y", (Condition(40, 0.5), Condition(150, 1.0))),
-        Question("z", (Condition(30, 0.9), Condition(30, 0.1), Condition(1000, 1.0)))),
-        blocks=15, arrivals=("onoff",)),
+        Question("x", (Condition(70, 0.1), Condition(1400, 1.0))),
+        Question("y", (Condition(45, 0.5), Condition(180, 1.0))),
+        Question("z", (Condition(35, 0.9), Condition(35, 0.1), Condition(1300, 1.0)))),
+        blocks=30, arrivals=("onoff",)),
 )

@@ -27,10 +27,10 @@ from penstock.report.form import Progress, Report
 from penstock.simulator.fates import Floats
 from penstock.simulator.whatif import Outcome, compare
 
-PLAY = 1.25
+PLAY = 1.75
 """Those who keep a latency are given so many times that which FIFO has at worst."""
 LIMITED = {"chain_flush": "chain_flush(latency={}, exact=true)", "mixed": "mixed(latency={})"}
-QUICK_BLOCKS = 14
+QUICK_BLOCKS = 20
 MAIN = ("fifo", "round_robin", "chain", "chain_flush")
 
 
@@ -44,7 +44,8 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
         progress(missing)
     work = Path(tempfile.mkdtemp(prefix="penstock-bursts-"))
     try:
-        most = max(WARM_ROUNDS * len(p.questions) + max(p.blocks, 12) for p in PIPELINES)
+        most = max(WARM_ROUNDS * len(pipeline.questions) + max(pipeline.blocks, pipeline.at_once)
+                   for pipeline in PIPELINES)
         prepare(work / "prepared", most)
         with Engine(checkpoint=work / "session", master="local[2]") as host:
             ground = Ground(host.session, work / "prepared", work)
