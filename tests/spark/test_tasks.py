@@ -51,7 +51,10 @@ def test_rows_are_dealt_out_for_long_runs_and_gathered_for_short_ones(spark: Any
     large = replace(long, blocks=(replace(RUN.blocks[0], bytes=5_000_000),))
     assert [partitions(long, before) for before in (1, 30)] == [12, 12], "it was one small file"
     assert [partitions(large, before) for before in (1, 30)] == [12, 30]
+    train = replace(large, yields=False)
+    assert [partitions(train, blocks) for blocks in (3, 4, 5)] == [2, 4, 5], "3: a core idles"
     kept = replace(RUN, parts=(7,))
     assert [partitions(kept, before) for before in (1, 30)] == [1, 2]
     assert [partitions(replace(kept, expected=0.4, yields=True), n) for n in (1, 30)] == [4, 4]
+    assert partitions(replace(kept, expected=2.0), 3) == 2
     assert partitions(RUN, 30) == 30

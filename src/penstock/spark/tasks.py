@@ -1,8 +1,9 @@
 """Into how many tasks a run that calls Python is split.
 
 Spark reads a small file as one task, however much work its rows are: one core would do all of it,
-and whoever overtakes would wait until the task ends, since tasks are not interrupted. A shuffle
-deals the rows out to more tasks.
+and whoever overtakes would wait until the task ends, since tasks are not interrupted. It reads a
+train of three as three tasks: two cores would take as long as for four. A shuffle deals the rows
+out to tasks that are alike.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ WORTH = 0.3
 PIECES = 3
 """Tasks per quantum and core of a run that may be overtaken; each costs about 0.05 s."""
 SMALL = 4 << 20
-"""Bytes of a block below which Spark is not asked in how many tasks it would read it: its answer
+"""Bytes of blocks below which Spark is not asked in how many tasks it would read them: its answer
 takes 0.04 s, as long as dealing out so few rows."""
+BUSY = 0.8
+"""Part of the cores' time, until the last task ends, in which they must have one."""
 MOST_PIECES = 10
 """Tasks per core at most. What a run took includes what its tasks cost to start, so without a limit
 a busy machine would split the next run more finely, and make it longer still."""
@@ -46,6 +49,16 @@ def tasks(run: Run, quantum: float, cores: int) -> int:
     return min(cores * max(pieces, 1), sum(block.rows for block in run.blocks))
 
 
+def _enough(count: int, wanted: int, cores: int) -> bool:
+    """Whether so many tasks of one length keep the cores busy.
+
+    >>> [_enough(count, wanted=2, cores=2) for count in (1, 2, 3, 4, 5)]
+    [False, True, False, True, True]
+    """
+    rounds = ceil(count / cores)
+    return count >= max(wanted, BUSY * rounds * cores)
+
+
 def dealt(frame: DataFrame, run: Run, quantum: float, cores: int) -> DataFrame:
     """The rows of a run in tasks that suit it.
 
@@ -53,7 +66,7 @@ def dealt(frame: DataFrame, run: Run, quantum: float, cores: int) -> DataFrame:
     write a file of its own.
     """
     wanted = tasks(run, quantum, cores)
-    whole = not run.parts and len(run.blocks) == 1 and run.blocks[0].bytes < SMALL
-    if wanted > 1 and (whole or frame.rdd.getNumPartitions() < wanted):
+    small = not run.parts and sum(block.bytes for block in run.blocks) < SMALL
+    if wanted > 1 and (small or not _enough(frame.rdd.getNumPartitions(), wanted, cores)):
         return frame.repartition(wanted)
     return frame.coalesce(max(wanted, cores)) if run.parts else frame
