@@ -34,7 +34,7 @@ def even(count: int) -> Floats:
 
 def flows(count: int) -> Floats:
     """The ON/OFF model; half of the time a flow is ON."""
-    traffic = OnOff(rate=1000, burst=2, length=1.0, seed=11)
+    traffic = OnOff(rate=1000, burst=2, length=2.0, seed=7)
     return _paced(blocks(onoff(traffic, 10.0 * count), _ONOFF_ROWS)[:count])
 
 

@@ -17,14 +17,15 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 
 def check(
-    workload: str, pace: Pace, found: Mapping[str, Measured], rows: Rows, report: Report
+    workload: str, queries: int, pace: Pace, found: Mapping[str, Measured], rows: Rows,
+    report: Report,
 ) -> list[str]:
     """Add the checks of a workload to the report; their ids."""
     before = len(report.checks)
     ours = {name: row for name, row in rows.items() if name not in ("native", "bound")}
     _pace(workload, pace, report)
     _memory(workload, found["fifo"], rows, ours, report)
-    _speed(workload, rows, ours, report)
+    _speed(workload, queries, rows, ours, report)
     _latency(workload, found, rows, report)
     _answers(workload, found, report)
     _predictions(workload, ours, report)
@@ -56,16 +57,17 @@ def _memory(workload: str, fifo: Measured, rows: Rows, ours: Rows, report: Repor
         peaks["chain"] < least + fifo.block)
 
 
-def _speed(workload: str, rows: Rows, ours: Rows, report: Report) -> None:
+def _speed(workload: str, queries: int, rows: Rows, ours: Rows, report: Report) -> None:
     rates = {name: row["rows/s"] for name, row in ours.items()}
     best = max(rates, key=rates.__getitem__)
     report.check(
         f"rate: {workload}", f"{workload}: Chain's throughput", ">= 0.9 of the best policy's",
         f"{rates['chain'] / rates[best]:.2f} of {best}'s", rates["chain"] >= 0.9 * rates[best])
-    ratio = rates["fifo"] / rows["native"]["rows/s"]
-    report.check(
-        f"native: {workload}", f"{workload}: the engine with FIFO against native Spark",
-        "rows a second, ratio >= 1", f"{ratio:.2f}", ratio >= 1)
+    ratio = rows["fifo"]["times native"]
+    if queries == 1:  # native Spark runs several at once, each in a thread of its own
+        report.check(
+            f"native: {workload}", f"{workload}: the engine with FIFO against native Spark",
+            "rows a second, ratio >= 1", f"{ratio:.2f}", ratio >= 1)
     worst = max(row["scheduling %"] for row in ours.values())
     report.check(f"deciding: {workload}", f"{workload}: deciding costs little", "< 2 % of the run",
                  f"{worst:.2f} %", worst < 2.0)

@@ -21,7 +21,7 @@ ROWS = 10_000
 """Rows of a block."""
 KEYS = 10
 """Keys of the relation: a row of a block meets the rows of one of them."""
-QUANTUM = 2.0
+QUANTUM = 1.0
 """Seconds after which a decision comes round: no train is longer."""
 _WORK = '''
 import time
@@ -161,15 +161,15 @@ def prepare(folder: Path, blocks: int) -> None:
 
 PIPELINES = (
     Pipeline("two operators", (Question("q", (Condition(70, 0.1), Condition(1400, 1.0))),),
-             blocks=32, arrivals=("even", "DEC-PKT")),
+             blocks=36, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
         Question("q", (Condition(18, 0.9), Condition(35, 0.98), Condition(18, 0.1),
-                       Condition(1500, 1.0))),), blocks=28, arrivals=("onoff",)),
+                       Condition(1500, 1.0))),), blocks=36, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
-        Question("q", (Condition(22, 0.03), Condition(1600, 1.0)), matches=3),), blocks=28),
+        Question("q", (Condition(22, 0.03), Condition(2200, 1.0)), matches=3),), blocks=30),
     Pipeline("three queries", (
         Question("x", (Condition(70, 0.1), Condition(1400, 1.0))),
         Question("y", (Condition(45, 0.5), Condition(180, 1.0))),
         Question("z", (Condition(35, 0.9), Condition(35, 0.1), Condition(1300, 1.0)))),
-        blocks=30, arrivals=("onoff",)),
+        blocks=36, arrivals=("onoff",)),
 )

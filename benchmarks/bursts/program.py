@@ -30,7 +30,7 @@ from penstock.simulator.whatif import Outcome, compare
 PLAY = 1.75
 """Those who keep a latency are given so many times that which FIFO has at worst."""
 LIMITED = {"chain_flush": "chain_flush(latency={}, exact=true)", "mixed": "mixed(latency={})"}
-QUICK_BLOCKS = 20
+QUICK_BLOCKS = 24
 MAIN = ("fifo", "round_robin", "chain", "chain_flush")
 
 
@@ -50,6 +50,8 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
         with Engine(checkpoint=work / "session", master="local[2]") as host:
             ground = Ground(host.session, work / "prepared", work)
             shown = (replace(PIPELINES[0], blocks=QUICK_BLOCKS),) if quick else PIPELINES
+            progress("warming up")
+            Pace.of(shown[0], replace(ground, home=work / "warm"))
             for pipeline in shown:
                 _pipeline(pipeline, quick, bool(missing), ground, out, report, progress)
     finally:
@@ -71,7 +73,7 @@ def _pipeline(
         tried = MAIN if quick or kind != pipeline.arrivals[0] else tuple(POLICIES)
         times = ARRIVALS[kind](pipeline.blocks) * pace.every
         found = _measured(workload, pipeline, tried, times, here, progress)
-        _report(workload, pace, found, out, report)
+        _report(workload, len(pipeline.questions), pace, found, out, report)
 
 
 def _measured(
@@ -91,20 +93,22 @@ def _measured(
 
 
 def _report(
-    workload: str, pace: Pace, found: Mapping[str, Measured], out: Path, report: Report
+    workload: str, queries: int, pace: Pace, found: Mapping[str, Measured], out: Path,
+    report: Report,
 ) -> None:
     fifo = found["fifo"]
     texts = {name: each.policy for name, each in found.items() if name != "native"}
     predicted = compare(fifo.events, policies(", ".join(texts.values())))
     least = bound(predicted.recording, fifo.events, fifo.began)
-    rows = {name: {"workload": workload, "policy": name, **each.figures}
-            for name, each in found.items()}
+    rate = found["native"].figures["rows/s"]
+    rows = {name: {"workload": workload, "policy": name, **each.figures,
+                   "times native": each.figures["rows/s"] / rate} for name, each in found.items()}
     outcomes = {outcome.policy: outcome for outcome in predicted.simulated}
     for name, text in texts.items():
         rows[name] |= _predicted(compare(found[name].events, {}).recorded, outcomes[text])
     rows["bound"] = {"workload": workload, "policy": "bound", "peak waiting MB": max(least[1])}
     report.rows += rows.values()
-    ids = check(workload, pace, found, rows, report)
+    ids = check(workload, queries, pace, found, rows, report)
     file = draw(
         out / f"bursts-{workload.replace(', ', '-').replace(' ', '-')}.png",
         Drawing(f"{workload}: bytes that wait", "seconds", "MB", steps=True),

@@ -142,6 +142,21 @@ def test_a_train_is_no_longer_than_a_quantum() -> None:
     assert max(len(decided[e.run].blocks) for e in ended) > 1
 
 
+@pytest.mark.parametrize("name", ["round_robin", "greedy", "chain", "rate_based"])
+def test_nor_is_any_run_with_what_is_left_of_it(name: str) -> None:
+    costs = HIDDEN | {"q#0:filter": (0.0004, 0.9), "q#0:project": (2.0, 1.0)}
+    run = FakeHost.of(APPLICATION, name, operators=costs,
+                      settings=Settings(until_drained=True, quantum=60.0))
+    for at in (0.0, 100.0, 200.0, *(300.0,) * 12):
+        run.arrive("s", at=at)
+    run.run()
+    trains = [len(e.blocks) for e in run.record if isinstance(e, ev.Decided) and e.at >= 300.0]
+    took = [e.seconds for e in run.record
+            if isinstance(e, ev.RunFinished | ev.RunKept) and e.at >= 300.0]
+    assert max(took) <= 60.0, "a block's last stage takes 18 s"
+    assert max(trains) == 3
+
+
 def beside(name: str, quantum: float = 0.2) -> FakeHost:
     """An expensive query under way when a block for a cheap one arrives."""
     run = FakeHost.of(APPLICATION + """

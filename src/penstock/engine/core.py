@@ -410,7 +410,8 @@ class Core:
         place = self._waiting.places[segment.place]
         path = self._paths[place[0]]
         waiting = len(self._waiting)
-        most = self.figures.rows_within(self.settings.lasting(path.panes), *place)
+        most = self.figures.rows_within(
+            self.settings.lasting(path.panes), *place, self._scheduler.onward(segment))
         longest = self.settings.longest(path.panes)
         train, retried = self._waiting.take(place, min(most, longest))
         self._runs += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, prod
 
@@ -130,10 +130,24 @@ class Figures:
         """Bytes out of some stages of a path per byte in, as told."""
         return prod(stage.kept for stage in self.told[path].stages[first:last])
 
-    def rows_within(self, seconds: float, path: str, first: int) -> float:
-        """Rows that take about so long from a stage of a path on, going by the latest run.
+    def rows_within(
+        self, seconds: float, path: str, first: int, onward: Iterable[int] = ()
+    ) -> float:
+        """Rows that take about so long from a stage of a path on, going by the latest runs.
 
-        What that run took beyond its rows, as far as they were timed apart, is taken once.
+        Those of a train stay together, so what is left of them at the stages where the path goes
+        ``onward`` must not take longer either.
+        """
+        most = self._rows_at(seconds, path, first)
+        for stage in onward:
+            if left := gain(self.told[path].stages[first:stage]):
+                most = min(most, self._rows_at(seconds, path, stage) / left)
+        return most
+
+    def _rows_at(self, seconds: float, path: str, first: int) -> float:
+        """By the latest run from a stage on; what it took beyond its rows is taken once.
+
+        That is what remains of it after the stages that were timed apart.
         """
         if not (latest := self._latest.get((path, first))):
             return inf

@@ -8,7 +8,7 @@ shown all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf
@@ -109,6 +109,13 @@ class Scheduler:
         furthest = max(other.place for other in onward if self._current[other.place])
         stages = tuple(other.operators[0] for other in onward if other.place >= furthest)
         return replace(self.segments[furthest], operators=stages)
+
+    def onward(self, segment: Segment) -> Iterator[int]:
+        """The stages of its path at which later runs take up what a run of this segment leaves."""
+        place = segment.place + len(segment.operators)
+        while place < len(self.segments) and self.segments[place].path == segment.path:
+            yield self.segments[place].first
+            place += len(self.segments[place].operators)
 
     def _choose(self, now: float) -> int:
         assert self._look is not None, "this policy needs to see the queues"

@@ -61,7 +61,8 @@ class PathModel:
         The fixed part of a run that goes from end to end is that of a job, that of reading a block
         and that of delivering, the latter two alike, as far as the record tells. A run that keeps
         its rows does not deliver, one that takes kept rows up does not read, and one that has
-        nothing to do but deliver has no more than what is not the job's.
+        nothing to do but deliver has no more than what is not the job's. A job takes at least half
+        of it all: the samples that tell what jobs cost are neither planned anew nor dealt out.
 
         >>> stages = (StageModel("a", 1.0, 0.5), StageModel("b", 0.0))
         >>> model = PathModel(stages, Cost(fixed=0.5, per_row=0.01), bare=0.25)
@@ -71,7 +72,7 @@ class PathModel:
         work, _ = self.through(first, last, rows)
         taken = self.cost.seconds(work, earlier)
         fixed, end = self.cost.fixed, len(self.stages)
-        bare = min(self.bare, fixed)
+        bare = min(max(self.bare, fixed / 2), fixed)
         if 0 < first == end - 1 and bare < fixed:
             return taken - bare
         return taken - (fixed - bare) / 2 * ((first > 0) + (last < end))
