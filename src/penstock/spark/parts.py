@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import itemgetter
-from statistics import median
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -26,8 +25,8 @@ SAMPLE_ROWS = 20_000
 FEW_ROWS = 2_000
 """A sample of a small block is half of it, so that it holds others up for a short time; but not of
 fewer rows than this."""
-BRIEF = 0.3
-"""Seconds of a stage on a sample below which what jobs differ by, some hundredths, would tell."""
+BRIEF = 0.6
+"""Seconds of a stage on a sample below which what jobs differ by, about a tenth, would tell."""
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _WIDE = 8
 
@@ -106,7 +105,7 @@ class Parts:
             for stage in range(run.first, len(path.stages) - 1):
                 few, all_ = (compiler.part(path, run.members[0], before, stage, stage + 1).frame
                              for before in (_few(kept[-1]), kept[-1]))
-                bare.append(_timed(few.persist())[2])
+                bare.append(_timed_well(few)[2])
                 few.unpersist()
                 kept.append(all_)
                 rows_out, size_out, seconds = _timed_well(all_)
@@ -115,7 +114,7 @@ class Parts:
         finally:
             for part in kept:
                 part.unpersist()
-        job = median(bare)
+        job = min(bare)  # what is more is the noise of a busy machine
         return {name: (rows, out, max(seconds - job, 1e-6), size, size_out)
                 for name, (rows, out, seconds, size, size_out) in figures.items()}, job
 
@@ -129,7 +128,7 @@ def _timed(frame: DataFrame) -> tuple[float, float, float]:
 
 
 def _timed_well(frame: DataFrame) -> tuple[float, float, float]:
-    """The same for rows that are kept; the better of two times where a job may be most of it."""
+    """The same for rows that are to be kept; the better of two times where it takes little."""
     found = _timed(frame.persist())
     if found[2] < BRIEF:
         frame.unpersist()
