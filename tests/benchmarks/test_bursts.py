@@ -118,7 +118,7 @@ def test_no_run_is_below_the_bound_of_its_own_figures() -> None:
 
 def test_a_burst_is_judged_by_what_was_measured() -> None:
     report = Report("bursts")
-    ids = check("two operators, even", PACE, _found("same"), _rows(chain=2.0), report)
+    ids = check("two operators, even", 1, PACE, _found("same"), _rows(chain=2.0), report)
     assert ids == [each.id for each in report.checks]
     assert all(each.holds for each in report.checks), report.checks
 
@@ -134,13 +134,20 @@ def test_a_burst_is_judged_by_what_was_measured() -> None:
 ])
 def test_what_is_not_as_it_must_be_is_found(wrong: dict[str, float], fails: set[str]) -> None:
     report = Report("bursts")
-    check("two operators, even", PACE, _found("same"), _rows(**wrong), report)
+    check("two operators, even", 1, PACE, _found("same"), _rows(**wrong), report)
     assert {each.id.split(":")[0] for each in report.checks if not each.holds} == fails
+
+
+def test_native_spark_runs_several_queries_at_once_and_is_not_compared() -> None:
+    report = Report("bursts")
+    check("x", 3, PACE, _found("same"), _rows(chain=2.0, native=120.0), report)
+    assert all(each.holds for each in report.checks)
+    assert "native: x" not in {each.id for each in report.checks}
 
 
 def test_other_answers_and_a_burst_of_another_pace_are_found() -> None:
     report = Report("bursts")
-    check("x", Pace(0.5, 0.6, 1.0), _found("same") | {"fifo": _measured("fifo", "other")},
+    check("x", 1, Pace(0.5, 0.6, 1.0), _found("same") | {"fifo": _measured("fifo", "other")},
           _rows(chain=2.0), report)
     assert {each.id for each in report.checks if not each.holds} == {"pace: x", "answers: x"}
 
@@ -160,7 +167,8 @@ def _rows(
     worst: float = 13.0, predicted: float = 1.1,
 ) -> dict[str, dict[str, float]]:
     def row(peak: float, rows_per_second: float, longest: float) -> dict[str, float]:
-        return {"peak waiting MB": peak, "rows/s": rows_per_second, "max s": longest,
+        return {"peak waiting MB": peak, "rows/s": rows_per_second,
+                "times native": rows_per_second / native, "max s": longest,
                 "scheduling %": deciding, "whole peak MB": peak, "mean s": 1.0,
                 "predicted peak MB": predicted * peak, "predicted mean s": 1.0}
 
