@@ -246,7 +246,8 @@ def native(pipeline: Pipeline, times: Floats, ground: Ground) -> Measured:
             query.stop()
     first = WARM_ROUNDS * len(queries)
     ended = [done[pipeline.stream(n), n // len(queries)] for n in range(first, first + len(times))]
-    size = pq.read_table(ground.prepared / "0.parquet", columns=["n", "a", "text"]).nbytes / 1e6
+    read = [column.split()[0] for column in pipeline.questions[0].columns.split(", ")]
+    size = pq.read_table(ground.prepared / "0.parquet", columns=read).nbytes / 1e6
     changes = sorted([(at + began, size) for at in times] + [(at, -size) for at in ended])
     level = np.cumsum([change for _, change in changes])
     figures = {"peak waiting MB": float(level.max()), "peak hot MB": None, "cold re-reads": None,
