@@ -27,7 +27,7 @@ from penstock.report.form import Progress, Report
 from penstock.simulator.fates import Floats
 from penstock.simulator.whatif import Outcome, compare
 
-PLAY = 1.75
+PLAY = 1.25
 """Those who keep a latency are given so many times that which FIFO has at worst."""
 LIMITED = {"chain_flush": "chain_flush(latency={}, exact=true)", "mixed": "mixed(latency={})"}
 QUICK_BLOCKS = 24

@@ -13,6 +13,7 @@ from penstock.engine.running import Running
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
+from penstock.plan import Path
 from penstock.policies.operators import POLICIES, policy
 from penstock.testing import FakeHost
 
@@ -251,20 +252,41 @@ RAN = (1.0, 1.0, 1.0, 0.0, 0.0)
 
 def test_samples_take_no_more_than_their_share_of_the_time() -> None:
     figures = Figures()
-    paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(3)]
-    assert figures.is_due(paths[0], at=0.0, every=60.0)
-    assert not figures.is_due(paths[0], at=1.0, every=60.0), "it was timed a second ago"
+    paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(4)]
+
+    def is_due(path: int, at: float, busy: bool = True) -> bool:
+        return figures.is_due(paths[path], at, every=60.0, busy=busy)
+
+    assert is_due(0, at=0.0)
+    assert not is_due(0, at=1.0), "it was timed a second ago"
     figures.record(9.0, paths[0], 0, 4, RAN, {}, sampling=9.0)
-    assert figures.is_due(paths[1], at=9.0, every=60.0), "the first sample found all cold"
-    figures.record(12.0, paths[1], 0, 4, RAN, {}, sampling=3.0)
-    assert not figures.is_due(paths[2], at=12.0, every=60.0), "3 s of sampling in 12 s are too much"
-    assert figures.is_due(paths[2], at=21.0, every=60.0)
+    assert is_due(1, at=9.0), "the first sample found all cold"
+    figures.record(12.0, paths[1], 0, 4, RAN, {}, sampling=5.0)
+    assert not is_due(2, at=11.0, busy=False), "5 s of sampling in 11 s are too much"
+    assert not is_due(2, at=149.0), "others wait"
+    assert is_due(2, at=12.0, busy=False)
+    assert is_due(3, at=151.0)
+
+
+def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def is_due(_: Figures, path: Path, at: float, every: float, busy: bool) -> bool:
+        asked.append(busy)
+        return False
+
+    monkeypatch.setattr(Figures, "is_due", is_due)
+    run = host("fifo", quantum=0.1)
+    for at in (0.0, 100.0, 100.5, 101.0):
+        run.arrive("s", at=at)
+    run.run()
+    assert asked == [False, False, True, False]
 
 
 def test_stages_are_timed_again_soon_and_then_seldom() -> None:
     figures, path, due = Figures(), host().core.plan.path("q#0"), []
     for at in range(200):
-        if figures.is_due(path, float(at), every=60.0):
+        if figures.is_due(path, float(at), every=60.0, busy=False):
             due.append(at)
             figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
     assert due == [0, 2, 4, 64, 124, 184]

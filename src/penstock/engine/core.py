@@ -438,7 +438,8 @@ class Core:
             parts=tuple(entry.run for entry in train if entry.run),
             on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
             yields=yields, again=train[0].lane == AGAIN, expected=expected,
-            measure=first == 0 and self.figures.is_due(path, at, self.settings.measure_every)))
+            measure=first == 0 and self.figures.is_due(
+                path, at, self.settings.measure_every, busy=waiting > len(train))))
 
     # --- blocks ------------------------------------------------------------------------------
 

@@ -15,8 +15,9 @@ from penstock.policies.operators.routes import gain, rest
 
 MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
-SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
-"""Timing stages apart takes at most this part of the time, beyond these seconds."""
+IDLE_SHARE, BUSY_SHARE, SAMPLING_CREDIT = 0.25, 0.02, 2.0
+"""Timing stages apart takes at most this part of the time, beyond these seconds; a smaller one if
+others would wait for it, as they do in a burst."""
 SOON, SOON_TIMES = 2.0, 2
 """Seconds after which stages are timed apart again, so many times: the first time all is cold."""
 
@@ -85,15 +86,16 @@ class Figures:
             beyond = max(seconds - rows * rest(before), 0.0)
             self.statistics.record(ran[-1], at, entering, rows_out, beyond)
 
-    def is_due(self, path: Path, at: float, every: float) -> bool:
+    def is_due(self, path: Path, at: float, every: float, busy: bool) -> bool:
         """Whether the stages of a path are to be timed apart now; then not before ``every``.
 
         While little is known of a path it is sooner. All samples together take no more than a
-        small part of the time.
+        part of the time, a small one while others wait.
         """
         self._began = min(self._began, at)
-        spent = self._sampling <= SAMPLING_CREDIT + SAMPLING_SHARE * (at - self._began)
-        if len(path.stages) == 1 or at < self._timed.get(path.id, -inf) or not spent:
+        share = BUSY_SHARE if busy else IDLE_SHARE
+        is_free = self._sampling <= SAMPLING_CREDIT + share * (at - self._began)
+        if len(path.stages) == 1 or at < self._timed.get(path.id, -inf) or not is_free:
             return False
         soon = self._samples[path.id] < SOON_TIMES
         self._timed[path.id] = at + (min(every, SOON) if soon else every)
