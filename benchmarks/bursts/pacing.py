@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.bursts.measuring import Ground, seconds_per_block
 from benchmarks.bursts.pipelines import Pipeline
 
-NEAR = 0.8
+NEAR = 0.75
 """The rate of the burst, as a part of that at which Chain's first segments can be run."""
 
 

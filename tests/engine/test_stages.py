@@ -254,18 +254,26 @@ def test_samples_take_no_more_than_their_share_of_the_time() -> None:
     figures = Figures()
     paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(4)]
 
-    def is_due(path: int, at: float, busy: bool = True) -> bool:
+    def is_due(path: int, at: float, busy: bool) -> bool:
         return figures.is_due(paths[path], at, every=60.0, busy=busy)
 
-    assert is_due(0, at=0.0)
-    assert not is_due(0, at=1.0), "it was timed a second ago"
+    assert is_due(0, at=0.0, busy=True)
+    assert not is_due(0, at=1.0, busy=False), "it was timed a second ago"
     figures.record(9.0, paths[0], 0, 4, RAN, {}, sampling=9.0)
-    assert is_due(1, at=9.0), "the first sample found all cold"
-    figures.record(12.0, paths[1], 0, 4, RAN, {}, sampling=5.0)
-    assert not is_due(2, at=11.0, busy=False), "5 s of sampling in 11 s are too much"
-    assert not is_due(2, at=149.0), "others wait"
-    assert is_due(2, at=12.0, busy=False)
-    assert is_due(3, at=151.0)
+    assert is_due(1, at=9.0, busy=True), "the first sample found all cold"
+    figures.record(12.0, paths[1], 0, 4, RAN, {}, sampling=3.0)
+    assert not is_due(2, at=12.0, busy=True), "3 s of sampling in 12 s are too much"
+    assert is_due(2, at=12.0, busy=False), "nobody waits, and nothing is known of it"
+    assert is_due(3, at=21.0, busy=True)
+
+
+def test_what_is_known_is_not_timed_again_while_others_wait_but_after_a_long_time() -> None:
+    figures, path, due = Figures(), host().core.plan.path("q#0"), []
+    for at in range(400):
+        if figures.is_due(path, float(at), every=60.0, busy=at > 70):
+            due.append(at)
+            figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
+    assert due == [0, 2, 62, 362]
 
 
 def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +297,7 @@ def test_stages_are_timed_again_soon_and_then_seldom() -> None:
         if figures.is_due(path, float(at), every=60.0, busy=False):
             due.append(at)
             figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
-    assert due == [0, 2, 4, 64, 124, 184]
+    assert due == [0, 2, 62, 122, 182]
 
 
 def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:

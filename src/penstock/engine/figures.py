@@ -15,11 +15,13 @@ from penstock.policies.operators.routes import gain, rest
 
 MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
-IDLE_SHARE, BUSY_SHARE, SAMPLING_CREDIT = 0.25, 0.02, 2.0
-"""Timing stages apart takes at most this part of the time, beyond these seconds; a smaller one if
-others would wait for it, as they do in a burst."""
-SOON, SOON_TIMES = 2.0, 2
-"""Seconds after which stages are timed apart again, so many times: the first time all is cold."""
+SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
+"""Timing stages apart takes at most this part of the time, beyond these seconds."""
+ENOUGH, SOON = 2, 2.0
+"""How often stages are timed apart before they are known, so many seconds apart: the first time all
+is cold."""
+PATIENCE = 5
+"""How many times as long known stages go without, while others would wait for it."""
 
 
 @dataclass(slots=True)
@@ -33,7 +35,7 @@ class Figures:
     """Of the latest run from a stage of a path on: its rows, the seconds that it took, and the
     seconds per row of the stages that were timed apart."""
     _timed: dict[str, float] = field(default_factory=dict)
-    """When the stages of a path are to be timed apart again."""
+    """When the stages of a path were timed apart last."""
     _samples: Counter[str] = field(default_factory=Counter)
     """How often those of a path have been."""
     _sampling: float = 0.0
@@ -89,17 +91,19 @@ class Figures:
     def is_due(self, path: Path, at: float, every: float, busy: bool) -> bool:
         """Whether the stages of a path are to be timed apart now; then not before ``every``.
 
-        While little is known of a path it is sooner. All samples together take no more than a
-        part of the time, a small one while others wait.
+        It is sooner while they are not known well, and later while others would wait, as they do in
+        a burst. All together takes no more than a small part of the time, but for stages that
+        become known while nobody waits.
         """
         self._began = min(self._began, at)
-        share = BUSY_SHARE if busy else IDLE_SHARE
-        is_free = self._sampling <= SAMPLING_CREDIT + share * (at - self._began)
-        if len(path.stages) == 1 or at < self._timed.get(path.id, -inf) or not is_free:
-            return False
-        soon = self._samples[path.id] < SOON_TIMES
-        self._timed[path.id] = at + (min(every, SOON) if soon else every)
-        return True
+        is_new = self._samples[path.id] < ENOUGH
+        interval = min(every, SOON) if is_new else PATIENCE * every if busy else every
+        is_small = self._sampling <= SAMPLING_CREDIT + SAMPLING_SHARE * (at - self._began)
+        due = (len(path.stages) > 1 and at - self._timed.get(path.id, -inf) >= interval
+               and (is_small or is_new and not busy))
+        if due:
+            self._timed[path.id] = at
+        return due
 
     def changed(self, plan: Plan) -> str:
         """What differs materially from the figures that the policy was told, in words."""

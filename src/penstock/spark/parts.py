@@ -25,7 +25,7 @@ SAMPLE_ROWS = 20_000
 FEW_ROWS = 2_000
 """A sample of a small block is half of it, so that it holds others up for a short time; but not of
 fewer rows than this."""
-BRIEF = 0.6
+BRIEF = 0.4
 """Seconds of a stage on a sample below which what jobs differ by, about a tenth, would tell."""
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _WIDE = 8
