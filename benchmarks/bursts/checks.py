@@ -12,6 +12,10 @@ from penstock.report.form import Report
 
 CLOSE = 0.25
 """A prediction may be off by this part."""
+TIGHT = "chain_flush, tight"
+"""Chain-Flush once more, with hardly more time than Chain alone needs. A few per cent of time
+decide there whether the last blocks of the burst are held back for a flush or not, so its peak is
+shown beside what was predicted, but not checked."""
 Rows = Mapping[str, Mapping[str, Any]]
 """By policy the row of the report."""
 
@@ -76,12 +80,13 @@ def _speed(workload: str, queries: int, rows: Rows, ours: Rows, report: Report) 
 def _latency(
     workload: str, found: Mapping[str, Measured], rows: Rows, report: Report
 ) -> None:
-    limit = found["chain_flush"].limit
-    worst, fifo = rows["chain_flush"]["max s"], rows["fifo"]["max s"]
-    report.check(
-        f"flush: {workload}", f"{workload}: Chain-Flush keeps a threshold that FIFO keeps",
-        f"at most {limit:.2f} s (FIFO's worst is {fifo:.2f} s) and a quantum of {QUANTUM:g} s",
-        f"{worst:.2f} s", worst <= limit + QUANTUM)
+    for name in found:
+        if name.startswith("chain_flush"):
+            limit, worst, fifo = found[name].limit, rows[name]["max s"], rows["fifo"]["max s"]
+            report.check(
+                f"{name}: {workload}", f"{workload}: Chain-Flush keeps a threshold that FIFO keeps",
+                f"at most {limit:.2f} s (FIFO's worst is {fifo:.2f} s) and a quantum of "
+                f"{QUANTUM:g} s", f"{worst:.2f} s", worst <= limit + QUANTUM)
 
 
 def _answers(workload: str, found: Mapping[str, Measured], report: Report) -> None:
@@ -95,7 +100,8 @@ def _predictions(workload: str, ours: Rows, report: Report) -> None:
     for what, measured, predicted in (
             ("peak", "whole peak MB", "predicted peak MB"),
             ("mean latency", "mean s", "predicted mean s")):
-        ratios = {name: row[predicted] / row[measured] for name, row in ours.items()}
+        ratios = {name: row[predicted] / row[measured] for name, row in ours.items()
+                  if (what, name) != ("peak", TIGHT)}
         report.check(
             f"predicted {what}: {workload}",
             f"{workload}: what-if from FIFO's record predicts the {what} of every policy",

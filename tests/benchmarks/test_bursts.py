@@ -129,7 +129,7 @@ def test_a_burst_is_judged_by_what_was_measured() -> None:
     ({"chain": 2.0, "rate": 80.0}, {"rate"}),
     ({"chain": 2.0, "native": 120.0}, {"native"}),
     ({"chain": 2.0, "deciding": 2.5}, {"deciding"}),
-    ({"chain": 2.0, "worst": 14.6}, {"flush"}),
+    ({"chain": 2.0, "worst": 14.6}, {"chain_flush"}),
     ({"chain": 2.0, "predicted": 1.3}, {"predicted peak"}),
 ])
 def test_what_is_not_as_it_must_be_is_found(wrong: dict[str, float], fails: set[str]) -> None:
@@ -209,7 +209,7 @@ def test_the_whole_program_reports_every_policy_of_every_workload(
     monkeypatch.setattr(Pace, "of", lambda pipeline, ground: PACE)
     told: list[str] = []
     report = program.run(quick, tmp_path, told.append)
-    tried = program.MAIN if quick else POLICIES
+    tried = program.MAIN if quick else (*POLICIES, program.TIGHT)
     workloads = ["two operators, even"] if quick else [
         f"{pipeline.name}, {pipeline.arrivals[0]}" for pipeline in PIPELINES]
     assert [(row["workload"], row["policy"]) for row in report.rows] == [

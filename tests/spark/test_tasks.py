@@ -43,7 +43,8 @@ def test_rows_are_dealt_out_for_long_runs_and_gathered_for_short_ones(spark: Any
     from penstock.spark.tasks import dealt
 
     def partitions(run: Run, before: int) -> int:
-        frame = dealt(spark.range(0, 100, 1, before), run, quantum=1.0, cores=2)
+        frame = dealt(spark.range(0, 100, 1, before), run, quantum=1.0, cores=2,
+                      kept=before if run.parts else 0)
         assert sorted(row.id for row in frame.collect()) == list(range(100))
         return frame.rdd.getNumPartitions()
 

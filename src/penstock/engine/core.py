@@ -439,7 +439,8 @@ class Core:
             on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
             yields=yields, again=train[0].lane == AGAIN, expected=expected,
             measure=first == 0 and self.figures.is_due(
-                path, at, self.settings.measure_every, busy=waiting > len(train))))
+                path, at, self.settings.measure_every,
+                busy=waiting > len(train) or at - train[0].arrived > self.settings.quantum)))
 
     # --- blocks ------------------------------------------------------------------------------
 

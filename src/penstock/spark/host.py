@@ -285,7 +285,8 @@ class SparkHost:
         measured, bare = (
             self._parts.measure(compiler, path, run, frame) if run.measure else ({}, 0.0))
         if path.expensive:
-            frame = dealt(frame, run, self._core.settings.quantum, self._cores)
+            kept = self._parts.tasks(run.parts)
+            frame = dealt(frame, run, self._core.settings.quantum, self._cores, kept)
         ready = self._clock.now()
         sampling = ready - began if run.measure else 0.0
         done: ev.RunFinished | ev.RunKept
@@ -296,9 +297,8 @@ class SparkHost:
         else:
             done = self._deliver(run, plan, compiler, frame)
         now = self._clock.now()
-        for block in run.blocks:
-            if block.number in run.keep:
-                self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
+        for block in (each for each in run.blocks if each.number in run.keep):
+            self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
         return replace(done, at=now, seconds=now - (ready if run.measure else began),
                        measured=measured, sampling=sampling, bare=bare)
 

@@ -40,6 +40,8 @@ class Part:
     bytes: int
     counts: dict[str, int]
     """Rows out of each operator that was counted on the way."""
+    tasks: int
+    """Partitions that have rows: as many tasks will read it."""
 
 
 class Parts:
@@ -60,10 +62,13 @@ class Parts:
         progress = compiler.part(path, run.members[0], frame, run.first, run.last)
         seen = Observation()
         counted = progress.frame.observe(
-            seen, F.count(F.lit(1)).alias("rows"), _bytes(progress.frame).alias("bytes"))
+            seen, F.count(F.lit(1)).alias("rows"), _bytes(progress.frame).alias("bytes"),
+            F.max(F.spark_partition_id()).alias("last"))
         kept = counted.persist(level)
         _compute(kept)
-        part = Part(kept, seen.get["rows"], seen.get["bytes"] or 0, progress.counts())
+        found = seen.get
+        part = Part(kept, found["rows"], found["bytes"] or 0, progress.counts(),
+                    1 + (found["last"] or 0))
         with self._lock:
             self._parts[run.run] = part
         for number in run.parts:
@@ -73,6 +78,10 @@ class Parts:
     def frame(self, runs: Sequence[int]) -> DataFrame:
         """What some runs have kept, together."""
         return reduce(DataFrame.unionAll, [self._parts[run].frame for run in runs])
+
+    def tasks(self, runs: Sequence[int]) -> int:
+        """How many tasks read what some runs have kept; to ask Spark takes 0.04 s."""
+        return sum(self._parts[run].tasks for run in runs)
 
     def forget(self, run: int) -> None:
         """Let go of what a run kept."""

@@ -59,14 +59,15 @@ def _enough(count: int, wanted: int, cores: int) -> bool:
     return count >= max(wanted, BUSY * rounds * cores)
 
 
-def dealt(frame: DataFrame, run: Run, quantum: float, cores: int) -> DataFrame:
-    """The rows of a run in tasks that suit it.
+def dealt(frame: DataFrame, run: Run, quantum: float, cores: int, kept: int) -> DataFrame:
+    """The rows of a run in tasks that suit it; what its parts have ``kept`` is in so many.
 
     What a finely split run has kept is gathered again where less work is left: every task would
     write a file of its own.
     """
     wanted = tasks(run, quantum, cores)
     small = not run.parts and sum(block.bytes for block in run.blocks) < SMALL
-    if wanted > 1 and (small or not _enough(frame.rdd.getNumPartitions(), wanted, cores)):
+    if wanted > 1 and (
+            small or not _enough(kept or frame.rdd.getNumPartitions(), wanted, cores)):
         return frame.repartition(wanted)
     return frame.coalesce(max(wanted, cores)) if run.parts else frame
