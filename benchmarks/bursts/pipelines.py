@@ -21,7 +21,7 @@ ROWS = 10_000
 """Rows of a block."""
 KEYS = 10
 """Keys of the relation: a row of a block meets the rows of one of them."""
-QUANTUM = 1.0
+QUANTUM = 1.5
 """Seconds after which a decision comes round: no train is longer."""
 _WORK = '''
 import time
@@ -160,16 +160,16 @@ def prepare(folder: Path, blocks: int) -> None:
 
 
 PIPELINES = (
-    Pipeline("two operators", (Question("q", (Condition(70, 0.1), Condition(1400, 1.0))),),
+    Pipeline("two operators", (Question("q", (Condition(70, 0.1), Condition(1000, 1.0))),),
              blocks=36, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
         Question("q", (Condition(18, 0.9), Condition(35, 0.98), Condition(18, 0.1),
-                       Condition(1500, 1.0))),), blocks=36, arrivals=("onoff",)),
+                       Condition(1100, 1.0))),), blocks=36, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
-        Question("q", (Condition(22, 0.03), Condition(2200, 1.0)), matches=3),), blocks=30),
+        Question("q", (Condition(22, 0.03), Condition(1100, 1.0)), matches=3),), blocks=30),
     Pipeline("three queries", (
-        Question("x", (Condition(70, 0.1), Condition(1400, 1.0))),
+        Question("x", (Condition(70, 0.1), Condition(1000, 1.0))),
         Question("y", (Condition(45, 0.5), Condition(180, 1.0))),
-        Question("z", (Condition(35, 0.9), Condition(35, 0.1), Condition(1300, 1.0)))),
+        Question("z", (Condition(35, 0.9), Condition(35, 0.1), Condition(1000, 1.0)))),
         blocks=36, arrivals=("onoff",)),
 )
