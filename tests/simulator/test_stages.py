@@ -95,3 +95,19 @@ def test_timing_stages_apart_is_no_part_of_their_cost_but_takes_its_time(tried: 
     assert model.cost.seconds(work, earlier=9) == pytest.approx(3.7804)
     ends = [record[-1].at for record in (replay(recording, policy(tried)), records[1])]
     assert ends[0] == pytest.approx(ends[1], rel=0.07), "all but the first, cold sample"
+
+
+def test_a_sample_that_was_disturbed_does_no_harm() -> None:
+    def disturbed(event: ev.Event) -> ev.Event:
+        if isinstance(event, ev.RunFinished) and event.measured and event.run % 2:
+            return replace(event, measured={
+                name: (rows, out, 1.5 * seconds, *sizes)
+                for name, (rows, out, seconds, *sizes) in event.measured.items()})
+        return event
+
+    events = burst("fifo")
+    runs = [e.run for e in events if isinstance(e, ev.RunFinished) and e.measured]
+    assert {run % 2 for run in runs} == {0, 1}
+    (model,) = Recording.of(list(map(disturbed, events))).paths.values()
+    (true,) = Recording.of(events).paths.values()
+    assert [stage.work for stage in model.stages] == [stage.work for stage in true.stages]

@@ -99,6 +99,8 @@ class Told:
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By path: its stages."""
     _statistics: Statistics = field(default_factory=lambda: Statistics(window=float("inf")))
+    _apart: dict[str, list[float]] = field(default_factory=dict)
+    """By stage: seconds per row, each time that it was timed apart."""
 
     def stages(self, path: str) -> tuple[str, ...]:
         """The stages of a path; one, of its own name, unless the record says otherwise."""
@@ -108,6 +110,8 @@ class Told:
         """A run ended, beside which stages may have been timed apart."""
         for name, figure in ended.measured.items():
             self._statistics.record(name, ended.at, *figure)
+            if rows := figure[0]:
+                self._apart.setdefault(name, []).append(figure[2] / rows)
 
     def models(self, runs: Mapping[str, Sequence[tuple[RecordedRun, float]]]) -> dict[
             str, PathModel]:
@@ -140,8 +144,13 @@ class Told:
         if len(listed) == 1:
             return (StageModel(path),)
         # The last stage writes, which no sample does: without a run of its own it costs nothing.
-        return tuple(StageModel(name, known.cost(name), known.selectivity(name), known.width(name))
+        return tuple(StageModel(name, self._cost(name), known.selectivity(name), known.width(name))
                      for name in listed)
+
+    def _cost(self, stage: str) -> float:
+        """Seconds per row: the lower quartile of its samples, for noise only makes them longer."""
+        apart = sorted(self._apart.get(stage, ()))
+        return apart[(len(apart) - 1) // 4] if apart else self._statistics.cost(stage)
 
 
 def _entering(decided: ev.Decided) -> float:
