@@ -169,7 +169,7 @@ PIPELINES = (
         Question("q", (Condition(22, 0.03), Condition(1100, 1.0)), matches=3),), blocks=30),
     Pipeline("three queries", (
         Question("x", (Condition(70, 0.1), Condition(1000, 1.0))),
-        Question("y", (Condition(45, 0.2), Condition(450, 1.0))),
+        Question("y", (Condition(45, 0.5), Condition(180, 1.0))),
         Question("z", (Condition(35, 0.9), Condition(35, 0.1), Condition(1000, 1.0)))),
         blocks=36, arrivals=("onoff",)),
 )
