@@ -100,11 +100,12 @@ def _predictions(workload: str, ours: Rows, report: Report) -> None:
     for what, measured, predicted in (
             ("peak", "whole peak MB", "predicted peak MB"),
             ("mean latency", "mean s", "predicted mean s")):
-        ratios = {name: row[predicted] / row[measured] for name, row in ours.items()
-                  if (what, name) != ("peak", TIGHT)}
+        ratios = {name: row[predicted] / row[measured] for name, row in ours.items()}
+        told = {name for name in ratios if (what, name) == ("peak", TIGHT)}
         report.check(
             f"predicted {what}: {workload}",
             f"{workload}: what-if from FIFO's record predicts the {what} of every policy",
             f"within {CLOSE:.0%} of what was measured",
-            ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()),
-            all(abs(ratio - 1) <= CLOSE for ratio in ratios.values()))
+            ", ".join(f"{name} {ratio:.2f}" + " (not checked)" * (name in told)
+                      for name, ratio in ratios.items()),
+            all(abs(ratio - 1) <= CLOSE for name, ratio in ratios.items() if name not in told))

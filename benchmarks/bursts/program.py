@@ -27,11 +27,9 @@ from penstock.report.form import Progress, Report
 from penstock.simulator.fates import Floats
 from penstock.simulator.whatif import Outcome, compare
 
-LIMITED = {
-    "chain_flush": (1.75, "chain_flush(latency={}, exact=true)"),
-    "mixed": (1.75, "mixed(latency={})"),
-    TIGHT: (1.25, "chain_flush(latency={}, exact=true)"),
-}
+_FLUSH = "chain_flush(latency={}, exact=true)"
+LIMITED = {"chain_flush": (1.75, _FLUSH), "mixed": (1.75, "mixed(latency={})"),
+           TIGHT: (1.25, _FLUSH)}
 """Those who keep a latency are given so many times that which FIFO has at worst."""
 QUICK_BLOCKS = 24
 MAIN = ("fifo", "round_robin", "chain", "chain_flush", TIGHT)

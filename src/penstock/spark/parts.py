@@ -41,7 +41,7 @@ class Part:
     counts: dict[str, int]
     """Rows out of each operator that was counted on the way."""
     tasks: int
-    """Partitions that have rows: as many tasks will read it."""
+    """Its partitions, up to the last one that has rows: about as many tasks will read it."""
 
 
 class Parts:
@@ -80,7 +80,7 @@ class Parts:
         return reduce(DataFrame.unionAll, [self._parts[run].frame for run in runs])
 
     def tasks(self, runs: Sequence[int]) -> int:
-        """How many tasks read what some runs have kept; to ask Spark takes 0.04 s."""
+        """About how many tasks read what some runs have kept; to ask Spark takes 0.04 s."""
         return sum(self._parts[run].tasks for run in runs)
 
     def forget(self, run: int) -> None:
