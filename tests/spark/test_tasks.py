@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -59,3 +60,18 @@ def test_rows_are_dealt_out_for_long_runs_and_gathered_for_short_ones(spark: Any
     assert [partitions(replace(kept, expected=0.4, yields=True), n) for n in (1, 30)] == [4, 4]
     assert partitions(replace(kept, expected=2.0), 3) == 2
     assert partitions(RUN, 30) == 30
+
+
+@pytest.mark.spark
+def test_what_runs_have_kept_tells_by_how_many_tasks_it_is_read(spark: Any) -> None:
+    from penstock.spark.parts import Parts
+
+    through = SimpleNamespace(part=lambda path, member, frame, first, last: SimpleNamespace(
+        frame=frame, counts=dict))
+    parts: Any = Parts(spark)
+    for count in (2, 5):
+        kept = replace(RUN, run=count, members=("m",))  # type: ignore[arg-type]
+        assert parts.keep(through, None, kept, spark.range(0, 100, 1, count)).rows == 100
+    assert parts.tasks([]) == 0
+    assert parts.tasks([2, 5]) == parts.frame([2, 5]).rdd.getNumPartitions() == 7
+    parts.close()
