@@ -23,7 +23,7 @@ from penstock import Engine
 from penstock.events import kinds as ev
 from penstock.simulator.fates import Floats
 
-WARM_ROUNDS = 3
+WARM_ROUNDS = 4
 """Blocks of every stream before the burst, one after the other: code is made, processes are
 started, and what the stages cost becomes known."""
 PAUSE = 0.5
@@ -87,6 +87,7 @@ def burst(
     pipeline: Pipeline, ground: Ground, work: Path, times: Floats, through: Callable[[], int]
 ) -> float:
     """Warm up, then let the burst come, and wait until all is through; when it began."""
+    ground.spark.sparkContext._jvm.System.gc()  # what the measurement before has left
     warm = WARM_ROUNDS * len(pipeline.questions)
     for number in range(warm):
         feed(pipeline, ground, work, number, np.zeros(1))

@@ -273,7 +273,7 @@ def test_what_is_known_is_not_timed_again_while_others_wait_but_after_a_long_tim
         if figures.is_due(path, float(at), every=60.0, busy=at > 70):
             due.append(at)
             figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
-    assert due == [0, 2, 62, 362]
+    assert due == [0, 2, 4, 64, 364]
 
 
 def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +297,7 @@ def test_stages_are_timed_again_soon_and_then_seldom() -> None:
         if figures.is_due(path, float(at), every=60.0, busy=False):
             due.append(at)
             figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
-    assert due == [0, 2, 62, 122, 182]
+    assert due == [0, 2, 4, 64, 124, 184]
 
 
 def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:

@@ -17,7 +17,7 @@ MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
 SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
 """Timing stages apart takes at most this part of the time, beyond these seconds."""
-ENOUGH, SOON = 2, 2.0
+ENOUGH, SOON = 3, 2.0
 """How often stages are timed apart before they are known, so many seconds apart: the first time all
 is cold."""
 PATIENCE = 5

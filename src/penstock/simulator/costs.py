@@ -14,6 +14,8 @@ COLD = 1.5
 SPREAD = 1.5
 """The largest run must be so many times the smallest before a cost per row can be told from a
 fixed one."""
+OFF = 1.25
+"""Samples are off by this factor at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class Cost:
 
 
 def fit(
-    runs: Sequence[tuple[float, float]], cheapest: float, per_row: float | None = None
+    runs: Sequence[tuple[float, float]], cheapest: float,
+    sampled: tuple[float, float] | None = None,
 ) -> Cost:
     """The cost behind runs (rows, seconds) in the order in which they were made.
 
@@ -65,32 +68,39 @@ def fit(
     >>> cost.fixed, cost.per_row
     (0.25, 0.005)
 
-    If the cost ``per_row`` is known otherwise, from samples, it is taken and the rest is fixed.
+    If both parts are known from samples, they are taken, longer or shorter by the same factor: the
+    machine was busier, or less so. It is `OFF` at most; what runs took beyond is fixed.
 
-    >>> cost = fit([(100, 0.75), (100, 0.75)], cheapest=0.25, per_row=0.0025)
+    >>> cost = fit([(100, 1.125), (100, 1.125)], cheapest=0.25, sampled=(0.5, 0.005))
     >>> cost.fixed, cost.per_row
-    (0.5, 0.0025)
+    (0.5625, 0.005625)
+    >>> cost = fit([(100, 2.5), (100, 2.5)], cheapest=0.25, sampled=(0.5, 0.005))
+    >>> cost.fixed, cost.per_row
+    (1.875, 0.00625)
     """
     rows = np.array([rows for rows, _ in runs], float)
     seconds = np.array([seconds for _, seconds in runs], float)
     first = 0
     while first < len(runs) // 2:
-        later = _line(rows[first + 1:], seconds[first + 1:], cheapest, per_row)
+        later = _line(rows[first + 1:], seconds[first + 1:], cheapest, sampled)
         if seconds[first] <= COLD * (later[0] + later[1] * rows[first]):
             break
         first += 1
-    fixed, slope = _line(rows[first:], seconds[first:], cheapest, per_row)
+    fixed, slope = _line(rows[first:], seconds[first:], cheapest, sampled)
     beyond = seconds - fixed - slope * rows
     error = float(np.abs(beyond[first:]).mean() / max(seconds[first:].mean(), 1e-9))
     return Cost(fixed, slope, tuple(map(float, beyond[:first])), error)
 
 
 def _line(
-    rows: Floats, seconds: Floats, cheapest: float, known: float | None
+    rows: Floats, seconds: Floats, cheapest: float, sampled: tuple[float, float] | None
 ) -> tuple[float, float]:
     x, y = float(rows.mean()), float(seconds.mean())
     if rows.max() < SPREAD * rows.min():
-        fixed = min(cheapest, y) if known is None else max(y - known * x, 0.0)
+        fixed = min(cheapest, y)
+        if sampled is not None:
+            factor = y / (sampled[0] + sampled[1] * x or y)
+            fixed = max(y - min(max(factor, 1 / OFF), OFF) * sampled[1] * x, 0.0)
         return fixed, (y - fixed) / x if x else 0.0
     per_row = float(((rows - x) * (seconds - y)).sum() / ((rows - x) ** 2).sum())
     if per_row <= 0:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
-from statistics import median
+from statistics import median_low
 
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.simulator.costs import Cost, fit
 
+JOBS = 3
+"""A run that reads and delivers costs, beside its rows, so many times what the job of a sample
+does, which reads what is in memory and delivers nothing."""
 RecordedRun = tuple[ev.Decided, ev.RunFinished | ev.RunKept]
 
 
@@ -44,8 +46,6 @@ class PathModel:
     """Seconds per job, and per unit of work."""
     runs: int = 0
     """Runs that it was fitted to."""
-    bare: float = inf
-    """What a job costs at most beside its work, if it delivers nothing."""
 
     def through(self, first: int, last: int, rows: float) -> tuple[float, float]:
         """The work of some stages on so many rows, and the rows that are left."""
@@ -58,24 +58,21 @@ class PathModel:
     def seconds(self, first: int, last: int, rows: float, earlier: int) -> float:
         """What a run of some stages takes, after so many earlier ones of the path.
 
-        The fixed part of a run that goes from end to end is that of a job, that of reading a block
-        and that of delivering, the latter two alike, as far as the record tells. A run that keeps
-        its rows does not deliver, one that takes kept rows up does not read, and one that has
-        nothing to do but deliver has no more than what is not the job's. A job takes at least half
-        of it all: the samples that tell what jobs cost are neither planned anew nor dealt out.
+        The fixed part of a run that goes from end to end is half that of a job, a quarter that of
+        reading a block, and a quarter that of delivering. A run that keeps its rows does not
+        deliver, one that takes kept rows up does not read, and one that has nothing to do but
+        deliver is hardly a job.
 
         >>> stages = (StageModel("a", 1.0, 0.5), StageModel("b", 0.0))
-        >>> model = PathModel(stages, Cost(fixed=0.5, per_row=0.01), bare=0.25)
+        >>> model = PathModel(stages, Cost(fixed=0.5, per_row=0.01))
         >>> [model.seconds(*run, rows=100.0, earlier=9) for run in ((0, 2), (0, 1), (1, 2))]
         [1.5, 1.375, 0.25]
         """
         work, _ = self.through(first, last, rows)
-        taken = self.cost.seconds(work, earlier)
-        fixed, end = self.cost.fixed, len(self.stages)
-        bare = min(max(self.bare, fixed / 2), fixed)
-        if 0 < first == end - 1 and bare < fixed:
-            return taken - bare
-        return taken - (fixed - bare) / 2 * ((first > 0) + (last < end))
+        taken, fixed, end = self.cost.seconds(work, earlier), self.cost.fixed, len(self.stages)
+        if 0 < first == end - 1:
+            return taken - fixed / 2
+        return taken - fixed / 4 * ((first > 0) + (last < end))
 
     def width(self, first: int, last: int) -> float:
         """How much wider rows are after some stages."""
@@ -120,8 +117,7 @@ class Told:
             self._take_alone(path, taken)
         made = {path: self._stages(path) for path in runs}
         cheapest = min(seconds for taken in runs.values() for _, seconds in taken)
-        return {path: PathModel(made[path], _fitted(made[path], taken, cheapest), len(taken),
-                                self._bare(taken))
+        return {path: PathModel(made[path], _fitted(made[path], taken, cheapest), len(taken))
                 for path, taken in runs.items()}
 
     def _take_alone(self, path: str, taken: Iterable[tuple[RecordedRun, float]]) -> None:
@@ -133,11 +129,6 @@ class Told:
                 out = ended.rows if isinstance(ended, ev.RunKept) else sum(ended.rows_out.values())
                 self._statistics.record(stages[first], ended.at, _entering(decided), out, seconds)
 
-    def _bare(self, taken: Sequence[tuple[RecordedRun, float]]) -> float:
-        """What a job costs by itself, but for the first time, when all is cold."""
-        told = [ended.bare for (_, ended), _ in taken if ended.bare]
-        return median(told[1:] or told) if told else inf
-
     def _stages(self, path: str) -> tuple[StageModel, ...]:
         known = self._statistics
         listed = self.stages(path)
@@ -148,9 +139,9 @@ class Told:
                      for name in listed)
 
     def _cost(self, stage: str) -> float:
-        """Seconds per row: the lower quartile of its samples, for noise only makes them longer."""
-        apart = sorted(self._apart.get(stage, ()))
-        return apart[(len(apart) - 1) // 4] if apart else self._statistics.cost(stage)
+        """Seconds per row: the median of its samples; of two the lower, for one was disturbed."""
+        apart = self._apart.get(stage)
+        return median_low(apart) if apart else self._statistics.cost(stage)
 
 
 def _entering(decided: ev.Decided) -> float:
@@ -161,7 +152,10 @@ def _fitted(
     stages: tuple[StageModel, ...], taken: Sequence[tuple[RecordedRun, float]], cheapest: float
 ) -> Cost:
     """What runs take; where their sizes do not tell, samples are taken at their word."""
-    return fit(_works(stages, taken), cheapest, 1.0 if len(stages) > 1 else None)
+    if len(stages) == 1:
+        return fit(_works(stages, taken), cheapest)
+    job = median_low([ended.bare for (_, ended), _ in taken if ended.bare] or [0.0])
+    return fit(_works(stages, taken), cheapest, (JOBS * job, 1.0))
 
 
 def _works(
