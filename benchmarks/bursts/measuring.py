@@ -87,7 +87,6 @@ def burst(
     pipeline: Pipeline, ground: Ground, work: Path, times: Floats, through: Callable[[], int]
 ) -> float:
     """Warm up, then let the burst come, and wait until all is through; when it began."""
-    ground.spark.sparkContext._jvm.System.gc()  # what the measurement before has left
     warm = WARM_ROUNDS * len(pipeline.questions)
     for number in range(warm):
         feed(pipeline, ground, work, number, np.zeros(1))

@@ -15,9 +15,9 @@ from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 from penstock.simulator.costs import Cost, fit
 
-JOBS = 3
-"""A run that reads and delivers costs, beside its rows, so many times what the job of a sample
-does, which reads what is in memory and delivers nothing."""
+JOBS = 4
+"""A run from end to end costs, beside its rows, so many times what the job of a sample does, which
+is neither planned anew nor dealt out, reads what is in memory and delivers nothing."""
 RecordedRun = tuple[ev.Decided, ev.RunFinished | ev.RunKept]
 
 
