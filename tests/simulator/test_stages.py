@@ -12,6 +12,7 @@ from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.policies.operators import policies, policy
 from penstock.simulator.recorded import Recording, replay
+from penstock.simulator.stages import JOBS
 from penstock.simulator.whatif import compare
 from penstock.testing import FakeHost
 
@@ -111,3 +112,24 @@ def test_a_sample_that_was_disturbed_does_no_harm() -> None:
     (model,) = Recording.of(list(map(disturbed, events))).paths.values()
     (true,) = Recording.of(events).paths.values()
     assert [stage.work for stage in model.stages] == [stage.work for stage in true.stages]
+
+
+class Busy(FakeHost):
+    """A host on which jobs cost something, and runs take a tenth longer than samples."""
+
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
+        end = super().outcome(run)
+        assert not isinstance(end, ev.RunFailed)
+        taken = 1.1 * (end.at - self.clock.now() + JOBS * 0.1)
+        return replace(end, at=self.clock.now() + taken, bare=0.1 if run.measure else 0.0)
+
+
+def test_a_busy_machine_makes_rows_and_jobs_longer_alike() -> None:
+    host = Busy.of(APPLICATION, "fifo", operators=FIGURES)
+    for at in range(10):
+        host.arrive("s", 10.0 * at, rows=1000)
+    host.run()
+    (model,) = Recording.of(host.record).paths.values()
+    assert model.cost.fixed == pytest.approx(1.1 * JOBS * 0.1)
+    assert model.cost.per_row == pytest.approx(1.1)
+    assert model.seconds(0, 4, rows=1000.0, earlier=9) == pytest.approx(1.1 * (3.7804 + JOBS * 0.1))
