@@ -19,7 +19,7 @@ SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
 """Timing stages apart takes at most this part of the time, beyond these seconds."""
 ENOUGH, SOON = 3, 2.0
 """How often stages are timed apart before they are known, so many seconds apart: the first time all
-is cold."""
+is cold, and of the others one may be disturbed."""
 PATIENCE = 5
 """How many times as long known stages go without, while others would wait for it."""
 
