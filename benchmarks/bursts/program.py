@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.bursts.arrivals import ARRIVALS, absent
 from benchmarks.bursts.bound import bound
-from benchmarks.bursts.checks import TIGHT, check
+from benchmarks.bursts.checks import check
 from benchmarks.bursts.measuring import WARM_ROUNDS, Ground, Measured, measure, native
 from benchmarks.bursts.pacing import Pace
 from benchmarks.bursts.pipelines import PIPELINES, Pipeline, prepare
@@ -27,12 +27,13 @@ from penstock.report.form import Progress, Report
 from penstock.simulator.fates import Floats
 from penstock.simulator.whatif import Outcome, compare
 
-_FLUSH = "chain_flush(latency={}, exact=true)"
-LIMITED = {"chain_flush": (1.75, _FLUSH), "mixed": (1.75, "mixed(latency={})"),
-           TIGHT: (1.25, _FLUSH)}
-"""Those who keep a latency are given so many times that which FIFO has at worst."""
+LIMITED = {"chain_flush": "chain_flush(latency={}, exact=true)", "mixed": "mixed(latency={})"}
+PLAY = 1.75
+"""Those who keep a latency are given so many times that which FIFO has at worst. It binds where
+Chain alone takes longer, as it does with three queries. Little more than FIFO has would leave it to
+a few per cent of time whether blocks are held back, and the peak with it."""
 QUICK_BLOCKS = 24
-MAIN = ("fifo", "round_robin", "chain", "chain_flush", TIGHT)
+MAIN = ("fifo", "round_robin", "chain", "chain_flush")
 
 
 def run(quick: bool, out: Path, progress: Progress) -> Report:
@@ -71,7 +72,7 @@ def _pipeline(
         if kind == "DEC-PKT" and no_trace:
             continue
         workload = f"{pipeline.name}, {kind}"
-        tried = MAIN if quick or kind != pipeline.arrivals[0] else (*POLICIES, TIGHT)
+        tried = MAIN if quick or kind != pipeline.arrivals[0] else tuple(POLICIES)
         times = ARRIVALS[kind](pipeline.blocks) * pace.every
         found = _measured(workload, pipeline, tried, times, here, progress)
         _report(workload, len(pipeline.questions), pace, found, out, report)
@@ -88,9 +89,8 @@ def _measured(
         progress(f"{workload}: {name}")
         limit, text = inf, name
         if name in LIMITED:
-            play, form = LIMITED[name]
-            limit = round(play * found["fifo"].figures["max s"], 3)
-            text = form.format(limit)
+            limit = round(PLAY * found["fifo"].figures["max s"], 3)
+            text = LIMITED[name].format(limit)
         found[name] = replace(measure(pipeline, text, times, ground), limit=limit)
     return found
 

@@ -130,25 +130,12 @@ def test_a_burst_is_judged_by_what_was_measured() -> None:
     ({"chain": 2.0, "native": 120.0}, {"native"}),
     ({"chain": 2.0, "deciding": 2.5}, {"deciding"}),
     ({"chain": 2.0, "worst": 14.6}, {"chain_flush"}),
-    ({"chain": 2.0, "tight": 14.6}, {"chain_flush, tight"}),
     ({"chain": 2.0, "predicted": 1.3}, {"predicted peak"}),
 ])
 def test_what_is_not_as_it_must_be_is_found(wrong: dict[str, float], fails: set[str]) -> None:
     report = Report("bursts")
     check("two operators, even", 1, PACE, _found("same"), _rows(**wrong), report)
     assert {each.id.split(":")[0] for each in report.checks if not each.holds} == fails
-
-
-def test_the_peak_with_a_tight_threshold_is_shown_beside_what_was_predicted() -> None:
-    report, rows = Report("bursts"), _rows(chain=2.0)
-    rows[program.TIGHT]["predicted peak MB"] = 2.0
-    check("two operators, even", 1, PACE, _found("same"), rows, report)
-    (peak,) = [each for each in report.checks if each.id.startswith("predicted peak")]
-    assert peak.holds and "chain_flush, tight 0.25 (not checked)" in peak.measured
-    rows[program.TIGHT]["predicted mean s"] = 1.3
-    check("again", 1, PACE, _found("same"), rows, report)
-    assert [each.id for each in report.checks if not each.holds] == [
-        "predicted mean latency: again"]
 
 
 def test_native_spark_runs_several_queries_at_once_and_is_not_compared() -> None:
@@ -172,12 +159,12 @@ def _measured(policy: str, answers: str) -> Measured:
 
 def _found(answers: str) -> dict[str, Measured]:
     return {name: _measured(name, answers)
-            for name in ("native", "fifo", "round_robin", "chain", "chain_flush", program.TIGHT)}
+            for name in ("native", "fifo", "round_robin", "chain", "chain_flush")}
 
 
 def _rows(
     chain: float, rate: float = 95.0, native: float = 90.0, deciding: float = 0.1,
-    worst: float = 13.0, predicted: float = 1.1, tight: float = 13.0,
+    worst: float = 13.0, predicted: float = 1.1,
 ) -> dict[str, dict[str, float]]:
     def row(peak: float, rows_per_second: float, longest: float) -> dict[str, float]:
         return {"peak waiting MB": peak, "rows/s": rows_per_second,
@@ -187,7 +174,7 @@ def _rows(
 
     return {"native": {"peak waiting MB": 11.0, "rows/s": native}, "fifo": row(10.0, 100.0, 10.0),
             "round_robin": row(8.0, 99.0, 11.0), "chain": row(chain, rate, 20.0),
-            "chain_flush": row(9.0, 98.0, worst), program.TIGHT: row(8.0, 98.0, tight),
+            "chain_flush": row(9.0, 98.0, worst),
             "bound": {"peak waiting MB": 1.0}}
 
 
@@ -223,7 +210,7 @@ def test_the_whole_program_reports_every_policy_of_every_workload(
     monkeypatch.setattr(Pace, "of", lambda pipeline, ground: PACE)
     told: list[str] = []
     report = program.run(quick, tmp_path, told.append)
-    tried = program.MAIN if quick else (*POLICIES, program.TIGHT)
+    tried = program.MAIN if quick else tuple(POLICIES)
     workloads = ["two operators, even"] if quick else [
         f"{pipeline.name}, {pipeline.arrivals[0]}" for pipeline in PIPELINES]
     assert [(row["workload"], row["policy"]) for row in report.rows] == [
