@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from penstock.events import kinds as ev
 from penstock.spark.host import SparkHost
+from penstock.spark.session import tuned
 
 pytestmark = pytest.mark.spark
 
@@ -140,3 +142,29 @@ def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
     assert answers[0].equals(answers[1]) and answers[0].equals(answers[2])
     assert min(peaks[0], peaks[2]) > 2 * 64 * MB, "what the budget is to hold back"
     assert 0 < peaks[1] <= (64 + 33) * MB
+
+
+def test_what_waits_behind_a_join_takes_little_of_the_heap(spark: Any) -> None:
+    """The table of a join lives as long as the rows that were kept behind it."""
+    session = tuned(spark)
+    relation = F.broadcast(session.createDataFrame([(1, 2), (3, 4)], "id BIGINT, m BIGINT"))
+    kept = [_kept_behind(relation, session.range(100))]
+    before = _heap(spark)
+    kept += [_kept_behind(relation, session.range(rows)) for rows in range(101, 109)]
+    each = (_heap(spark) - before) / 8
+    for frame in kept:
+        frame.unpersist()
+    assert each < 8 * MB, "Spark would take 64 MB of a heap of 4 GB"
+
+
+def _kept_behind(relation: Any, rows: Any) -> Any:
+    frame = rows.join(relation, "id").persist()
+    frame.count()
+    return frame
+
+
+def _heap(spark: Any) -> int:
+    """The bytes of Spark's heap that are in use."""
+    runtime = spark._jvm.java.lang.Runtime.getRuntime()
+    spark._jvm.java.lang.System.gc()
+    return int(runtime.totalMemory() - runtime.freeMemory())

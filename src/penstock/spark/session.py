@@ -26,6 +26,10 @@ _CONTEXT = {
     "spark.scheduler.allocation.file": (Path(__file__).parent / "pools.xml").as_uri(),
     # Many short tasks that call Python: 60 of them took 0.9 s, and 2.0 s over TCP.
     "spark.python.unix.domain.socket.enabled": "true",
+    # Of a heap of 4 GB the page of a hash table or a sort is 64 MB, however few rows it has. What
+    # waits behind a join holds its table: a burst filled the heap with them, and runs took half as
+    # long again. A task may have 8,192 pages.
+    "spark.buffer.pageSize": "1m",
     # The history that Spark keeps for its pages would grow for as long as a run lasts.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
