@@ -138,22 +138,6 @@ def test_what_is_not_as_it_must_be_is_found(wrong: dict[str, float], fails: set[
     assert {each.id.split(":")[0] for each in report.checks if not each.holds} == fails
 
 
-@pytest.mark.parametrize(("reason", "holds"), [
-    ("frees 3.1e+05 per second", True),
-    ("frees 3.1e+05 per second, and a deadline is tight", False),
-])
-def test_chain_flush_is_another_policy_only_where_something_was_due(
-    reason: str, holds: bool
-) -> None:
-    report, found, rows = Report("bursts"), _found("same"), _rows(chain=4.0)
-    decided = ev.Decided(1.0, 1, "q#0", 0, "s", (0,), 100, reason)
-    found["chain_flush"].events.append(decided)
-    rows["chain_flush"] |= {"peak waiting MB": 2.0, "whole peak MB": 2.0, "predicted peak MB": 2.0}
-    check("two operators, even", 1, PACE, found, rows, report)
-    assert [each.id.split(":")[0] for each in report.checks if not each.holds] == [
-        "lowest"] * (not holds)
-
-
 def test_native_spark_runs_several_queries_at_once_and_is_not_compared() -> None:
     report = Report("bursts")
     check("x", 3, PACE, _found("same"), _rows(chain=2.0, native=120.0), report)
