@@ -6,11 +6,12 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -61,10 +62,21 @@ class Measured:
     """The latency that it was to keep, if it keeps any."""
 
     @property
+    def peak(self) -> float:
+        """The most megabytes that waited in the burst."""
+        return float(self.figures["peak waiting MB"])
+
+    @property
     def block(self) -> float:
         """The megabytes of a block: what waits changes by no less when one comes."""
         return max((e.block.bytes for e in self.events if isinstance(e, ev.BlockArrived)),
                    default=0) / 1e6
+
+
+def middle(several: Sequence[Measured]) -> Measured:
+    """Of measurements of the same, the one whose peak is in the middle; it answers for them all."""
+    found = sorted(several, key=lambda each: each.peak)[len(several) // 2]
+    return replace(found, answers=" ".join(sorted({each.answers for each in several})))
 
 
 # --- feeding ---------------------------------------------------------------------------------
@@ -169,8 +181,8 @@ def seconds_per_block(pipeline: Pipeline, policy: str, ground: Ground) -> float:
 def measure(
     pipeline: Pipeline, policy: str, times: Floats, ground: Ground
 ) -> Measured:
-    """One policy through the burst."""
-    work = ground.home / policy.partition("(")[0]
+    """One policy through the burst, in a folder that no measurement had before."""
+    work = Path(tempfile.mkdtemp(prefix=policy.partition("(")[0] + "-", dir=ground.home))
     with running(pipeline, policy, ground, work) as watch:
         began = burst(pipeline, ground, work, times, lambda: len(watch.done))
     queries = len(pipeline.questions)

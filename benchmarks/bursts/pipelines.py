@@ -161,15 +161,15 @@ def prepare(folder: Path, blocks: int) -> None:
 
 PIPELINES = (
     Pipeline("two operators", (Question("q", (Condition(35, 0.1), Condition(1000, 1.0))),),
-             blocks=54, arrivals=("even", "DEC-PKT")),
+             blocks=45, arrivals=("even", "DEC-PKT")),
     Pipeline("four operators", (
         Question("q", (Condition(9, 0.9), Condition(18, 0.98), Condition(9, 0.1),
-                       Condition(1100, 1.0))),), blocks=54, arrivals=("onoff",)),
+                       Condition(1100, 1.0))),), blocks=45, arrivals=("onoff",)),
     Pipeline("selectivity above 1", (
-        Question("q", (Condition(11, 0.03), Condition(1100, 1.0)), matches=3),), blocks=54),
+        Question("q", (Condition(11, 0.03), Condition(1100, 1.0)), matches=3),), blocks=45),
     Pipeline("three queries", (
         Question("x", (Condition(35, 0.1), Condition(1000, 1.0))),
         Question("y", (Condition(25, 0.2), Condition(450, 1.0))),
         Question("z", (Condition(17, 0.9), Condition(17, 0.1), Condition(1000, 1.0)))),
-        blocks=54, arrivals=("onoff",)),
+        blocks=45, arrivals=("onoff",)),
 )

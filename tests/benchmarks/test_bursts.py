@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,7 +17,7 @@ from benchmarks.bursts import arrivals, program
 from benchmarks.bursts.arrivals import ARRIVALS
 from benchmarks.bursts.bound import bound
 from benchmarks.bursts.checks import check
-from benchmarks.bursts.measuring import Ground, Measured, _cold_reads
+from benchmarks.bursts.measuring import Ground, Measured, _cold_reads, middle
 from benchmarks.bursts.pacing import Pace
 from benchmarks.bursts.pipelines import PIPELINES, ROWS, Pipeline, prepare
 from penstock.engine.settings import Settings
@@ -88,6 +89,16 @@ def test_a_read_is_cold_unless_it_is_the_first_or_the_block_is_in_memory() -> No
         ev.BlockCold(5.5, "s", 7), decided(6.0, 5)]
     assert _cold_reads(events, since=0.0) == 3, "runs 2 and 5, and what run 3 kept"
     assert _cold_reads(events, since=5.0) == 1
+
+
+def test_of_several_measurements_the_one_with_the_peak_in_the_middle_answers_for_all() -> None:
+    def measured(peak: float, answers: str = "same") -> Measured:
+        return Measured("chain", {"peak waiting MB": peak}, ([], []), answers, began=0.0)
+
+    several = [measured(3.0), measured(2.0), measured(7.0)]
+    assert middle(several) == several[0]
+    assert middle(several[:1]) == several[0]
+    assert middle([*several[:2], measured(7.0, "other")]).answers != "same"
 
 
 SQL = """
@@ -189,7 +200,10 @@ def test_blocks_of_several_streams_come_in_turn() -> None:
 def test_the_whole_program_reports_every_policy_of_every_workload(
     quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked: Counter[str] = Counter()
+
     def measure(pipeline: Pipeline, policy: str, times: Floats, ground: Ground) -> Measured:
+        asked[policy.partition("(")[0]] += 1
         events = pretended(policy, times).record
         waits = [e for e in events if isinstance(e, ev.Queued)]
         worst = max(e.at for e in events) - float(times[-1])
@@ -221,4 +235,7 @@ def test_the_whole_program_reports_every_policy_of_every_workload(
     assert verdicts["predicted mean latency: two operators, even"]
     assert verdicts["half: two operators, even"]
     assert [figure.id for figure in report.figures] == workloads
+    often = dict(asked) if quick else {name: asked[name] / len(workloads) for name in asked}
+    assert often["fifo"] == often["chain"] == (1 if quick else program.TIMES)
+    assert often["round_robin"] == 1, "its peak is far from Chain's"
     assert all(figure.file.exists() for figure in report.figures)
