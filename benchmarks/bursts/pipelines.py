@@ -171,5 +171,5 @@ PIPELINES = (
         Question("x", (Condition(35, 0.1), Condition(1000, 1.0))),
         Question("y", (Condition(25, 0.2), Condition(450, 1.0))),
         Question("z", (Condition(17, 0.9), Condition(17, 0.1), Condition(1000, 1.0)))),
-        blocks=54, arrivals=("onoff",)),
+        blocks=45, arrivals=("onoff",)),
 )

@@ -30,8 +30,8 @@ from penstock.simulator.whatif import Outcome, compare
 LIMITED = {"chain_flush": "chain_flush(latency={}, exact=true)", "mixed": "mixed(latency={})"}
 PLAY = 1.75
 """Those who keep a latency are given so many times that which FIFO has at worst. It binds where
-Chain alone takes longer, as it does with 54 blocks for three queries. Little more than FIFO has
-would leave it to a few per cent of time whether blocks are held back, and the peak with it."""
+Chain alone takes longer, as it does with three queries. Little more than FIFO has would leave it to
+a few per cent of time whether blocks are held back, and the peak with it."""
 TIMES = 3
 """How often FIFO is measured, from whose record the others are predicted, and who is as low as
 Chain, to a block, with Chain itself. Reported is of each the one whose peak is in the middle: once
