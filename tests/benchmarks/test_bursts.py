@@ -235,7 +235,7 @@ def test_the_whole_program_reports_every_policy_of_every_workload(
     assert verdicts["predicted mean latency: two operators, even"]
     assert verdicts["half: two operators, even"]
     assert [figure.id for figure in report.figures] == workloads
-    often = dict(asked) if quick else {name: asked[name] / len(workloads) for name in asked}
+    often = {name: count / len(workloads) for name, count in asked.items()}
     assert often["fifo"] == often["chain"] == (1 if quick else program.TIMES)
     assert often["round_robin"] == 1, "its peak is far from Chain's"
     assert all(figure.file.exists() for figure in report.figures)
