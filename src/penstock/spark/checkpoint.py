@@ -3,6 +3,7 @@
 ::
 
     checkpoint/
+      checkpoint.json     the checkpoint's id, and the versions of the files beside it
       application.json    the statements in force
       offsets/STREAM/     how far each source was read (Structured Streaming's own)
       spool/STREAM/       the decoded blocks and a manifest for each
@@ -20,6 +21,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,9 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from penstock.errors import CheckpointError
+
+FORMAT = 1
+"""The form of what is written; another one is refused."""
 
 
 @dataclass(slots=True)
@@ -36,6 +41,8 @@ class Checkpoint:
     root: Path
     temporary: bool = False
     """Whether it goes when the engine is closed."""
+    id: str = ""
+    """What tells it from every other checkpoint: each file of it carries this."""
     _lock: IO[str] | None = field(default=None, repr=False)
 
     @classmethod
@@ -48,6 +55,7 @@ class Checkpoint:
         try:
             checkpoint.root.mkdir(parents=True, exist_ok=True)
             checkpoint._take()
+            checkpoint._identify()
         except OSError as error:
             raise CheckpointError(
                 f"the checkpoint folder {checkpoint.root} cannot be used: {error.strerror}"
@@ -62,6 +70,7 @@ class Checkpoint:
         checkpoint = cls(Path(folder).expanduser().resolve())
         if not checkpoint.application.is_file():
             raise CheckpointError(f"{checkpoint.root} is not a checkpoint: it holds no application")
+        checkpoint._identify()
         return checkpoint
 
     @property
@@ -90,6 +99,15 @@ class Checkpoint:
             raise CheckpointError(
                 f"another engine is running on {self.root}; stop it, or name another --checkpoint"
             ) from None
+
+    def _identify(self) -> None:
+        """Learn the id; a new checkpoint gets one."""
+        place = self.root / "checkpoint.json"
+        if place.exists():
+            self.id = read_json(place)["id"]
+        elif self.is_own:
+            self.id = secrets.token_hex(6)
+            write_json(place, {"id": self.id, "format": FORMAT})
 
     def close(self) -> None:
         """Let the folder go."""
