@@ -9,6 +9,7 @@ import pytest
 
 from penstock.errors import LanguageError, UnknownName
 from penstock.language import bind, bind_statements
+from penstock.language.loading import load
 from penstock.model import Application, Function, Statement, Type
 from tests.language import kit
 
@@ -110,6 +111,23 @@ def test_a_function_is_loaded_from_the_applications_folder(tmp_path: Path):
     )
     assert application.functions["cost"] == expected
     assert sys.path == path
+
+
+def test_two_folders_have_modules_of_the_same_name(tmp_path: Path):
+    """Each application calls its own, and what its own imports; the first stays importable."""
+    names = [f"penstock_twin_{tmp_path.name}", f"penstock_twin_help_{tmp_path.name}"]
+    for number, folder in enumerate(("one", "two", "three")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{names[0]}.py").write_text(
+            f"import penstock, {names[1]}\n@penstock.predicate\n"
+            f"def f(a): return ({number}, {names[1]}.g())\n")
+        (tmp_path / folder / f"{names[1]}.py").write_text(f"def g(): return {number}\n")
+    found = {folder: load(names[0], "f", str(tmp_path / folder))
+             for folder in ("one", "two", "three", "one", "two")}
+    assert {name: f(0) for name, f in found.items()} == {
+        "one": (0, 0), "two": (1, 1), "three": (2, 2)}
+    assert sys.modules[names[0]].f is found["one"]
+    assert load(names[0], "f", str(tmp_path / "two")) is found["two"], "imported once"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 from penstock.errors import CheckpointError, RunError, SyntaxFault
 from penstock.events import Summary
 from penstock.events import kinds as ev
+from penstock.language import load_attribute
 from penstock.spark import files as files_module
 
 pytestmark = pytest.mark.spark
@@ -113,6 +114,35 @@ def test_a_function_or_callback_that_raises(engine, place):
     phone = summary.queries["phone"]
     assert phone.state == "failed"
     assert "callback raising:calls raised OSError: nobody answers" in phone.reason
+
+
+def test_two_engines_with_modules_of_one_name_call_their_own(engine, place):
+    """In the driver (callbacks) and in the workers (predicates), with what they import."""
+    module(place, "twin", "")
+    heard: dict[str, list[int]] = {}
+    for number, folder in enumerate(("one", "two")):
+        (place / folder).mkdir()
+        (place / folder / "twin_help.py").write_text(f"def bound(): return {8 - number}\n")
+        (place / folder / "twin.py").write_text(
+            "import penstock, pyarrow.compute as pc, twin_help\n"
+            "@penstock.predicate\ndef late(n): return pc.greater(n, twin_help.bound())\n"
+            "heard = []\n"
+            "def hear(query, table): heard.extend(table['n'].to_pylist())\n")
+    (place / "twin.py").unlink()
+    for folder in ("one", "two"):
+        with engine(f"checkpoint-{folder}") as e:
+            e.execute("CREATE STREAM nums (n INT, word STRING) FROM parquet 'nums';", folder=place)
+            e.execute("CREATE QUERY other AS SELECT n FROM nums;", folder=place)
+            e.execute("""
+                CREATE FUNCTION late FROM 'twin:late';
+                CREATE QUERY q AS SELECT n FROM nums WHERE late(n);
+                CREATE QUERY called INTO callback 'twin:hear' AS SELECT n FROM nums WHERE n > 7;
+            """, folder=place / folder)
+            assert e.run().failures() == []
+            heard[folder] = values(e, "q")
+            hear = load_attribute("twin", "heard", str(place / folder))
+            assert sorted(hear) == [8, 9]
+    assert heard == {"one": [9], "two": [8, 9]}
 
 
 # --- sinks -------------------------------------------------------------------------------------

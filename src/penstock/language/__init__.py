@@ -13,7 +13,7 @@ from pathlib import Path
 from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
-from penstock.language.loading import load_attribute
+from penstock.language.loading import load_attribute, modules_in
 from penstock.language.statements import Load, StatementBinder, one_select
 from penstock.language.tokens import statements as split
 from penstock.model import Application, Query, Statement
@@ -25,6 +25,7 @@ __all__ = [
     "durations",
     "load_attribute",
     "load_function",
+    "modules_in",
     "sizes",
 ]
 

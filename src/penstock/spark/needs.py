@@ -34,11 +34,12 @@ class Needs:
         function = self.application.functions[name]
         return load_function(function.module, function.attribute, function.folder or ".")
 
-    def callback(self, target: str) -> Callable[..., Any]:
-        """The function of a callback sink."""
+    def callback(self, target: str, query: str) -> Callable[..., Any]:
+        """The function of a query's callback sink, from the folder that the query was read from."""
         module, _, attribute = target.partition(":")
-        folders = [s.folder for s in self.application.statements if s.kind == "query"]
-        found = load_attribute(module, attribute, folders[0] if folders else ".")
+        folders = [s.folder for s in self.application.statements
+                   if s.kind == "query" and s.name == query]
+        found = load_attribute(module, attribute, folders[-1] if folders else ".")
         if not callable(found):
             raise ValueError(f"{target} is not a function")
         return found  # type: ignore[no-any-return]
@@ -52,7 +53,7 @@ class Needs:
             if query.sink.kind in FILE_SINKS:
                 self.files.make(query.sink.target or "")
             if query.sink.kind == "callback":
-                self.callback(query.sink.target or "")
+                self.callback(query.sink.target or "", query.name)
         except (PenstockError, ValueError) as error:
             return str(error)
         except OSError as error:

@@ -8,8 +8,8 @@ the query looks at travel.
 
 from __future__ import annotations
 
+import inspect
 import os
-import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -26,6 +26,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 import penstock.functions
 from penstock.arrow import arrow_type
 from penstock.functions import PythonFunction
+from penstock.language import modules_in
 from penstock.model import Branch, Call, Column, Expression, PythonCall, is_expensive, walk
 from penstock.planning.shapes import columns
 from penstock.spark import batches
@@ -149,16 +150,15 @@ def ship_by_value(function: PythonFunction) -> None:
 
 
 def _neighbours(call: Callable[..., Any]) -> Iterator[ModuleType]:
-    """The loaded modules in the folder of a user's function; none for an installed package."""
-    home = sys.modules.get(getattr(call, "__module__", None) or "")
-    file = getattr(home, "__file__", None)
-    if home is None or file is None or home.__name__ == "__main__" or _is_installed(file):
+    """The loaded modules in the folder of a user's function; none for an installed package.
+
+    The function itself knows its file: another application's module may have the same name.
+    """
+    file = getattr(inspect.unwrap(call), "__globals__", {}).get("__file__")
+    if file is None or _is_installed(file):
         return
-    folder = os.path.dirname(os.path.abspath(file))
-    for module in list(sys.modules.values()):
-        beside = getattr(module, "__file__", None)
-        named = module is not None and module.__name__ != "__main__"
-        if beside and named and os.path.dirname(os.path.abspath(beside)) == folder:
+    for module in modules_in(os.path.dirname(os.path.abspath(file))):
+        if module.__name__ != "__main__":
             yield module
 
 

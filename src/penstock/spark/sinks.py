@@ -79,10 +79,10 @@ class Sinks:
         checkpoint: Checkpoint,
         files: Files,
         deliveries: Deliveries,
-        callback: Callable[[str], Callable[..., Any]],
+        callback: Callable[[str, str], Callable[..., Any]],
         say: Callable[[str], None] = print,
     ) -> None:
-        """``callback`` finds a callback sink's function by its text, ``say`` serves the console."""
+        """``callback`` finds a callback sink's function by its text and query."""
         self._checkpoint, self._files, self._deliveries = checkpoint, files, deliveries
         self._callback, self._say = callback, say
         self._staging = checkpoint.folder("staging")
@@ -263,7 +263,7 @@ class Sinks:
     def _call(self, unit: Unit, table: pa.Table, done: Delivered) -> None:
         query = unit.members[0].query
         try:
-            self._callback(unit.target)(query, table)
+            self._callback(unit.target, query)(query, table)
         except Exception as error:
             done.failed[query] = (f"its callback {unit.target} raised "
                                   f"{type(error).__name__}: {error}")
