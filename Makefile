@@ -26,11 +26,13 @@ java:
 demo: java $(STAMP) ## eighteen standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
 
-test: java $(STAMP) ## the tests: those without Spark beside those on Spark
-	@$(BIN)/python -m pytest -q -m "not spark and not long" > .pytest-pure.log 2>&1 & pure=$$!; \
-	$(BIN)/python -m pytest -q -m "spark and not long"; spark=$$?; \
-	wait $$pure; pure=$$?; cat .pytest-pure.log; rm -f .pytest-pure.log; \
-	test $$spark -eq 0 -a $$pure -eq 0
+test: java $(STAMP) ## the tests: those on one Spark beside all others
+	@{ $(BIN)/python -m pytest -q -m "not spark and not long"; pure=$$?; \
+	  $(BIN)/python -m pytest -q -m "processes and not long"; test $$? -eq 0 -a $$pure -eq 0; \
+	} > .pytest-beside.log 2>&1 & beside=$$!; \
+	$(BIN)/python -m pytest -q -m "spark and not processes and not long"; spark=$$?; \
+	wait $$beside; beside=$$?; cat .pytest-beside.log; rm -f .pytest-beside.log; \
+	test $$spark -eq 0 -a $$beside -eq 0
 
 longtest: java $(STAMP) ## the few tests that take a minute and more
 	$(BIN)/python -m pytest -q -m long

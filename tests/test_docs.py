@@ -205,6 +205,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def _carried_out(path: Path) -> Any:
     marks = [pytest.mark.spark, pytest.mark.slow] if path.name in ON_SPARK else []
+    if path.name == "README.md":
+        marks.append(pytest.mark.processes)
     return pytest.param(path, id=name_of(path), marks=marks)
 
 

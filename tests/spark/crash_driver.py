@@ -1,9 +1,10 @@
 """An application whose driver dies at a chosen moment; `test_crash` starts it again and again.
 
-    python crash_driver.py FOLDER [CHAIN MOMENT]
+    python crash_driver.py FOLDER [CHAIN MOMENT [TIMES]]
 
 Without a moment it runs until it is drained and prints what its books say. A moment wraps a
-function of the product, which is then cut short by SIGKILL, as by `kill -9`.
+function of the product, which is then cut short by SIGKILL, as by `kill -9`. With a number of times
+the driver dies when the moment comes for that time, and stops if nothing happens any more.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+QUIET = 6.0
+"""Seconds without an event after which a live run has nothing left to do."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +151,36 @@ def _text(value: Any) -> str:
     return " ".join(member.query for member in members) if members else str(value)
 
 
-def main(folder: Path, chain: str = "", moment: str = "") -> None:
+class Acted:
+    """When the engine did something last."""
+
+    def __init__(self) -> None:
+        self.at = time.monotonic()
+
+    def __call__(self, event: Any) -> None:
+        if type(event).__name__ not in ("Tick", "Memory"):
+            self.at = time.monotonic()
+
+    def wait(self) -> None:
+        """Until nothing has happened for a while, so that the moment will not come any more."""
+        while time.monotonic() < self.at + QUIET:
+            time.sleep(0.2)
+
+
+def main(folder: Path, chain: str = "", moment: str = "", times: str = "") -> None:
     """Run the application until it is drained, or dead."""
     if moment:
-        install(CHAINS[chain][moment])
+        chosen = CHAINS[chain][moment]
+        install(replace(chosen, nth=chosen.nth + int(times or 1) - 1))
     from penstock.api import Engine
 
-    with Engine(checkpoint=folder / "checkpoint", master="local[2]") as engine:
+    acted = Acted()
+    with Engine(checkpoint=folder / "checkpoint", master="local[2]", on_event=acted) as engine:
         engine.load((folder / "app.sql").read_text(), folder=folder)
+        if times:
+            engine.start()
+            acted.wait()
+            return
         # A drain would close the windows that the next file goes on with.
         summary = engine.run(until_drained=not (chain == "windows" and moment))
         print(json.dumps({

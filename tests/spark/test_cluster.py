@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.long,
+              pytest.mark.timeout(600)]
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 FILES, ROWS = 12, 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -23,11 +24,13 @@ import pytest
 
 from penstock.events import Summary, read_events
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.slow,
+              pytest.mark.timeout(900)]
 
 DRIVER = Path(__file__).with_name("crash_driver.py")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS = 12
+KILLS = 100
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A JVM that dies young should not compile much."""
 SOURCES = """
@@ -66,8 +69,9 @@ CREATE QUERY e2 INTO parquet 'out/windows' AS SELECT port, COUNT(*) AS n, MEDIAN
 """Answered at the multiples of their slides only, so that it does not matter when."""
 STAGED = "SET operators = 'greedy';"
 """Paths through Python are left and taken up again; what is undisturbed runs them whole."""
+EVERYTHING = FEW + MORE + WINDOWED
 QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED,
-           "undisturbed": FEW + MORE + WINDOWED}
+           "one": STAGED + EVERYTHING, "other": EVERYTHING, "undisturbed": EVERYTHING}
 FUNCTIONS = """
 import penstock
 import pyarrow.compute as pc
@@ -158,11 +162,9 @@ class Site:
         suffix = "parquet" if stream == "plain" else "csv"
         return self.root / stream / f".{self.steps:04d}.{suffix}"
 
-    def start(self, moment: str = "") -> subprocess.CompletedProcess[str]:
-        """Run the application to its end, or to its death at a moment."""
-        command = [sys.executable, str(DRIVER), str(self.root)]
-        if moment:
-            command += [self.name, moment]
+    def start(self, *moment: str) -> subprocess.CompletedProcess[str]:
+        """Run the application to its end, or to its death at a moment of a chain."""
+        command = [sys.executable, str(DRIVER), str(self.root), *moment]
         log = self.root / f"log-{self.steps}.txt"
         with log.open("w") as errors, subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
@@ -236,7 +238,7 @@ def killed_again_and_again(site: Site) -> None:
     """Kill the driver at every moment of a chain, then let it finish."""
     for name, moment in CHAINS[site.name].items():
         site.feed()
-        child = site.start(name)
+        child = site.start(site.name, name)
         told = f"{name}: not reached\n{child.stdout}\n{child.stderr}"
         assert child.returncode == -signal.SIGKILL, told
         if not moment.alone:
@@ -246,8 +248,48 @@ def killed_again_and_again(site: Site) -> None:
     drained(site)
 
 
-def undisturbed(site: Site) -> None:
-    for _ in range(STEPS):
+@pytest.mark.long
+@pytest.mark.timeout(5400)
+def test_a_hundred_kills_over_the_whole_run_and_every_kind_of_query_change_nothing(sites):
+    storms = [sites["one"], sites["other"]]
+    with ThreadPoolExecutor(2) as pool:
+        kills = list(pool.map(killed_at_random, storms, (1, 2)))
+    steps = max(site.steps for site in storms)
+    print({name: sum(kill[name] for kill in kills) for name in kills[0] | kills[1]})
+    assert sum(kill.total() for kill in kills) >= KILLS
+    assert len(kills[0] | kills[1]) >= 0.8 * sum(map(len, CHAINS.values()))
+    undisturbed(sites["undisturbed"], steps)
+    for site in storms:
+        while site.steps < steps:
+            site.feed()
+        drained(site)
+        for output in site.outputs():
+            assert site.rows(output) == sites["undisturbed"].rows(output), (site.name, output)
+        assert_nothing_is_left(site)
+
+
+def killed_at_random(site: Site, seed: int) -> Counter[str]:
+    """Kill the driver at every moment of all chains, in any order, when it comes once or again.
+
+    A moment that does not come (a second recovery, say) lets the driver stop by itself.
+    """
+    chance = random.Random(seed)
+    moments = [(chain, name) for chain, named in CHAINS.items() for name in named]
+    kills: Counter[str] = Counter()
+    while kills.total() < KILLS / 2:
+        for chain, name in chance.sample(moments, len(moments)):
+            site.feed()
+            child = site.start(chain, name, str(chance.choice((1, 1, 2, 3, 5))))
+            assert child.returncode in (0, -signal.SIGKILL), f"{name}\n{child.stderr}"
+            kills[name] += child.returncode != 0
+            vanished(site.sessions[-1])
+            if kills.total() >= KILLS / 2:
+                break
+    return +kills
+
+
+def undisturbed(site: Site, steps: int = STEPS) -> None:
+    for _ in range(steps):
         site.feed()
     drained(site)
 
