@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -147,3 +148,15 @@ def test_a_function_that_cannot_be_loaded_is_an_error_at_its_place(tmp_path, sou
     with pytest.raises(LanguageError, match=reason) as caught:
         bind(f"CREATE FUNCTION f\nFROM '{module}:f'", folder=tmp_path)
     assert (caught.value.line, caught.value.column) == (2, 6)
+
+
+def test_half_a_surrogate_pair_is_refused_with_its_place():
+    with pytest.raises(LanguageError, match="half a character") as caught:
+        bind("CREATE STREAM s (a STRING) FROM rate; SELECT a FROM s WHERE a = 'x\ud800'")
+    assert caught.value.column == 67
+
+
+def test_no_message_of_the_language_speaks_of_forms_or_of_inner_words():
+    golden = "".join(path.read_text() for path in kit.GOLDEN.glob("*.sql"))
+    messages = [line for line in golden.splitlines() if line.startswith("-- ")]
+    assert not [m for m in messages if re.search(r"\bform \d|\bstanding\b|\bmembers?\b|segment", m)]

@@ -105,10 +105,12 @@ class Ask:
     @property
     def sql(self) -> str:
         """Its declaration."""
-        how = {"slide": "SLIDE", "exactly": "SLIDE EXACTLY"}.get(self.form)
+        with_gaps = self.slide > self.window  # which HOP does not take
+        form = "exactly" if self.form == "hop" and with_gaps else self.form
+        how = {"slide": "SLIDE", "exactly": "SLIDE EXACTLY"}.get(form)
         window = f"[WINDOW {_ms(self.window)} {how} {_ms(self.slide)}] " if how else ""
         keys = list(self.keys)
-        if self.form == "hop":
+        if form == "hop":
             keys.append(f"TUMBLE(ts, {_ms(self.window)})" if self.window == self.slide
                         else f"HOP(ts, {_ms(self.slide)}, {_ms(self.window)})")
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""

@@ -9,7 +9,7 @@ from penstock.language import arguments, coercion, comparisons, functions, types
 from penstock.language.aggregates import AGGREGATES, is_aggregate
 from penstock.language.binder import ExpressionBinder
 from penstock.language.dialect import STANDARD, Penstock
-from penstock.language.foreign import OF_SPARK
+from penstock.language.foreign import OF_SPARK, SUBSTITUTES, substitute
 from penstock.language.places import Misfit, suggestion
 from penstock.model import STRING, Call, Expression, Function, PythonCall, Type
 
@@ -122,8 +122,8 @@ def _not_a_function(binder: ExpressionBinder, name: str) -> Misfit:
     refusal = functions.refusal(name)
     if refusal is not None:
         return refusal
-    if upper in OF_SPARK:
-        return Misfit(Refused, f"the function {name} is not admitted")
+    if upper in SUBSTITUTES or upper in OF_SPARK:
+        return Misfit(Refused, f"the function {name} is not admitted", substitute(upper))
     known = [*functions.ADMITTED, *functions.SYNONYMS]
     known += [*AGGREGATES, *STANDARD, *(function.name for function in binder.registered.values())]
     hint = suggestion(name, known) or "CREATE FUNCTION declares one in Python"

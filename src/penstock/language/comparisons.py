@@ -61,7 +61,8 @@ def _in_one_type(
         type_ = left.type
         for other in others:
             type_ = _meeting_type(type_, other.type)
-        sides = tuple(_brought(side, type_) for side in (left, *others))
+        written = next((s.type for s in (left, *others) if s.type not in (STRING, VOID)), type_)
+        sides = tuple(_brought(side, type_, written) for side in (left, *others))
     _check_ordered(sides[0].type)
     return (sides[0], sides[1]), sides
 
@@ -78,10 +79,13 @@ def _fitting(left: Expression, other: Expression) -> Expression | None:
     return constant
 
 
-def _brought(side: Expression, type_: Type) -> Expression:
-    """A side in the common type; a quoted constant that cannot be read so is the user's slip."""
+def _brought(side: Expression, type_: Type, written: Type) -> Expression:
+    """A side in the common type; a quoted constant that cannot be read so is the user's slip.
+
+    ``written`` is the type of the side that is no text, as its column was declared.
+    """
     if isinstance(side, Literal) and side.type == STRING and converted(side, type_) is None:
-        raise Misfit(TypeFault, f"{side.value!r} is not {coercion.article(type_)}")
+        raise Misfit(TypeFault, f"{side.value!r} is not {coercion.article(written)}")
     return cast(side, type_)
 
 

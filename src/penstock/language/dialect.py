@@ -7,7 +7,9 @@ operand remembers its place in the text.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -81,6 +83,7 @@ class Penstock(Spark):
             "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
         }
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+        ADD_JOIN_ON_TRUE: ClassVar[bool] = False
         STATEMENT_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {}
         QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
             clause: SparkParser.QUERY_MODIFIER_PARSERS[clause] for clause in _CLAUSES
@@ -182,16 +185,18 @@ def _check_complete(tokens: Sequence[Token], tree: exp.Expr) -> None:
     sqlglot reads many dialects and forgives much; what it drops must not change a query silently.
     """
     places: set[int] = set()
-    within: list[tuple[int, int]] = []
+    ends: dict[int, int] = {}
     for node in tree.walk():
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(start, int) and isinstance(end, int):
             places.add(start)
             if isinstance(node, _OPAQUE):
-                within.append((start, end))
+                ends[start] = max(end, ends.get(start, end))
+    starts = sorted(ends)
+    reach = [-1, *accumulate((ends[start] for start in starts), max)]
     for token in tokens:
         if token.token_type in _MEANINGFUL and token.start not in places:
-            if not any(start <= token.start <= end for start, end in within):
+            if reach[bisect_right(starts, token.start)] < token.start:
                 raise Unparsed("Unexpected", Place(token.start, token.end + 1))
 
 

@@ -18,8 +18,10 @@ UNITS = {
 
 SECONDS = {word: size for size, words in UNITS.items() for word in words}
 _WRITTEN = re.compile(
-    r"\s*(?:INTERVAL\s+)?(['\"]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*\1\s*([a-z]+)\s*", re.ASCII | re.I
+    r"\s*+(?:INTERVAL\s++)?(['\"]?)\s*+(\d++(?:\.\d*+)?|\.\d++)\s*+\1\s*+([a-z]++)\s*+",
+    re.ASCII | re.I,
 )
+"""Every repetition is possessive, so that no text is read twice."""
 _LONGEST = 100_000_000_000  # seconds, three thousand years: more is a slip and overflows timestamps
 
 

@@ -1,4 +1,4 @@
-"""The functions of Spark 4.3 by name: those that are not admitted are refused as what they are."""
+"""The functions of Spark 4.3 by name, and what to write instead of those that are not admitted."""
 
 from __future__ import annotations
 
@@ -86,3 +86,50 @@ OF_SPARK = frozenset(
     """.split()
 )
 """As `SHOW SYSTEM FUNCTIONS` lists them."""
+
+_AGGREGATES = frozenset(
+    """
+    ANY ANY_VALUE ARRAY_AGG BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET CORR
+    COVAR_POP COVAR_SAMP EVERY FIRST FIRST_VALUE HISTOGRAM_NUMERIC KURTOSIS LAST LAST_VALUE LISTAGG
+    MAX_BY MIN_BY REGR_AVGX REGR_AVGY REGR_COUNT REGR_INTERCEPT REGR_R2 REGR_SLOPE REGR_SXX REGR_SXY
+    REGR_SYY SKEWNESS SOME STRING_AGG
+    """.split()
+)
+
+SUBSTITUTES = {
+    "APPROX_QUANTILE": "write APPROX_PERCENTILE(x, 0.95)",
+    "APPROX_TOP_K": "write APPROX_TOPK(x, 10)",
+    "CONCAT_WS": "write a || '-' || b",
+    "COUNTIF": "write COUNT(*) FILTER (WHERE ...)",
+    "COUNT_IF": "write COUNT(*) FILTER (WHERE ...)",
+    "DATEADD": "write ts + INTERVAL '1' DAY",
+    "DATE_ADD": "write ts + INTERVAL '1' DAY",
+    "DATE_SUB": "write ts - INTERVAL '1' DAY",
+    "GET_JSON_OBJECT": "write FROM_JSON(text, 'a INT, b STRING').a",
+    "ISNOTNULL": "write x IS NOT NULL",
+    "ISNULL": "write x IS NULL",
+    "LOG": "write LN(x) / LN(2)",
+    "LOG10": "write LN(x) / LN(10)",
+    "LOG2": "write LN(x) / LN(2)",
+    "MODE": "write TOPK(x, 1)",
+    "NVL2": "write CASE WHEN x IS NULL THEN ... ELSE ... END",
+    "PERCENTILE_APPROX": "write APPROX_PERCENTILE(x, 0.95)",
+    "PERCENTILE_CONT": "write PERCENTILE(x, 0.95)",
+    "PERCENTILE_DISC": "write PERCENTILE(x, 0.95)",
+    "QUANTILE": "write PERCENTILE(x, 0.95)",
+    "QUANTILE_CONT": "write PERCENTILE(x, 0.95)",
+    "SPLIT": "write SPLIT_PART(text, '/', 2)",
+    "TO_DATE": "write CAST(x AS DATE)",
+    "TO_TIMESTAMP": "write CAST(x AS TIMESTAMP)",
+    "UNIX_SECONDS": "write UNIX_TIMESTAMP(ts)",
+}
+"""What to write instead of functions that other systems have, by their names."""
+
+
+def substitute(name: str) -> str:
+    """What a user may do without a function, which is not admitted."""
+    if name in SUBSTITUTES:
+        return SUBSTITUTES[name]
+    if name in _AGGREGATES:
+        return "an aggregate is one of SUM, COUNT, AVG, MIN, MAX, STDDEV, PERCENTILE, TOPK, ..."
+    return "CREATE FUNCTION declares one in Python"

@@ -6,15 +6,15 @@ answer instead: a column for each key, each aggregate, and the two ends of the w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from penstock.errors import LanguageError, Refused, TypeFault
+from penstock.errors import LanguageError, Refused, TypeFault, UnknownName
 from penstock.language import aggregates, arguments, coercion
 from penstock.language.binder import ExpressionBinder, check_read
-from penstock.language.places import Misfit
+from penstock.language.places import Misfit, suggestion
 from penstock.language.windows import is_standard
 from penstock.model import (
     ANSWER,
@@ -66,8 +66,11 @@ class AnswerBinder(ExpressionBinder):
         super().__init__(
             rows.admitted, rows.source, rows.scope, rows.registered, rows.around, clause
         )
-        self.rows, self.keys = rows, tuple(keys)
-        self.aggregates: list[Aggregate] = []
+        self.rows = rows
+        self.keys = {key: Column(f"key{n}", key.type, ANSWER) for n, key in enumerate(keys)}
+        self.origins = {column: key for key, column in self.keys.items()}
+        self.aggregates: dict[Aggregate, Column] = {}
+        """Each with its column of the answer, in the order in which they were met."""
         self.aliases: dict[str, Expression] = {}
         """What HAVING sees by a name that AS gives, in lower case, unless it is grouped by."""
 
@@ -88,8 +91,9 @@ class AnswerBinder(ExpressionBinder):
 
     def seen(self, expression: Expression) -> Expression:
         """An expression over rows, made of keys alone."""
-        if expression in self.keys:
-            return Column(f"key{self.keys.index(expression)}", expression.type, ANSWER)
+        key = self.keys.get(expression)
+        if key is not None:
+            return key
         if isinstance(expression, Column):
             owner = self.scope.inputs[expression.source].alias
             message = f"{owner}.{expression.name} is neither grouped by nor inside an aggregate"
@@ -100,8 +104,9 @@ class AnswerBinder(ExpressionBinder):
 
     def origin(self, expression: Expression) -> Expression:
         """The key that a column of the answer stands for."""
-        stands_for = {self.seen(key): key for key in self.keys}
-        return stands_for.get(expression, expression)
+        if isinstance(expression, Column):
+            return self.origins.get(expression, expression)
+        return expression
 
     def _column(self, node: exp.Column) -> Expression:
         window = window_column(node, self)
@@ -109,11 +114,19 @@ class AnswerBinder(ExpressionBinder):
             return window
         try:
             return self.seen(self.rows.meaning(node))
-        except Misfit:
+        except Misfit as misfit:
             alias = self.aliases.get(node.name.lower()) if not node.table else None
             if alias is None:
-                raise
+                raise self._with_aliases(misfit, node) from None
             return alias
+
+    def _with_aliases(self, misfit: Misfit, node: exp.Column) -> Misfit:
+        """The fault of an unknown name, with the names that AS gives among those to choose."""
+        if misfit.kind is not UnknownName or node.table or not self.aliases:
+            return misfit
+        names = f"AS gives {', '.join(self.aliases)}"
+        hint = suggestion(node.name, self.aliases) or f"{misfit.hint}; {names}"
+        return Misfit(misfit.kind, misfit.message, hint)
 
     def _key(self, node: exp.Expr) -> Column | None:
         """The column of the answer for a whole expression that is grouped by."""
@@ -123,15 +136,12 @@ class AnswerBinder(ExpressionBinder):
             bound = self.rows.bind(node)
         except LanguageError:
             return None  # not over rows alone; what is wrong in it is found below
-        if bound not in self.keys or isinstance(bound, Literal):
-            return None
-        return Column(f"key{self.keys.index(bound)}", bound.type, ANSWER)
+        return None if isinstance(bound, Literal) else self.keys.get(bound)
 
     def _aggregate(self, node: exp.Expr) -> Column:
         aggregate = _bound(node, self.rows)
-        if aggregate not in self.aggregates:
-            self.aggregates.append(aggregate)
-        return Column(f"agg{self.aggregates.index(aggregate)}", aggregate.type, ANSWER)
+        column = Column(f"agg{len(self.aggregates)}", aggregate.type, ANSWER)
+        return self.aggregates.setdefault(aggregate, column)
 
 
 def _bound(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
@@ -161,8 +171,9 @@ def _distinct(name: str, node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
 
 def group_keys(select: exp.Select, rows: ExpressionBinder) -> Iterator[Expression]:
     """The expressions of GROUP BY but for windows: also by number, or by a name that AS gives."""
+    named = {i.alias.lower(): i.this for i in reversed(select.expressions) if _has_alias(i)}
     for written in grouped_by(select):
-        node = _meant(written, select.expressions, rows)
+        node = _meant(written, select.expressions, named, rows)
         if window_column(node, rows) is None and not is_standard(written):
             key = arguments.anything(rows.bind(node))
             if coercion.holds_map(key.type) or key.type.name == "INTERVAL":
@@ -177,7 +188,12 @@ def grouped_by(select: exp.Select) -> list[exp.Expr]:
     return list(group.expressions) if group is not None else []
 
 
-def _meant(node: exp.Expr, items: Sequence[exp.Expr], rows: ExpressionBinder) -> exp.Expr:
+def _meant(
+    node: exp.Expr,
+    items: Sequence[exp.Expr],
+    named: Mapping[str, exp.Expr],
+    rows: ExpressionBinder,
+) -> exp.Expr:
     """The item of the SELECT list that a number or a name stands for, or the node itself."""
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         number = int(node.name[:9])
@@ -186,8 +202,7 @@ def _meant(node: exp.Expr, items: Sequence[exp.Expr], rows: ExpressionBinder) ->
             raise rows.misfitting(Misfit(TypeFault, message), node)
         return items[number - 1].unalias()
     if isinstance(node, exp.Column) and not node.table and not _is_column(node, rows):
-        named = [i.this for i in items if isinstance(i, exp.Alias) and _same(i.alias, node.name)]
-        return named[0] if named else node
+        return named.get(node.name.lower(), node)
     return node
 
 
@@ -195,8 +210,8 @@ def _is_column(node: exp.Column, rows: ExpressionBinder) -> bool:
     return any(i.column(node.name) is not None for i in rows.scope.inputs)
 
 
-def _same(a: str, b: str) -> bool:
-    return a.lower() == b.lower()
+def _has_alias(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Alias)
 
 
 def windowed(outputs: Sequence[Output]) -> list[Output]:

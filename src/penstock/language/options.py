@@ -16,10 +16,12 @@ def parse_options(cursor: Cursor) -> tuple[tuple[str, str], ...]:
     cursor.expect("OPTIONS")
     cursor.expect("(")
     options: dict[str, str] = {}
+    seen: set[str] = set()
     while True:
         name, place = _option_name(cursor)
-        if name.lower() in (known.lower() for known in options):
+        if name.lower() in seen:
             raise cursor.source.syntax(f"the option '{name}' is given twice", place)
+        seen.add(name.lower())
         cursor.expect("=")
         options[name] = _option_value(cursor)
         if not cursor.take(","):

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.errors import LanguageError
-from penstock.language.dialect import Unparsed, parse_query
+from penstock.errors import LanguageError, Refused, TypeFault
+from penstock.language.dialect import STANDARD, Unparsed, parse_query
 from penstock.language.places import Place, Source, suggestion
+from penstock.language.tokens import place_of
 
+_LONGEST_INTERVAL = 100
+_INSTEAD = {
+    "WITHIN": "WITHIN GROUP is not admitted; write PERCENTILE(x, 0.95)",
+    "CREATE": "a ; ends the statement before",
+}
+_ENDS_JOIN = (
+    TokenType.R_PAREN,
+    TokenType.WHERE,
+    TokenType.GROUP_BY,
+    TokenType.HAVING,
+    TokenType.UNION,
+)
 _WORDS = ("FROM", "WHERE", "JOIN", "ON", "AS", "AND", "OR", "UNION", "SELECT", "GROUP", "HAVING")
 
 
 def parsed(tokens: Sequence[Token], source: Source, around: Place) -> exp.Expr:
     """Sqlglot's tree; whatever goes wrong inside sqlglot is an error of the text."""
+    _check_intervals(tokens, source)
+    _check_joins(tokens, source)
+    _check_foreign_windows(tokens, source)
     try:
         tree = parse_query(tokens, source.text)
     except Unparsed as error:
@@ -27,6 +44,74 @@ def parsed(tokens: Sequence[Token], source: Source, around: Place) -> exp.Expr:
     if tree is None:
         raise source.syntax("expected SELECT", around)
     return tree
+
+
+def _check_intervals(tokens: Sequence[Token], source: Source) -> None:
+    """Complain about a long text in an interval: sqlglot's time grows with its square."""
+    for before, token in pairwise(tokens):
+        if before.token_type is TokenType.INTERVAL and len(token.text) > _LONGEST_INTERVAL:
+            message = f"an interval has at most {_LONGEST_INTERVAL} characters"
+            raise source.syntax(message, place_of(token), "write INTERVAL '10' MINUTE")
+
+
+def _check_foreign_windows(tokens: Sequence[Token], source: Source) -> None:
+    """Complain about windows as other systems write them."""
+    for k, (token, following) in enumerate(pairwise(tokens)):
+        word, place = token.text.upper(), place_of(token)
+        if following.token_type is not TokenType.L_PAREN:
+            continue
+        if token.token_type is TokenType.WINDOW:
+            hint = "write TUMBLE(ts, INTERVAL '1' MINUTE), or HOP(ts, slide, size)"
+            raise source.fault(Refused, "window(...) is not admitted", place, hint)
+        if word in ("SESSION", "SESSION_WINDOW") and token.token_type is not TokenType.IDENTIFIER:
+            hint = "TUMBLE and HOP are windows of fixed length"
+            raise source.fault(Refused, "there are no session windows", place, hint)
+        if word in STANDARD and k + 3 < len(tokens):
+            if tokens[k + 3].token_type is TokenType.FARROW:
+                message = f"{word} takes no named arguments"
+                lengths = "slide, size" if word == "HOP" else "size"
+                hint = f"write {word}(TABLE s, DESCRIPTOR(ts), {lengths})"
+                raise source.fault(Refused, message, place_of(tokens[k + 2]), hint)
+
+
+def _check_joins(tokens: Sequence[Token], source: Source) -> None:
+    """Complain about a JOIN without its ON, which would pair every row with every other.
+
+    sqlglot takes such a join for the beginning of a nested one and reads the rest again for each.
+    """
+    lacking = [0]  # for each open parenthesis the index of the JOIN that lacks its ON, or 0
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        if kind in (TokenType.ON, TokenType.USING):
+            lacking[-1] = 0
+        elif kind is TokenType.JOIN or kind in _ENDS_JOIN:
+            if lacking[-1]:
+                raise _without_on(tokens, lacking[-1], source)
+            if kind is TokenType.JOIN and not _is_cross(tokens, index):
+                lacking[-1] = index
+        if kind is TokenType.L_PAREN:
+            lacking.append(0)
+        elif kind is TokenType.R_PAREN and len(lacking) > 1:
+            lacking.pop()
+    if lacking[-1]:
+        raise _without_on(tokens, lacking[-1], source)
+
+
+def _is_cross(tokens: Sequence[Token], join: int) -> bool:
+    """Whether it is CROSS JOIN or NATURAL JOIN, which are refused by name elsewhere."""
+    before = (token.token_type for token in tokens[max(0, join - 2) : join])
+    return any(kind in (TokenType.CROSS, TokenType.NATURAL) for kind in before)
+
+
+def _without_on(tokens: Sequence[Token], join: int, source: Source) -> LanguageError:
+    following = tokens[join + 1] if join + 1 < len(tokens) else None
+    place = place_of(tokens[join])
+    if following is None:
+        return source.syntax("expected a relation after JOIN", place)
+    hint = f"write JOIN {source.text[following.start : following.end + 1]} ON ..."
+    return source.fault(
+        TypeFault, "a join needs its condition", place.until(place_of(following)), hint
+    )
 
 
 def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> LanguageError:
@@ -49,5 +134,6 @@ def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> Langu
             error.place,
             hint or "expected a value or a column",
         )
+    hint = _INSTEAD.get(written.upper()) or hint
     hint = hint or "expected an operator, a comma, or a clause such as FROM, JOIN or WHERE"
     return source.syntax(f"unexpected '{written}'", error.place, hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.errors import TypeFault, UnknownName
@@ -20,10 +20,25 @@ class Input:
 
     def column(self, name: str) -> Column | None:
         """The column of that name, however it is spelt."""
-        for field in self.columns:
-            if field.name.lower() == name.lower():
-                return Column(field.name, field.type, self.index)
-        return None
+        field = _by_name(self.columns).get(name.lower())
+        return Column(field.name, field.type, self.index) if field is not None else None
+
+
+def _by_name(fields: tuple[Field, ...]) -> Mapping[str, Field]:
+    """Fields by their names in lower case; the first of two wins.
+
+    Remembered for the last few tuples: a query may name each of thousands of columns.
+    """
+    known = _KNOWN.get(id(fields))
+    if known is None or known[0] is not fields:
+        if len(_KNOWN) >= 64:
+            _KNOWN.clear()
+        known = (fields, {field.name.lower(): field for field in reversed(fields)})
+        _KNOWN[id(fields)] = known
+    return known[1]
+
+
+_KNOWN: dict[int, tuple[tuple[Field, ...], Mapping[str, Field]]] = {}
 
 
 class Scope:
@@ -86,9 +101,9 @@ def member(base: Expression, name: str) -> Expression:
         return Call("element", (base, Literal(name, STRING)), base.type.element)
     if base.type.name != "STRUCT":
         raise Misfit(TypeFault, f"a value of type {base.type} has no field '{name}'")
-    for field in base.type.fields:
-        if field.name.lower() == name.lower():
-            return Call("field", (base,), field.type, detail=field.name)
+    field = _by_name(base.type.fields).get(name.lower())
+    if field is not None:
+        return Call("field", (base,), field.type, detail=field.name)
     known = [field.name for field in base.type.fields]
     hint = suggestion(name, known) or f"it has {_some(known)}"
     raise Misfit(UnknownName, f"no field '{name}' in the struct", hint)

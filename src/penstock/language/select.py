@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -69,6 +70,10 @@ _CLAUSES = {
     "alias": "an alias of a query",
 }
 _JOINS = "JOIN and LEFT JOIN are"
+_INSTEAD = {
+    **dict.fromkeys(("order", "limit", "distinct"), "a stream has no end"),
+    "using": "write ON ...",
+}
 
 
 def bind_select(
@@ -140,15 +145,24 @@ class _SelectBinder:
                 words = _CLAUSES.get(name, name.rstrip("_").upper())
                 first = value[0] if isinstance(value, list) else value
                 part = first if isinstance(first, exp.Expr) else node
-                hint = "a stream has no end" if name in ("order", "limit", "distinct") else ""
-                raise self.fault(Refused, f"{words} is not admitted", part, hint)
+                hint = _INSTEAD.get(name, "")
+                place = self._from_keyword(words, part)
+                raise self.source.fault(Refused, f"{words} is not admitted", place, hint)
+
+    def _from_keyword(self, words: str, node: exp.Expr) -> Place:
+        """The place of a clause with the keyword that leads it, where that stands before it."""
+        place = self.place(node)
+        pattern = r"\b" + r"\s+".join(map(re.escape, words.split())) + r"[\s(]*\Z"
+        begin = max(0, place.start - 100)
+        led = re.search(pattern, self.source.text[begin : place.start], re.I)
+        return Place(begin + led.start(), place.end) if led else place
 
     def refuse_union_of_aggregates(self, selects: Sequence[exp.Select]) -> None:
         """Complain about a window aggregate that is not the only SELECT."""
         places = [window.place for window in self.windows]
         places += [self.place(node) for node in map(_aggregating, selects) if node is not None]
         if len(selects) > 1 and places:
-            message = "a window aggregate in a UNION ALL is not yet run by this version"
+            message = "window aggregates in a UNION ALL are not supported yet"
             raise self.source.fault(NotYet, message, places[0], "make it a query of its own")
 
     # --- one SELECT ----------------------------------------------------------------------------
@@ -284,16 +298,16 @@ class _SelectBinder:
             raise self.misfitting(misfit, table) from None
 
     def _join_of_streams(self, streams: Sequence[exp.Expr]) -> LanguageError:
-        form = "a window join (form 5)" if len(streams) == 2 else "a multiway join (form 6)"
-        hint = "it runs filters, joins with relations, UNION ALL and window aggregates"
-        message = f"{form} is not yet run by this version"
+        count = "two" if len(streams) == 2 else "three or more"
+        hint = "a query reads one stream, and any number of relations that are joined to it"
+        message = f"joins of {count} streams are not supported yet"
         return self.fault(NotYet, message, streams[1], hint)
 
     def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
         hint = (
             "write the stream first: FROM stream JOIN relation"
             if later
-            else "a standing query reads one stream; join the relation to it"
+            else "a query reads one stream; join the relation to it"
         )
         return self.fault(TypeFault, f"'{first.name}' is a relation, not a stream", table, hint)
 
@@ -308,6 +322,9 @@ class _SelectBinder:
         if table.args.get("alias") and table.args["alias"].args.get("columns"):
             raise self.fault(Refused, "names for the columns of a table are not admitted", table)
         found = self.catalogue.table(table.name)
+        if found is None and table.name.lower() in self.catalogue.queries:
+            message = f"'{table.name}' is a query, and a query reads streams and relations only"
+            raise self.fault(Refused, message, table.this, "repeat its text here")
         if found is None:
             known = self.catalogue.table_names()
             hint = suggestion(table.name, known) or "CREATE STREAM declares one"
@@ -330,7 +347,8 @@ class _SelectBinder:
             join.args.get("method")
         ):
             hint = f"write JOIN {join.this.name} ON ..." if kind == "CROSS" else _JOINS
-            raise self.fault(Refused, f"{words} JOIN is not admitted", join, hint)
+            place = self._from_keyword(f"{words} JOIN", join)
+            raise self.source.fault(Refused, f"{words} JOIN is not admitted", place, hint)
         self._check(join, ("this", "on", "side", "kind"))
         condition = join.args.get("on")
         if condition is None:
@@ -362,7 +380,8 @@ class _SelectBinder:
                 seen.add(output.name.lower())
         if not found:
             raise self.fault(TypeFault, "this SELECT has no columns", select)
-        return tuple(_numbered(o, seen) if is_aggregate(item) else o for item, o in found)
+        taken: dict[str, int] = {}
+        return tuple(_numbered(o, seen, taken) if is_aggregate(item) else o for item, o in found)
 
     def _item(self, item: exp.Expr, binder: ExpressionBinder) -> list[Output]:
         if isinstance(item, exp.Star):
@@ -416,10 +435,10 @@ class _SelectBinder:
                 )
                 raise self.fault(TypeFault, message, select)
         items = selects[-1].expressions
-        places = [
-            self.place(items[k] if len(items) == len(first) else selects[-1])
-            for k in range(len(first))
-        ]
+        if len(items) == len(first):
+            places = [self.place(item) for item in items]
+        else:
+            places = [self.place(selects[-1])] * len(first)
         rows = zip(*(b.select for b in branches), strict=True)
         columns = [self._aligned_column(c, p) for c, p in zip(rows, places, strict=True)]
         widened = zip(*columns, strict=True)
@@ -442,12 +461,14 @@ def _aggregating(select: exp.Select) -> exp.Expr | None:
     return found
 
 
-def _numbered(output: Output, seen: set[str]) -> Output:
+def _numbered(output: Output, seen: set[str], taken: dict[str, int]) -> Output:
     """An aggregate's own name, or that name with a number where it is taken."""
-    name, number = output.name, 1
+    number = taken.get(output.name, 0) + 1
+    name = output.name if number == 1 else f"{output.name}_{number}"
     while name.lower() in seen:
         number += 1
         name = f"{output.name}_{number}"
+    taken[output.name] = number
     seen.add(name.lower())
     return replace(output, name=name)
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from penstock.language import durations, sizes
 
 _POLICY = re.compile(
-    r"""\s*[a-z_]\w*\s*(\(\s*(?:[a-z_]\w*\s*=\s*[\w.+'"-]+\s*(?:,\s*(?=[a-z_])|(?=\))))*\))?\s*""",
+    r"""\s*+[a-z_]\w*+\s*+
+        (\(\s*+(?:[a-z_]\w*+\s*+=\s*+[\w.+'"-]++\s*+(?:,\s*+(?=[a-z_])|(?=\))))*+\))?+\s*+""",
     re.ASCII | re.I | re.VERBOSE,
 )
 
@@ -17,11 +18,17 @@ def _policy(text: str) -> str:
     """``name``, ``name(parameter=value, ...)``, or several joined by ``+``."""
     if not all(_POLICY.fullmatch(part) for part in _parts(text)):
         raise ValueError(f"{text!r} is not a policy such as 'fifo' or 'mixed(gamma=0.01)'")
-    return re.sub(r"\s+", "", text).replace(",", ", ").lower()
+    return "".join(text.split()).replace(",", ", ").lower()
 
 
 def _parts(text: str) -> list[str]:
-    return re.split(r"\+(?![^(]*\))", text)
+    """What stands between the ``+`` outside of parentheses."""
+    edges, depth = [-1], 0
+    for position, char in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "+" and depth == 0:
+            edges.append(position)
+    return [text[a + 1 : b] for a, b in zip(edges, [*edges[1:], len(text)], strict=True)]
 
 
 def _size(text: str) -> str:

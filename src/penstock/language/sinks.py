@@ -21,7 +21,7 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     kind, place = cursor.name("the kind of a sink, such as parquet or memory")
     kind = kind.lower()
     if kind == "kafka":
-        raise cursor.source.fault(NotYet, "the sink kafka is not yet written to", place)
+        raise cursor.source.fault(NotYet, "answers into kafka are not supported yet", place)
     if kind not in KINDS:
         hint = suggestion(kind, KINDS) or f"there are {', '.join(KINDS)}"
         raise cursor.source.fault(UnknownName, f"no sink '{kind}'", place, hint)

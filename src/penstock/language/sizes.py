@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_WRITTEN = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?b|bytes?)?\s*", re.ASCII | re.I)
+_WRITTEN = re.compile(
+    r"\s*+(\d++(?:\.\d*+)?|\.\d++)\s*+([kmgt]?)(i?b|bytes?)?\s*+", re.ASCII | re.I
+)
 _LARGEST = 1 << 60
 
 

@@ -36,6 +36,23 @@ Declared = TypeVar("Declared", Stream, Relation, Function, Query)
 _KINDS = ("STREAM", "RELATION", "FUNCTION", "QUERY")
 _SELECTS = ("SELECT", "(", "WITH")
 _HEADS = ("CREATE", "DROP", "SET", "SELECT")
+_LISTED = "`penstock explain` lists what an application declares"
+_ELSEWHERE = {
+    "INSERT": "write CREATE QUERY q INTO parquet 'folder' AS SELECT ...",
+    "SHOW": _LISTED,
+    "DESCRIBE": _LISTED,
+    "DESC": _LISTED,
+    "EXPLAIN": "`penstock explain` shows how queries are shared",
+}
+"""What to do instead of statements that other systems have."""
+_CREATED_ELSEWHERE = {
+    "OR": "DROP the query first, then CREATE it",
+    "TABLE": "a stream of rows is a STREAM, a table that is looked up a RELATION",
+    "VIEW": "a query cannot read another one; each is a CREATE QUERY of its own",
+    "MATERIALIZED": "write CREATE QUERY q AS SELECT ..., whose answers are kept up to date",
+    "SINK": "write CREATE QUERY q INTO parquet 'folder' AS SELECT ...",
+    "SOURCE": "write CREATE STREAM",
+}
 
 
 @dataclass(slots=True)
@@ -45,6 +62,8 @@ class StatementBinder:
     catalogue: Catalogue
     folder: str
     load: Load
+    unnamed: int = 0
+    """The number in the name of the last bare SELECT."""
 
     def bind(self, tokens: Sequence[Token], text: str, ordinal: int) -> None:
         """Bind one statement."""
@@ -59,15 +78,16 @@ class StatementBinder:
         elif cursor.word() in _SELECTS:
             self._bare_select(cursor, written)
         else:
-            hint = suggestion(cursor.word(), _HEADS)
+            hint = _ELSEWHERE.get(cursor.word()) or suggestion(cursor.word(), _HEADS)
             raise cursor.expected("CREATE, DROP QUERY, SET or SELECT", hint)
 
     def _create(self, cursor: Cursor, written: str) -> None:
         kind = cursor.word()
         if kind not in _KINDS:
-            hint = suggestion(kind, _KINDS)
+            hint = _CREATED_ELSEWHERE.get(kind) or suggestion(kind, _KINDS)
             raise cursor.expected("STREAM, RELATION, FUNCTION or QUERY after CREATE", hint)
         cursor.advance()
+        _refuse_if_not_exists(cursor)
         name, place = cursor.name(f"the name of the {kind.lower()}")
         cursor.source = Source(cursor.source.text, f"{kind.lower()} {name}")
         if kind == "STREAM":
@@ -206,10 +226,10 @@ class StatementBinder:
 
     def _bare_select(self, cursor: Cursor, written: str) -> None:
         """A SELECT of its own is a query with a name of ours."""
-        number = 1
-        while f"q{number}" in self.catalogue.queries:
-            number += 1
-        name = f"q{number}"
+        self.unnamed += 1
+        while f"q{self.unnamed}" in self.catalogue.queries:
+            self.unnamed += 1
+        name = f"q{self.unnamed}"
         cursor.source = Source(cursor.source.text, f"query {name}")
         query = self._select(cursor, name, Sink(), {})
         text = f"CREATE QUERY {name} AS {written}"
@@ -258,6 +278,15 @@ def one_select(
     if cursor.word() not in _SELECTS:
         raise cursor.expected("SELECT", "a question is a query without CREATE QUERY")
     return Query(name, bind_select(cursor.tokens, source, catalogue))
+
+
+def _refuse_if_not_exists(cursor: Cursor) -> None:
+    first, begin = cursor.place, cursor.index
+    if cursor.take("IF", "NOT", "EXISTS"):
+        last = place_of(cursor.tokens[cursor.index - 1])
+        hint = "the same declaration again changes nothing"
+        raise cursor.source.syntax("IF NOT EXISTS is not needed", first.until(last), hint)
+    cursor.index = begin
 
 
 def _columns(cursor: Cursor) -> tuple[Field, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import TypeVar
 
 from sqlglot.errors import SqlglotError
@@ -16,6 +17,7 @@ from penstock.language.places import Place, Source
 
 Length = TypeVar("Length", int, float)
 _WORD = re.compile(r"\w+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _OPENERS = re.compile(
     r"""--[^\n]*|/\*
@@ -44,12 +46,22 @@ def statements(text: str) -> Iterator[list[Token]]:
 
 def tokenise(text: str) -> list[Token]:
     """All tokens of the text, strings as Spark reads them."""
+    _check_encodable(text)
     _check_terminated(text)
     try:
         raw = Penstock().tokenize(text)
     except SqlglotError:
         raise _untokenisable(text) from None
     return _joined(raw, text)
+
+
+def _check_encodable(text: str) -> None:
+    """Raise for half a surrogate pair, which no file can hold; Python's strings can."""
+    half = _SURROGATE.search(text)
+    if half is not None:
+        place = Place(half.start(), half.end())
+        message = "this is half a character (a lone surrogate)"
+        raise Source(text, _ordinal(text, place)).syntax(message, place)
 
 
 def _check_terminated(text: str) -> None:
@@ -97,18 +109,28 @@ def _untokenisable(text: str) -> LanguageError:
 def _joined(raw: Sequence[Token], text: str) -> list[Token]:
     """Strings unescaped and adjacent ones joined; number suffixes such as ``BD`` understood."""
     tokens: list[Token] = []
+    for is_string, group in groupby(raw, lambda token: token.token_type in _STRINGS):
+        if is_string:
+            tokens.append(_one_string(list(group), text))
+        else:
+            _add_numbers(group, tokens)
+    return tokens
+
+
+def _one_string(parts: Sequence[Token], text: str) -> Token:
+    """Adjacent strings as one; where two touch, their quotes stand for one quote."""
+    values = [_string_value(text[parts[0].start : parts[0].end + 1])]
+    for last, part in pairwise(parts):
+        if last.end + 1 == part.start and text[last.end] == text[part.start]:
+            values.append(text[last.end])
+        values.append(_string_value(text[part.start : part.end + 1]))
+    return _token(TokenType.STRING, "".join(values), parts[0], parts[-1].end)
+
+
+def _add_numbers(raw: Iterable[Token], tokens: list[Token]) -> None:
+    """Add tokens that are no strings, with ``.5`` and ``1BD`` as one number each."""
     for token in raw:
-        last = tokens[-1] if tokens else None
-        if token.token_type in _STRINGS:
-            value = _string_value(text[token.start : token.end + 1])
-            if last is not None and last.token_type is TokenType.STRING:
-                touching = last.end + 1 == token.start and text[last.end] == text[token.start]
-                value = last.text + (text[last.end] if touching else "") + value
-                tokens.pop()
-                token = _token(TokenType.STRING, value, last, token.end)
-            else:
-                token = _token(TokenType.STRING, value, token, token.end)
-        elif _is_fraction(tokens, token):
+        if _is_fraction(tokens, token):
             point = tokens.pop()
             token = _token(TokenType.NUMBER, "." + token.text, point, token.end)
         elif token.text == "BD" and len(tokens) > 1 and tokens[-2].end == token.end:
@@ -117,7 +139,6 @@ def _joined(raw: Sequence[Token], text: str) -> list[Token]:
             decimal = number.text if "." in number.text else number.text + "."
             token = _token(TokenType.NUMBER, decimal, number, number.end)
         tokens.append(token)
-    return tokens
 
 
 def _is_fraction(before: Sequence[Token], token: Token) -> bool:

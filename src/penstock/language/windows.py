@@ -18,7 +18,10 @@ from penstock.language.dialect import STANDARD, place_of_node
 from penstock.language.places import Misfit, Place, Source
 from penstock.language.tokens import Cursor
 from penstock.model import Window
+from penstock.rendering import span
 
+MOST_ANSWERS = 1_000
+"""The most answers that a query may give for one second of its data."""
 _BEGINS = (TokenType.NUMBER, TokenType.INTERVAL, TokenType.STRING)
 _TABLES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN)
 """What a bracketed window may follow: a stream's name, its alias, or ``TABLE(...)``."""
@@ -72,11 +75,15 @@ def _clause(cursor: Cursor, bracketed: bool) -> Clause:
         cursor.expect("[")
     cursor.expect("WINDOW")
     rows = _rows(cursor)
+    measured = cursor.place
     length = None if rows else _length(cursor, "a window")
     slide, exactly = length, False
     if cursor.take("SLIDE"):
         exactly = cursor.take("EXACTLY")
+        measured = cursor.place
         slide = _length(cursor, "a slide")
+    if slide is not None and not rows:
+        _check_pace(slide, measured, cursor)
     if bracketed:
         cursor.expect("]")
     last = cursor.tokens[cursor.index - 1]
@@ -91,10 +98,13 @@ def _rows(cursor: Cursor) -> int | None:
     if not following or following[0].text.upper() not in ("ROW", "ROWS"):
         return None
     place, digits = cursor.place, cursor.advance().text
-    if not (digits.isascii() and digits.isdigit() and 0 < int(digits[:20]) < 2**31):
+    number = digits.lstrip("0")
+    if not (digits.isascii() and digits.isdigit() and 0 < len(number) < 11):
+        raise cursor.source.syntax("expected a number of ROWS", place)
+    if int(number) >= 2**31:
         raise cursor.source.syntax("expected a number of ROWS", place)
     cursor.advance()
-    return int(digits)
+    return int(number)
 
 
 def _length(cursor: Cursor, what: str) -> int:
@@ -102,6 +112,23 @@ def _length(cursor: Cursor, what: str) -> int:
     if micros == 0:
         raise cursor.source.syntax(f"{what} is longer than nothing", place)
     return micros
+
+
+def _check_pace(slide: int, begin: Place, cursor: Cursor) -> None:
+    try:
+        check_pace(slide)
+    except Misfit as misfit:
+        last = cursor.tokens[cursor.index - 1]
+        place = begin.until(Place(last.start, last.end + 1))
+        raise cursor.source.fault(misfit.kind, misfit.message, place, misfit.hint) from None
+
+
+def check_pace(slide: int) -> None:
+    """Complain about a slide that gives more answers than any machine can."""
+    if slide * MOST_ANSWERS < 1_000_000:
+        message = f"a slide of {span(slide)} gives more than {MOST_ANSWERS:,} answers per second"
+        hint = f"the shortest slide is {span(1_000_000 // MOST_ANSWERS)}"
+        raise Misfit(Refused, f"{message} of data", hint)
 
 
 def _check_position(cursor: Cursor, begin: int, bracketed: bool, place: Place) -> None:
@@ -173,6 +200,13 @@ def _hop(node: exp.Expr, given: Sequence[exp.Expr], first: Sequence[str], around
         *others, last = (*first, *words)
         raise Misfit(TypeFault, f"{name} takes {', '.join(others)} and {last}")
     lengths = [_duration(part, name) for part in given[1:]]
+    if lengths[0] > lengths[-1]:
+        message = f"{name}: the slide of {span(lengths[0])} is longer than the window of "
+        message += f"{span(lengths[-1])}, so rows between two windows would be in none"
+        slide, size = (span(length) for length in sorted(lengths))
+        hint = f"the slide comes first: write HOP(..., '{slide}', '{size}')"
+        raise Misfit(TypeFault, message, hint)
+    check_pace(lengths[0])
     place = place_of_node(node) or around
     window = Window(length=lengths[-1], slide=lengths[0], exactly=True)
     return Hop(name, given[0], Clause(place, window))

@@ -82,7 +82,8 @@ def _load(reader: DataStreamReader | DataFrameReader, source: Stream | Relation)
     if source.format in FILES:
         malformed = [Field(CORRUPT, STRING)] if source.format in TEXTUAL else []
         reader = reader.schema(schema([*source.columns, *malformed]))
-    reader = reader.options(**options)
+    for name, value in options.items():  # not options(**...): `self` may be the name of one
+        reader = reader.option(name, value)
     return reader.load(source.path) if source.path is not None else reader.load()
 
 

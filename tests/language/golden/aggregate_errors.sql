@@ -463,7 +463,7 @@ SELECT MAX(src) FROM TABLE(HOP(TABLE packets, ts, 1 MIN, 5 MIN))
 -- case: HOP of a relation
 SELECT MAX(id) FROM TABLE(HOP(TABLE hosts, DESCRIPTOR(site), 1 MIN, 5 MIN))
 -- gives:
--- TypeFault: query q1, line 1, column 37: 'hosts' is a relation, not a stream; a standing query reads one stream; join the relation to it
+-- TypeFault: query q1, line 1, column 37: 'hosts' is a relation, not a stream; a query reads one stream; join the relation to it
 --   SELECT MAX(id) FROM TABLE(HOP(TABLE hosts, DESCRIPTOR(site), 1 MIN, 5 MIN))
 --                                       ^^^^^
 

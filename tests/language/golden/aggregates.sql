@@ -93,11 +93,11 @@ SELECT COUNT(*) FROM packets [WINDOW 7 s SLIDE 2.5 s]
 -- AGGREGATE COUNT(*) AS agg0: BIGINT
 
 -- case: arrival time
-SELECT MAX(n) FROM readings [WINDOW 1 DAY SLIDE EXACTLY 1 us]
+SELECT MAX(n) FROM readings [WINDOW 1 DAY SLIDE EXACTLY 1 ms]
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, agg0 AS max: INT
--- FROM readings [WINDOW 1 d SLIDE EXACTLY 1 us]
+-- FROM readings [WINDOW 1 d SLIDE EXACTLY 1 ms]
 -- AGGREGATE MAX(n) AS agg0: INT
 
 -- case: TUMBLE
@@ -117,12 +117,12 @@ SELECT COUNT(*) FROM packets p GROUP BY hop(p.ts, 2 MIN, '10 minutes')
 -- FROM packets [WINDOW 10 min SLIDE EXACTLY 2 min]
 -- AGGREGATE COUNT(*) AS agg0: BIGINT
 
--- case: HOP with gaps
-SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL 1 HOUR, INTERVAL '500' MILLISECONDS)
+-- case: HOP in small steps
+SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL '500' MILLISECONDS, INTERVAL 1 HOUR)
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, agg0 AS count: BIGINT
--- FROM packets [WINDOW 500 ms SLIDE EXACTLY 1 h]
+-- FROM packets [WINDOW 1 h SLIDE EXACTLY 500 ms]
 -- AGGREGATE COUNT(*) AS agg0: BIGINT
 
 -- case: HOP as a table

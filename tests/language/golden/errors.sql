@@ -46,7 +46,7 @@ SELECT src FROM packet
 -- case: a relation is not a stream
 SELECT id FROM hosts
 -- gives:
--- TypeFault: query q1, line 1, column 16: 'hosts' is a relation, not a stream; a standing query reads one stream; join the relation to it
+-- TypeFault: query q1, line 1, column 16: 'hosts' is a relation, not a stream; a query reads one stream; join the relation to it
 --   SELECT id FROM hosts
 --                  ^^^^^
 
@@ -130,7 +130,7 @@ SELECT n FROM readings WHERE tags = tags
 -- case: a text that is no number
 SELECT src FROM packets WHERE length = 'abc'
 -- gives:
--- TypeFault: query q1, line 1, column 31: 'abc' is not a BIGINT
+-- TypeFault: query q1, line 1, column 31: 'abc' is not an INT
 --   SELECT src FROM packets WHERE length = 'abc'
 --                                 ^^^^^^^^^^^^^^
 
@@ -588,4 +588,96 @@ CREATE FUNCTION f FROM 'score'
 -- SyntaxFault: function f, line 1, column 24: expected 'module:name'
 --   CREATE FUNCTION f FROM 'score'
 --                          ^^^^^^^
+
+-- case: WITHIN GROUP
+SELECT PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY length) FROM packets [WINDOW 1 MIN]
+-- gives:
+-- SyntaxFault: query q1, line 1, column 30: unexpected 'WITHIN'; WITHIN GROUP is not admitted; write PERCENTILE(x, 0.95)
+--   SELECT PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY length) FROM packets [WINDOW 1 MIN]
+--                                ^^^^^^
+
+-- case: a statement that is not ended
+CREATE QUERY a AS SELECT src FROM packets
+CREATE QUERY b AS SELECT dst FROM packets
+-- gives:
+-- SyntaxFault: query a, line 2, column 1: unexpected 'CREATE'; a ; ends the statement before
+--   CREATE QUERY b AS SELECT dst FROM packets
+--   ^^^^^^
+
+-- case: IF NOT EXISTS
+CREATE QUERY IF NOT EXISTS q AS SELECT src FROM packets
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 14: IF NOT EXISTS is not needed; the same declaration again changes nothing
+--   CREATE QUERY IF NOT EXISTS q AS SELECT src FROM packets
+--                ^^^^^^^^^^^^^
+
+-- case: OR REPLACE
+CREATE OR REPLACE QUERY q AS SELECT src FROM packets
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not OR; DROP the query first, then CREATE it
+--   CREATE OR REPLACE QUERY q AS SELECT src FROM packets
+--          ^^
+
+-- case: a view
+CREATE VIEW v AS SELECT src FROM packets
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not VIEW; a query cannot read another one; each is a CREATE QUERY of its own
+--   CREATE VIEW v AS SELECT src FROM packets
+--          ^^^^
+
+-- case: INSERT
+INSERT INTO out SELECT src FROM packets
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not INSERT; write CREATE QUERY q INTO parquet 'folder' AS SELECT ...
+--   INSERT INTO out SELECT src FROM packets
+--   ^^^^^^
+
+-- case: SHOW
+SHOW QUERIES
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not SHOW; `penstock explain` lists what an application declares
+--   SHOW QUERIES
+--   ^^^^
+
+-- case: DESCRIBE
+DESCRIBE packets
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not DESCRIBE; `penstock explain` lists what an application declares
+--   DESCRIBE packets
+--   ^^^^^^^^
+
+-- case: a JOIN with nothing after it
+SELECT src FROM packets JOIN
+-- gives:
+-- SyntaxFault: query q1, line 1, column 25: expected a relation after JOIN
+--   SELECT src FROM packets JOIN
+--                           ^^^^
+
+-- case: a number of rows with leading noughts
+SELECT COUNT(*) FROM packets [WINDOW 0000000000000000000000000000000000000099999999999999 ROWS]
+-- gives:
+-- SyntaxFault: query q1, line 1, column 38: expected a number of ROWS
+--   SELECT COUNT(*) FROM packets [WINDOW 0000000000000000000000000000000000000099999999999999 ROWS]
+--                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: an interval of too many digits
+SELECT src FROM packets WHERE ts > ts - INTERVAL '11111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111' MINUTE
+-- gives:
+-- TypeFault: query q1, line 1, column 41: '11111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111 MINUTE' is too long
+--   SELECT src FROM packets WHERE ts > ts - INTERVAL '1111111111111111111111111111111111111111111111111111111111111111111111
+--                                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: a name in HAVING that AS does not give
+SELECT src, COUNT(*) AS n FROM packets [WINDOW 1 MIN] GROUP BY src HAVING hits > 3
+-- gives:
+-- UnknownName: query q1, line 1, column 75: no column 'hits' in packets; it has ts, src, dst, port, length; AS gives n
+--   SELECT src, COUNT(*) AS n FROM packets [WINDOW 1 MIN] GROUP BY src HAVING hits > 3
+--                                                                             ^^^^
+
+-- case: a name in HAVING that is nearly there
+SELECT src, COUNT(*) AS total FROM packets [WINDOW 1 MIN] GROUP BY src HAVING totl > 3
+-- gives:
+-- UnknownName: query q1, line 1, column 79: no column 'totl' in packets; did you mean 'total'?
+--   SELECT src, COUNT(*) AS total FROM packets [WINDOW 1 MIN] GROUP BY src HAVING totl > 3
+--                                                                                 ^^^^
 

@@ -3,49 +3,49 @@ CREATE STREAM Temperature (LocationId INT, Value DOUBLE) FROM rate;
 CREATE STREAM Humidity (LocationId INT, Value DOUBLE) FROM rate;
 SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.LocationId = B.LocationId and A.Value > 30 and B.Value > 60 WINDOW 1 min;
 -- gives:
--- NotYet: query q1, line 3, column 57: a window join (form 5) is not yet run by this version; it runs filters, joins with relations, UNION ALL and window aggregates
+-- NotYet: query q1, line 3, column 57: joins of two streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
 --   SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.LocationId = B.LocationId and A.Value > 30 an
 --                                                           ^^^^^^^^^^
 
 -- case: a window of rows
 SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
 -- gives:
--- NotYet: query q1, line 1, column 30: a window join (form 5) is not yet run by this version; it runs filters, joins with relations, UNION ALL and window aggregates
+-- NotYet: query q1, line 1, column 30: joins of two streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
 --   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
 --                                ^^^^^^^^^
 
 -- case: a join of streams without a window
 SELECT A.src FROM packets A JOIN readings B ON A.src = B.n
 -- gives:
--- NotYet: query q1, line 1, column 34: a window join (form 5) is not yet run by this version; it runs filters, joins with relations, UNION ALL and window aggregates
+-- NotYet: query q1, line 1, column 34: joins of two streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
 --   SELECT A.src FROM packets A JOIN readings B ON A.src = B.n
 --                                    ^^^^^^^^^^
 
 -- case: three streams
 SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 1 MIN
 -- gives:
--- NotYet: query q1, line 1, column 30: a multiway join (form 6) is not yet run by this version; it runs filters, joins with relations, UNION ALL and window aggregates
+-- NotYet: query q1, line 1, column 30: joins of three or more streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
 --   SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 1 MIN
 --                                ^^^^^^^^^
 
 -- case: a window in a union
 SELECT src FROM packets UNION ALL SELECT MAX(n) FROM readings [WINDOW 1 MIN]
 -- gives:
--- NotYet: query q1, line 1, column 63: a window aggregate in a UNION ALL is not yet run by this version; make it a query of its own
+-- NotYet: query q1, line 1, column 63: window aggregates in a UNION ALL are not supported yet; make it a query of its own
 --   SELECT src FROM packets UNION ALL SELECT MAX(n) FROM readings [WINDOW 1 MIN]
 --                                                                 ^^^^^^^^^^^^^^
 
 -- case: kafka as a sink
 CREATE QUERY q INTO kafka 'topic' AS SELECT src FROM packets
 -- gives:
--- NotYet: query q, line 1, column 21: the sink kafka is not yet written to
+-- NotYet: query q, line 1, column 21: answers into kafka are not supported yet
 --   CREATE QUERY q INTO kafka 'topic' AS SELECT src FROM packets
 --                       ^^^^^
 
 -- case: aggregates in a union
 SELECT MAX(src) FROM packets UNION ALL SELECT MAX(n) FROM readings
 -- gives:
--- NotYet: query q1, line 1, column 8: a window aggregate in a UNION ALL is not yet run by this version; make it a query of its own
+-- NotYet: query q1, line 1, column 8: window aggregates in a UNION ALL are not supported yet; make it a query of its own
 --   SELECT MAX(src) FROM packets UNION ALL SELECT MAX(n) FROM readings
 --          ^^^
 

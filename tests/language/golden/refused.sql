@@ -57,7 +57,7 @@ SELECT CURRENT_USER() FROM packets
 -- case: a function of Spark that is not admitted
 SELECT AES_ENCRYPT(name, 'k') FROM readings
 -- gives:
--- Refused: query q1, line 1, column 8: the function AES_ENCRYPT is not admitted
+-- Refused: query q1, line 1, column 8: the function AES_ENCRYPT is not admitted; CREATE FUNCTION declares one in Python
 --   SELECT AES_ENCRYPT(name, 'k') FROM readings
 --          ^^^^^^^^^^^
 
@@ -134,16 +134,16 @@ SELECT src FROM packets EXCEPT SELECT dst FROM packets
 -- case: ORDER BY
 SELECT src FROM packets ORDER BY src
 -- gives:
--- Refused: query q1, line 1, column 34: ORDER BY is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 25: ORDER BY is not admitted; a stream has no end
 --   SELECT src FROM packets ORDER BY src
---                                    ^^^
+--                           ^^^^^^^^^^^^
 
 -- case: LIMIT
 SELECT src FROM packets LIMIT 10
 -- gives:
--- Refused: query q1, line 1, column 31: LIMIT is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 25: LIMIT is not admitted; a stream has no end
 --   SELECT src FROM packets LIMIT 10
---                                 ^^
+--                           ^^^^^^^^
 
 -- case: a window function
 SELECT ROW_NUMBER() OVER (PARTITION BY src ORDER BY ts) AS r FROM packets
@@ -162,9 +162,9 @@ SELECT SUM(length) OVER (PARTITION BY src) AS s FROM packets
 -- case: a cross join
 SELECT src FROM packets CROSS JOIN hosts
 -- gives:
--- Refused: query q1, line 1, column 36: CROSS JOIN is not admitted; write JOIN hosts ON ...
+-- Refused: query q1, line 1, column 25: CROSS JOIN is not admitted; write JOIN hosts ON ...
 --   SELECT src FROM packets CROSS JOIN hosts
---                                      ^^^^^
+--                           ^^^^^^^^^^^^^^^^
 
 -- case: a comma with a relation
 SELECT src FROM packets, hosts WHERE src = id
@@ -176,23 +176,23 @@ SELECT src FROM packets, hosts WHERE src = id
 -- case: USING
 SELECT src FROM packets JOIN hosts USING (id)
 -- gives:
--- Refused: query q1, line 1, column 43: USING is not admitted
+-- Refused: query q1, line 1, column 36: USING is not admitted; write ON ...
 --   SELECT src FROM packets JOIN hosts USING (id)
---                                             ^^
+--                                      ^^^^^^^^^
 
 -- case: a right join
 SELECT src FROM packets RIGHT JOIN hosts ON src = id
 -- gives:
--- Refused: query q1, line 1, column 36: RIGHT JOIN is not admitted; JOIN and LEFT JOIN are
+-- Refused: query q1, line 1, column 25: RIGHT JOIN is not admitted; JOIN and LEFT JOIN are
 --   SELECT src FROM packets RIGHT JOIN hosts ON src = id
---                                      ^^^^^^^^^^^^^^^^^
+--                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: an anti join
 SELECT src FROM packets LEFT ANTI JOIN hosts ON src = id
 -- gives:
--- Refused: query q1, line 1, column 40: LEFT ANTI JOIN is not admitted; JOIN and LEFT JOIN are
+-- Refused: query q1, line 1, column 25: LEFT ANTI JOIN is not admitted; JOIN and LEFT JOIN are
 --   SELECT src FROM packets LEFT ANTI JOIN hosts ON src = id
---                                          ^^^^^^^^^^^^^^^^^
+--                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: a python function in ON
 SELECT src FROM packets JOIN hosts ON is_botnet(src, id)
@@ -211,16 +211,16 @@ SELECT id FROM RANGE(10)
 -- case: LATERAL VIEW
 SELECT n FROM readings LATERAL VIEW EXPLODE(path) t AS x
 -- gives:
--- Refused: query q1, line 1, column 37: LATERAL VIEW is not admitted
+-- Refused: query q1, line 1, column 24: LATERAL VIEW is not admitted
 --   SELECT n FROM readings LATERAL VIEW EXPLODE(path) t AS x
---                                       ^^^^^^^^^^^^^^^^^^^^
+--                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: TABLESAMPLE
 SELECT src FROM packets TABLESAMPLE (10 PERCENT)
 -- gives:
--- Refused: query q1, line 1, column 38: TABLESAMPLE is not admitted
+-- Refused: query q1, line 1, column 25: TABLESAMPLE is not admitted
 --   SELECT src FROM packets TABLESAMPLE (10 PERCENT)
---                                        ^^
+--                           ^^^^^^^^^^^^^^^
 
 -- case: bits
 SELECT src & 1 FROM packets
@@ -232,16 +232,16 @@ SELECT src & 1 FROM packets
 -- case: a lambda
 SELECT TRANSFORM(path, x -> x + 1) FROM readings
 -- gives:
--- Refused: query q1, line 1, column 8: the function TRANSFORM is not admitted
+-- Refused: query q1, line 1, column 8: the function TRANSFORM is not admitted; CREATE FUNCTION declares one in Python
 --   SELECT TRANSFORM(path, x -> x + 1) FROM readings
 --          ^^^^^^^^^
 
 -- case: columns taken away
 SELECT * EXCEPT (src) FROM packets
 -- gives:
--- Refused: query q1, line 1, column 18: EXCEPT is not admitted
+-- Refused: query q1, line 1, column 10: EXCEPT is not admitted
 --   SELECT * EXCEPT (src) FROM packets
---                    ^^^
+--            ^^^^^^^^^^^
 
 -- case: a placeholder
 SELECT src FROM packets WHERE src = ?
@@ -263,3 +263,131 @@ SELECT src FROM packets |> WHERE src > 1
 -- SyntaxFault: query q1, line 1, column 25: unexpected '|>'; expected an operator, a comma, or a clause such as FROM, JOIN or WHERE
 --   SELECT src FROM packets |> WHERE src > 1
 --                           ^^
+
+-- case: a join without its condition
+SELECT p.src, h.site FROM packets p JOIN hosts h
+-- gives:
+-- TypeFault: query q1, line 1, column 37: a join needs its condition; write JOIN hosts ON ...
+--   SELECT p.src, h.site FROM packets p JOIN hosts h
+--                                       ^^^^^^^^^^
+
+-- case: a left join without its condition before WHERE
+SELECT p.src FROM packets p LEFT JOIN hosts WHERE p.src > 1
+-- gives:
+-- TypeFault: query q1, line 1, column 34: a join needs its condition; write JOIN hosts ON ...
+--   SELECT p.src FROM packets p LEFT JOIN hosts WHERE p.src > 1
+--                                    ^^^^^^^^^^
+
+-- case: one join of two without its condition
+SELECT p.src FROM packets p JOIN hosts h JOIN sites s ON s.site = h.site
+-- gives:
+-- TypeFault: query q1, line 1, column 29: a join needs its condition; write JOIN hosts ON ...
+--   SELECT p.src FROM packets p JOIN hosts h JOIN sites s ON s.site = h.site
+--                               ^^^^^^^^^^
+
+-- case: HOP with the size first, as Spark's window() has it
+SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL '10' MINUTE, INTERVAL '2' MINUTE)
+-- gives:
+-- TypeFault: query q1, line 1, column 39: HOP: the slide of 10 min is longer than the window of 2 min, so rows between two windows would be in none; the slide comes first: write HOP(..., '2 min', '10 min')
+--   SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL '10' MINUTE, INTERVAL '2' MINUTE)
+--                                         ^^^
+
+-- case: HOP over a table with the size first
+SELECT COUNT(*) FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), INTERVAL '10' MINUTE, INTERVAL '2' MINUTE))
+-- gives:
+-- TypeFault: query q1, line 1, column 22: HOP: the slide of 10 min is longer than the window of 2 min, so rows between two windows would be in none; the slide comes first: write HOP(..., '2 min', '10 min')
+--   SELECT COUNT(*) FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), INTERVAL '10' MINUTE, INTERVAL '2' MINUTE))
+--                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: more answers than a second of data can have
+SELECT COUNT(*) FROM packets [WINDOW 1 MIN SLIDE 1 us]
+-- gives:
+-- Refused: query q1, line 1, column 50: a slide of 1 us gives more than 1,000 answers per second of data; the shortest slide is 1 ms
+--   SELECT COUNT(*) FROM packets [WINDOW 1 MIN SLIDE 1 us]
+--                                                    ^^^^
+
+-- case: a window that slides by its own length, which is too short
+SELECT COUNT(*) FROM packets [WINDOW 999 us]
+-- gives:
+-- Refused: query q1, line 1, column 38: a slide of 999 us gives more than 1,000 answers per second of data; the shortest slide is 1 ms
+--   SELECT COUNT(*) FROM packets [WINDOW 999 us]
+--                                        ^^^^^^
+
+-- case: HOP with a slide that is too short
+SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL '10' us, INTERVAL '2' MINUTE)
+-- gives:
+-- Refused: query q1, line 1, column 39: a slide of 10 us gives more than 1,000 answers per second of data; the shortest slide is 1 ms
+--   SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL '10' us, INTERVAL '2' MINUTE)
+--                                         ^^^
+
+-- case: a window of Spark
+SELECT COUNT(*) FROM packets GROUP BY window(ts, '1 minute')
+-- gives:
+-- Refused: query q1, line 1, column 39: window(...) is not admitted; write TUMBLE(ts, INTERVAL '1' MINUTE), or HOP(ts, slide, size)
+--   SELECT COUNT(*) FROM packets GROUP BY window(ts, '1 minute')
+--                                         ^^^^^^
+
+-- case: a session window
+SELECT src, COUNT(*) FROM packets GROUP BY src, SESSION(ts, INTERVAL '5' MINUTE)
+-- gives:
+-- Refused: query q1, line 1, column 49: there are no session windows; TUMBLE and HOP are windows of fixed length
+--   SELECT src, COUNT(*) FROM packets GROUP BY src, SESSION(ts, INTERVAL '5' MINUTE)
+--                                                   ^^^^^^^
+
+-- case: a session window of Spark
+SELECT src, COUNT(*) FROM packets GROUP BY src, session_window(ts, '5 minutes')
+-- gives:
+-- Refused: query q1, line 1, column 49: there are no session windows; TUMBLE and HOP are windows of fixed length
+--   SELECT src, COUNT(*) FROM packets GROUP BY src, session_window(ts, '5 minutes')
+--                                                   ^^^^^^^^^^^^^^
+
+-- case: named arguments, as Flink has them
+SELECT COUNT(*) FROM TABLE(TUMBLE(DATA => TABLE packets, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '1' MINUTE))
+-- gives:
+-- Refused: query q1, line 1, column 35: TUMBLE takes no named arguments; write TUMBLE(TABLE s, DESCRIPTOR(ts), size)
+--   SELECT COUNT(*) FROM TABLE(TUMBLE(DATA => TABLE packets, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '1' MINUTE))
+--                                     ^^^^
+
+-- case: a query that reads a query
+CREATE QUERY a AS SELECT ts, src FROM packets;
+CREATE QUERY b AS SELECT src FROM a
+-- gives:
+-- Refused: query b, line 2, column 35: 'a' is a query, and a query reads streams and relations only; repeat its text here
+--   CREATE QUERY b AS SELECT src FROM a
+--                                     ^
+
+-- case: a join with USING
+SELECT packets.src FROM packets JOIN hosts USING (id)
+-- gives:
+-- Refused: query q1, line 1, column 44: USING is not admitted; write ON ...
+--   SELECT packets.src FROM packets JOIN hosts USING (id)
+--                                              ^^^^^^^^^
+
+-- case: an aggregate that is not there
+SELECT src, LAST(dst) FROM packets [WINDOW 1 MIN] GROUP BY src
+-- gives:
+-- Refused: query q1, line 1, column 13: the function LAST is not admitted; an aggregate is one of SUM, COUNT, AVG, MIN, MAX, STDDEV, PERCENTILE, TOPK, ...
+--   SELECT src, LAST(dst) FROM packets [WINDOW 1 MIN] GROUP BY src
+--               ^^^^
+
+-- case: a count with a condition, as Spark has it
+SELECT COUNT_IF(length > 1000) FROM packets [WINDOW 1 MIN]
+-- gives:
+-- Refused: query q1, line 1, column 8: the function COUNT_IF is not admitted; write COUNT(*) FILTER (WHERE ...)
+--   SELECT COUNT_IF(length > 1000) FROM packets [WINDOW 1 MIN]
+--          ^^^^^^^^
+
+-- case: a quantile by another name
+SELECT QUANTILE(length, 0.95) FROM packets [WINDOW 1 MIN]
+-- gives:
+-- Refused: query q1, line 1, column 8: the function QUANTILE is not admitted; write PERCENTILE(x, 0.95)
+--   SELECT QUANTILE(length, 0.95) FROM packets [WINDOW 1 MIN]
+--          ^^^^^^^^
+
+-- case: a JSON path
+SELECT get_json_object(name, '$.a') AS a FROM readings
+-- gives:
+-- Refused: query q1, line 1, column 8: the function get_json_object is not admitted; write FROM_JSON(text, 'a INT, b STRING').a
+--   SELECT get_json_object(name, '$.a') AS a FROM readings
+--          ^^^^^^^^^^^^^^^
+
