@@ -70,6 +70,15 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def name_key(name: str) -> str:
+    """What names are compared by, everywhere: as Spark does it, without regard to case.
+
+    >>> name_key("Port") == name_key("PORT"), name_key("straße") == name_key("strasse")
+    (True, False)
+    """
+    return name.lower()
+
+
 BOOLEAN, INT, BIGINT, DOUBLE = Type("BOOLEAN"), Type("INT"), Type("BIGINT"), Type("DOUBLE")
 STRING, BINARY, DATE, TIMESTAMP = Type("STRING"), Type("BINARY"), Type("DATE"), Type("TIMESTAMP")
 VOID = Type("VOID")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.errors import TypeFault, UnknownName
 from penstock.language.places import Misfit, suggestion
-from penstock.model import STRING, Call, Column, Expression, Field, Literal
+from penstock.model import STRING, Call, Column, Expression, Field, Literal, name_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Input:
 
     def column(self, name: str) -> Column | None:
         """The column of that name, however it is spelt."""
-        field = _by_name(self.columns).get(name.lower())
+        field = _by_name(self.columns).get(name_key(name))
         return Column(field.name, field.type, self.index) if field is not None else None
 
 
@@ -33,7 +33,7 @@ def _by_name(fields: tuple[Field, ...]) -> Mapping[str, Field]:
     if known is None or known[0] is not fields:
         if len(_KNOWN) >= 64:
             _KNOWN.clear()
-        known = (fields, {field.name.lower(): field for field in reversed(fields)})
+        known = (fields, {name_key(field.name): field for field in reversed(fields)})
         _KNOWN[id(fields)] = known
     return known[1]
 
@@ -101,7 +101,7 @@ def member(base: Expression, name: str) -> Expression:
         return Call("element", (base, Literal(name, STRING)), base.type.element)
     if base.type.name != "STRUCT":
         raise Misfit(TypeFault, f"a value of type {base.type} has no field '{name}'")
-    field = _by_name(base.type.fields).get(name.lower())
+    field = _by_name(base.type.fields).get(name_key(name))
     if field is not None:
         return Call("field", (base,), field.type, detail=field.name)
     known = [field.name for field in base.type.fields]

@@ -47,6 +47,7 @@ from penstock.model import (
     Stream,
     Window,
     is_expensive,
+    name_key,
 )
 
 _CLAUSES = {
@@ -261,7 +262,7 @@ class _SelectBinder:
         binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list")
         outputs = self._outputs(select, binder)
         named = [item for item in select.expressions if isinstance(item, exp.Alias)]
-        binder.aliases = {item.alias.lower(): binder.bind(item.this) for item in named}
+        binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
         having = self._condition(binder, select, "having")
         return Grouping(window, keys, tuple(binder.aggregates), having), outputs
 
@@ -335,10 +336,10 @@ class _SelectBinder:
     def _check_aliases(self, inputs: Sequence[Input], tables: Sequence[exp.Expr]) -> None:
         seen: set[str] = set()
         for item, table in zip(inputs, tables, strict=True):
-            if item.alias.lower() in seen:
+            if name_key(item.alias) in seen:
                 hint = "give one of them an alias"
                 raise self.fault(TypeFault, f"two inputs are called '{item.alias}'", table, hint)
-            seen.add(item.alias.lower())
+            seen.add(name_key(item.alias))
 
     def _join(self, join: exp.Join, inputs: Sequence[Input]) -> Join:
         side, kind = (str(join.args.get(k) or "").upper() for k in ("side", "kind"))
@@ -372,12 +373,12 @@ class _SelectBinder:
         seen: set[str] = set()
         for item, output in found:
             if not is_aggregate(item):
-                if output.name.lower() in seen:
+                if name_key(output.name) in seen:
                     message = f"two columns of the answer are called '{output.name}'"
-                    own = any(output.name.lower() == column.name for column in WINDOW_COLUMNS)
+                    own = any(name_key(output.name) == column.name for column in WINDOW_COLUMNS)
                     hint = "that is the window's own" if own else "name one of them with AS"
                     raise self.fault(TypeFault, message, item, hint)
-                seen.add(output.name.lower())
+                seen.add(name_key(output.name))
         if not found:
             raise self.fault(TypeFault, "this SELECT has no columns", select)
         taken: dict[str, int] = {}
@@ -465,11 +466,11 @@ def _numbered(output: Output, seen: set[str], taken: dict[str, int]) -> Output:
     """An aggregate's own name, or that name with a number where it is taken."""
     number = taken.get(output.name, 0) + 1
     name = output.name if number == 1 else f"{output.name}_{number}"
-    while name.lower() in seen:
+    while name_key(name) in seen:
         number += 1
         name = f"{output.name}_{number}"
     taken[output.name] = number
-    seen.add(name.lower())
+    seen.add(name_key(name))
     return replace(output, name=name)
 
 

@@ -29,6 +29,7 @@ from penstock.model import (
     Sink,
     Statement,
     Stream,
+    name_key,
 )
 
 Load = Callable[[str, str, str], PythonFunction]
@@ -299,7 +300,7 @@ def _columns(cursor: Cursor) -> tuple[Field, ...]:
 def _time_column(cursor: Cursor, columns: Sequence[Field]) -> str:
     name, place = cursor.name("the column that holds the time")
     for column in columns:
-        if column.name.lower() == name.lower():
+        if name_key(column.name) == name_key(name):
             if column.type != TIMESTAMP:
                 message = f"'{column.name}' is {article(column.type)}, not a TIMESTAMP"
                 raise cursor.source.fault(TypeFault, message, place)

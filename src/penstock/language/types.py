@@ -6,7 +6,7 @@ from penstock.errors import LanguageError, TypeFault
 from penstock.language.coercion import holds_map
 from penstock.language.places import Place, Source, suggestion
 from penstock.language.tokens import Cursor, tokenise
-from penstock.model import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Field, Type
+from penstock.model import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Field, Type, name_key
 
 SIMPLE = {
     "BOOLEAN": BOOLEAN,
@@ -96,9 +96,9 @@ def parse_fields(cursor: Cursor, depth: int = 0) -> tuple[Field, ...]:
     seen: set[str] = set()
     while True:
         name, place = cursor.name("the name of a column")
-        if name.lower() in seen:
+        if name_key(name) in seen:
             raise cursor.source.fault(TypeFault, f"'{name}' is declared twice", place)
-        seen.add(name.lower())
+        seen.add(name_key(name))
         if depth:
             cursor.take(":")
         fields.append(Field(name, parse_type(cursor, depth + 1)))

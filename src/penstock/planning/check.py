@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from penstock.errors import PlanError
-from penstock.model import Application, Branch, Field, Join, is_expensive
+from penstock.model import Application, Branch, Field, Join, is_expensive, name_key
 from penstock.plan import Member, Path, Plan
 from penstock.planning.shapes import columns
 
@@ -90,7 +90,7 @@ def _path(plan: Plan, path: Path) -> Iterator[str]:
             yield f"{member} reads {branch.stream!r} but rides on {path.stream!r}"
         if branch.joins != path.joins:
             yield f"{member} does not have the joins of path {path.id!r}"
-        if any(output.name.casefold() == MEMBER for output in branch.select):
+        if any(name_key(output.name) == MEMBER for output in branch.select):
             yield f"{member} names a column {MEMBER}, which is ours"
         if any(is_expensive(join.on) for join in branch.joins):
             yield f"{member} joins on a Python function"

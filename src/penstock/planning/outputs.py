@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.errors import PlanError
-from penstock.model import DOUBLE, VOID, Branch, Field, Type
+from penstock.model import DOUBLE, VOID, Branch, Field, Type, name_key
 from penstock.planning.operations import FLOATING, INTEGRAL, NUMERIC
 
 
@@ -18,7 +18,7 @@ def distinct(branches: Iterable[Branch]) -> tuple[Field, ...]:
     found: dict[tuple[str, Type], Field] = {}
     for branch in branches:
         for output in branch.select:
-            identity = output.name.casefold(), output.expression.type
+            identity = name_key(output.name), output.expression.type
             if identity not in found:
                 found[identity] = Field(output.name, output.expression.type)
     return tuple(found.values())
@@ -32,9 +32,9 @@ def merged(fields: Iterable[Field]) -> tuple[Field, ...]:
     """
     found: dict[str, Field] = {}
     for field in fields:
-        known = found.setdefault(field.name.casefold(), field)
+        known = found.setdefault(name_key(field.name), field)
         if known.type != field.type:
-            found[field.name.casefold()] = Field(known.name, _wider(known, field))
+            found[name_key(field.name)] = Field(known.name, _wider(known, field))
     return tuple(found.values())
 
 

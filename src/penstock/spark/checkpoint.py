@@ -9,7 +9,7 @@
       spool/STREAM/       the decoded blocks and a manifest for each
       late/STREAM/        rows that came too late
       rejects/NAME/       rows that could not be read, or that a Python function raised for
-      folders.json        which sink folders are shared by several queries
+      folders.json        the sink folders written so far: by whom, in which format, which columns
       deliveries.jsonl    what each query has delivered
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
@@ -128,7 +128,7 @@ class Checkpoint:
 
     @property
     def folders(self) -> Path:
-        """The file that tells which folders are shared."""
+        """The file that tells which sink folders were written, by whom and with which columns."""
         return self.root / "folders.json"
 
     @property

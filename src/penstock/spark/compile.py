@@ -29,6 +29,7 @@ from penstock.model import (
     Field,
     Join,
     Output,
+    name_key,
 )
 from penstock.plan import Group, Member, Path, Plan
 from penstock.planning.check import MEMBER
@@ -119,7 +120,7 @@ class Answers:
 
     def _merged(self, wanted: Field, fields: Sequence[Field]) -> SparkColumn:
         """One column of the dataset; at most one of the types it comes in is set in a row."""
-        alike = [f for f in fields if f.name.casefold() == wanted.name.casefold()]
+        alike = [f for f in fields if name_key(f.name) == name_key(wanted.name)]
         type_ = data_type(wanted.type)
         columns = [
             self.columns(f) if f.type == wanted.type else self.columns(f).cast(type_) for f in alike
@@ -313,4 +314,4 @@ def _columns(
 
 
 def _identity(output: Field) -> tuple[str, str]:
-    return output.name.casefold(), str(output.type)
+    return name_key(output.name), str(output.type)

@@ -7,11 +7,11 @@ written by one job even when they go to many folders: a *unit*.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.errors import PlanError
-from penstock.model import FILE_SINKS, Field, Query
+from penstock.model import FILE_SINKS, Field, Query, name_key
 from penstock.plan import Member, Plan
 from penstock.planning.outputs import dataset
 
@@ -51,11 +51,12 @@ def shared_folders(queries: Sequence[Query]) -> set[str]:
 
 
 def units(
-    plan: Plan, members: Sequence[Member], shared: set[str], results: str,
+    plan: Plan, members: Sequence[Member], shared: Mapping[str, tuple[Field, ...]], results: str,
     alone: Mapping[str, bool],
 ) -> tuple[Unit, ...]:
     """The units of a run.
 
+    ``shared`` has the folders that queries share, with the columns of every file in them;
     ``results`` is the folder of the memory sink; ``alone`` says of each folder whether it lies on
     another device than the staging folder and so needs a job of its own.
     """
@@ -66,10 +67,11 @@ def units(
         key = (("memory", _place_in(kept, query)) if query.sink.kind == "memory"
                else _key(query, shared, alone))
         groups.setdefault(key, []).append(member)
-    return tuple(_unit(plan, key, tuple(group), kept, results) for key, group in groups.items())
+    return tuple(_unit(plan, key, tuple(group), kept, shared, results)
+                 for key, group in groups.items())
 
 
-def _key(query: Query, shared: set[str], alone: Mapping[str, bool]) -> tuple[object, ...]:
+def _key(query: Query, shared: Collection[str], alone: Mapping[str, bool]) -> tuple[object, ...]:
     """What the members of a unit have in common."""
     kind, target = query.sink.kind, query.sink.target or ""
     if kind == "noop":
@@ -83,7 +85,7 @@ def _key(query: Query, shared: set[str], alone: Mapping[str, bool]) -> tuple[obj
 
 def _place_in(kept: list[dict[str, str]], query: Query) -> int:
     """The first dataset of the memory sink whose columns do not contradict the query's."""
-    mine = {o.name.casefold(): str(o.expression.type) for o in query.branches[0].select}
+    mine = {name_key(o.name): str(o.expression.type) for o in query.branches[0].select}
     for number, columns in enumerate(kept):
         if all(columns.get(name, kind) == kind for name, kind in mine.items()):
             columns.update(mine)
@@ -94,7 +96,7 @@ def _place_in(kept: list[dict[str, str]], query: Query) -> int:
 
 def _unit(
     plan: Plan, key: tuple[object, ...], members: tuple[Member, ...], kept: list[dict[str, str]],
-    results: str,
+    shared: Mapping[str, tuple[Field, ...]], results: str,
 ) -> Unit:
     together = (0,) * len(members)
     targets = [plan.query(member.query).sink.target or "" for member in members]
@@ -103,20 +105,12 @@ def _unit(
             folder = f"{results}/{_digest(kept[number])}"
             return Unit("parquet", members, (folder,), together, shared=True)
         case (str(kind), "shared", str(target)):
-            columns = _dataset_of(plan, target)
-            return Unit(kind, members, (target,), together, shared=True, columns=columns)
+            return Unit(kind, members, (target,), together, shared=True, columns=shared[target])
         case (str(kind), "own", *_):
             folders = {target: number for number, target in enumerate(dict.fromkeys(targets))}
             homes = tuple(folders[target] for target in targets)
             return Unit(kind, members, tuple(folders), homes)
     return Unit(str(key[0]), members, target=targets[0])
-
-
-def _dataset_of(plan: Plan, folder: str) -> tuple[Field, ...]:
-    """The columns of all queries that may share a folder."""
-    unfit = check_shared(plan.queries)
-    there = (q for q in plan.queries if q.sink.target == folder and q.name not in unfit)
-    return dataset(branch for query in there for branch in query.branches)
 
 
 def _digest(columns: dict[str, str]) -> str:
@@ -144,7 +138,7 @@ def check_shared(queries: Sequence[Query]) -> dict[str, str]:
 
 def _clash(query: Query, others: Sequence[Query]) -> str:
     """Why a query does not fit in with those that write to its folder already."""
-    if any(output.name.casefold() == QUERY for output in query.branches[0].select):
+    if any(name_key(output.name) == QUERY for output in query.branches[0].select):
         return (f"a folder that queries share has a column '{QUERY}' of its own; give yours "
                 "another name with AS")
     for other in others[:1]:

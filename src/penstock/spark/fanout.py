@@ -20,7 +20,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from penstock.model import Branch, Column, Expression, Field, Type, walk
+from penstock.model import Branch, Column, Expression, Field, Type, name_key, walk
 from penstock.plan import Shape
 from penstock.planning.check import MEMBER
 from penstock.planning.fanout import CODE, SHAPE, Fanout, Lookup, fan_out
@@ -156,7 +156,7 @@ def _split(shapes: Sequence[Shape]) -> Iterator[tuple[int, ...]]:
 
 def _delivered(shape: Shape, field: Field) -> Expression | None:
     for name, expression in shape.select:
-        if name.casefold() == field.name.casefold() and expression.type == field.type:
+        if name_key(name) == name_key(field.name) and expression.type == field.type:
             return expression
     return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import posixpath
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +28,19 @@ def local_path(path: str) -> Path | None:
     return Path(path) if not parts.scheme or len(parts.scheme) == 1 else None
 
 
+def canonical(path: str) -> str:
+    """One spelling for one folder: absolute, without ``..`` and links, no trailing slash.
+
+    >>> canonical("file:///proc/../data/"), canonical("s3a://lake//a/../b/")
+    ('/data', 's3a://lake/b')
+    """
+    local = local_path(path)
+    if local is not None:
+        return os.path.realpath(local)
+    parts = urlparse(path)
+    return parts._replace(path=posixpath.normpath(parts.path).replace("//", "/")).geturl()
+
+
 class Files:
     """List, move, make and delete."""
 
@@ -47,12 +62,17 @@ class Files:
         probe.unlink()
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file, which makes it appear whole."""
+        """Rename a file, which makes it appear whole; no file that is there is ever replaced.
+
+        A move that a crash cut short can be done again.
+        """
         local_source, local_target = local_path(source), local_path(target)
         if local_source is not None and local_target is not None:
             local_target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(local_source, local_target)
+            _move(local_source, local_target)
             return
+        if self.exists(target):  # not every store refuses to rename onto a file
+            raise _taken(target)
         with _as_os_error():
             if not self._hadoop(target).rename(self._path(source), self._path(target)):
                 raise OSError(f"cannot rename {source} to {target}")
@@ -125,6 +145,30 @@ def _as_os_error() -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         raise OSError(str(error.java_exception.toString())) from error
+
+
+_WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+
+
+def _move(source: Path, target: Path) -> None:
+    """A second name, then away with the first: unlike a rename this refuses a name in use."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        if not os.path.samefile(source, target):  # or a crash came between the two steps
+            raise _taken(str(target)) from None
+    except OSError as error:
+        if error.errno not in _WITHOUT_LINKS:
+            raise
+        if os.path.lexists(target):
+            raise _taken(str(target)) from None
+        os.rename(source, target)
+        return
+    os.unlink(source)
+
+
+def _taken(target: str) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, "a file of this name is there already", target)
 
 
 def _hidden(name: str) -> bool:

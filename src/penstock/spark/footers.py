@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.arrow import arrow_type
-from penstock.model import Stream
+from penstock.model import Stream, name_key
 from penstock.spark.files import local_path
 
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -80,9 +80,9 @@ def footer(file: str, stream: Stream) -> Footer | None:
 
 
 def _fault(found: pa.Schema, stream: Stream) -> str:
-    has = {field.name.casefold(): field.type for field in found}
+    has = {name_key(field.name): field.type for field in found}
     for column in stream.columns:
-        kind = has.get(column.name.casefold())
+        kind = has.get(name_key(column.name))
         if kind is None:
             return f"it has no column '{column.name}'"
         wanted = arrow_type(column.type)
@@ -108,10 +108,10 @@ def _fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
 
 def _times(metadata: pq.FileMetaData, time: str) -> tuple[int, int] | None:
     """The smallest and the largest time according to the statistics of the row groups."""
-    names = [metadata.schema.column(i).path.casefold() for i in range(metadata.num_columns)]
-    if time.casefold() not in names:
+    names = [name_key(metadata.schema.column(i).path) for i in range(metadata.num_columns)]
+    if name_key(time) not in names:
         return None
-    place = names.index(time.casefold())
+    place = names.index(name_key(time))
     kind = metadata.schema.to_arrow_schema().field(metadata.schema.column(place).path).type
     if not pa.types.is_timestamp(kind) or kind.unit not in _MICROS:
         return None

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
-from penstock.model import BIGINT, Aggregate, Branch, Column, Expression, Field
+from penstock.model import BIGINT, Aggregate, Branch, Column, Expression, Field, name_key
 from penstock.plan import Member
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
@@ -154,10 +154,10 @@ def is_plain(branch: Branch) -> bool:
 
 
 def _plain_columns(shape: Shape, rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    by_name = {name.casefold(): expression for name, expression in shape[0]}
+    by_name = {name_key(name): expression for name, expression in shape[0]}
     columns = {MEMBER: rows[MEMBER]}
     for wanted in fields:
-        column, kind = by_name.get(wanted.name.casefold()), arrow_type(wanted.type)
+        column, kind = by_name.get(name_key(wanted.name)), arrow_type(wanted.type)
         columns[wanted.name] = (rows[column.name].cast(kind) if isinstance(column, Column)
                                 else pa.nulls(rows.num_rows, kind))
     return pa.table(columns)
@@ -167,8 +167,8 @@ def computed(rows: DataFrame, shape: Shape, fields: Sequence[Field]) -> DataFram
     """``@member`` and these fields of answers of one shape, those alone that its HAVING keeps."""
     select, having = shape
     wanted = all_of(having)
-    by_name = {name.casefold(): expression for name, expression in select}
-    columns = [_output(by_name.get(f.name.casefold()), f).alias(f.name) for f in fields]
+    by_name = {name_key(name): expression for name, expression in select}
+    columns = [_output(by_name.get(name_key(f.name)), f).alias(f.name) for f in fields]
     return (rows if wanted is None else rows.where(wanted)).select(ours(MEMBER), *columns)
 
 

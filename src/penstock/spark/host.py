@@ -45,9 +45,9 @@ from penstock.policies.refresh import policy as refresh_policy
 from penstock.spark import sources
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Compiler
-from penstock.spark.datasets import check_shared
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files
+from penstock.spark.folders import at_home
 from penstock.spark.ingest import Ingest
 from penstock.spark.memory import measured
 from penstock.spark.needs import Needs
@@ -84,7 +84,7 @@ class SparkHost:
         """Recover what an earlier run left in the checkpoint; nothing is read yet."""
         self._spark, self._checkpoint, self._clock = spark, checkpoint, clock
         self._on_event, self._until_drained = on_event, until_drained
-        self.application = application
+        self.application = application = at_home(application)
         self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.deliveries)
@@ -157,7 +157,7 @@ class SparkHost:
 
     def change(self, application: Application) -> None:
         """Go on with another set of queries; what the others answer does not change."""
-        self._ask(lambda: self._change(application))
+        self._ask(lambda: self._change(at_home(application)))
 
     # --- the loop ----------------------------------------------------------------------------
 
@@ -423,10 +423,10 @@ class SparkHost:
 
     def _join(self, queries: list[Query]) -> None:
         """Add queries where they stand: after what they have delivered, or at their beginning."""
-        faults = check_shared(list(self.application.queries.values()))
+        faults = self._sinks.folders.refused(list(self.application.queries.values()))
         self._standings.join(queries, self.application, self._clock.now(), self._core.last_run)
         for query in queries:
-            fault = faults.get(query.name) or self._sinks.taken(query) or self._needs.fault(query)
+            fault = faults.get(query.name) or self._needs.fault(query)
             faults |= {query.name: fault} if fault else {}
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._standings.backlog(query)
@@ -461,9 +461,9 @@ class SparkHost:
         gone = [name for name in old if name not in fresh or fresh[name] != old[name]]
         added = [query for name, query in fresh.items()
                  if name not in old or fresh[name] != old[name]]
-        for query in added:
-            if self._sinks.taken(query):
-                raise RunError(f"query {query.name}: {self._sinks.taken(query)}")
+        refused = self._sinks.folders.refused(list(fresh.values()))
+        for name in (query.name for query in added if query.name in refused):
+            raise RunError(f"query {name}: {refused[name]}")
         for name in gone:
             self._handle(ev.QueryDropped(self._clock.now(), name))
             self._deliveries.leave(name)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
 from penstock.errors import PenstockError, RunError
-from penstock.model import Application, Block, Branch, Query, Window
+from penstock.model import Application, Block, Branch, Query, Window, name_key
 from penstock.plan import Group, Member, Plan
 from penstock.planning import plan as planned
 from penstock.spark.checkpoint import Checkpoint
@@ -203,8 +203,8 @@ class _Asked:
 
     def _shaped(self, table: pa.Table) -> pa.Table:
         """The question's own columns, in its order."""
-        spelt = {name.casefold(): name for name in table.column_names}
-        columns = [table[spelt[name.casefold()]] for name in self._schema.names]
+        spelt = {name_key(name): name for name in table.column_names}
+        columns = [table[spelt[name_key(name)]] for name in self._schema.names]
         return pa.table(columns, names=self._schema.names).cast(self._schema)
 
     @property

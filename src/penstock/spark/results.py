@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from penstock.arrow import arrow_type
 from penstock.errors import RunError
-from penstock.model import Application, Query
+from penstock.model import Application, Query, name_key
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.datasets import QUERY
 from penstock.spark.deliveries import Deliveries
@@ -54,8 +54,11 @@ class Results:
         return standing.since if standing else 0
 
     def _read(self, folder: str, query: Query, since: int) -> Iterator[pa.Table]:
-        """The query's rows in a folder; files of queries that share it may have other columns."""
-        own = [str(path) for path in sorted(Path(folder).glob("run-*.parquet"))
+        """The query's rows in a folder; files of queries that share it may have other columns.
+
+        Files of other checkpoints are none of its answers.
+        """
+        own = [str(path) for path in sorted(Path(folder).glob(f"run-*-{self._checkpoint.id}-*"))
                if int(path.name.split("-")[1]) > since]
         if not own:
             return
@@ -69,11 +72,11 @@ class Results:
 
 def _columns(query: Query, present: Sequence[str]) -> dict[str, pc.Expression] | None:
     """A query's columns in a file; None when the file lacks one and so has no row of the query."""
-    spelt = {name.casefold(): name for name in present}
+    spelt = {name_key(name): name for name in present}
     names = [output.name for output in query.branches[0].select]
-    if not all(name.casefold() in spelt for name in names):
+    if not all(name_key(name) in spelt for name in names):
         return None
-    return {name: pc.field(spelt[name.casefold()]) for name in names}
+    return {name: pc.field(spelt[name_key(name)]) for name in names}
 
 
 def _own_rows(query: Query, present: Sequence[str]) -> pc.Expression | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -17,19 +17,21 @@ from pyspark.sql import functions as F
 
 from penstock.arrow import arrow_type
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import FILE_SINKS, Query, quoted
+from penstock.model import FILE_SINKS, name_key, quoted
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
-from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Answers, Summarised
-from penstock.spark.datasets import QUERY, Unit, shared_folders, units
+from penstock.spark.datasets import QUERY, Unit, units
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.expressions import data_type
 from penstock.spark.far import FarAnswers
 from penstock.spark.files import Files, local_path, same_device
+from penstock.spark.folders import Folders
 from penstock.spark.held import Held
 from penstock.spark.names import ours
 from penstock.spark.sources import plain
+from penstock.spark.staging import Move, Staging
 
 FOLDER = "@folder"
 CONSOLE_ROWS = 20
@@ -61,16 +63,6 @@ class Delivered:
             self.rows[query] = self.rows.get(query, 0) + count
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """A staged file on its way."""
-
-    source: str
-    target: str
-    queries: tuple[str, ...]
-    size: int = 0
-
-
 class Sinks:
     """Delivers the answers of runs."""
 
@@ -85,38 +77,15 @@ class Sinks:
         """``callback`` finds a callback sink's function by its text and query."""
         self._checkpoint, self._files, self._deliveries = checkpoint, files, deliveries
         self._callback, self._say = callback, say
-        self._staging = checkpoint.folder("staging")
+        self._staging = Staging(checkpoint, files, lambda: self.folders.known)
         self._results = str(checkpoint.folder("results"))
-        self._owners: dict[str, str] = (
-            read_json(checkpoint.folders) if checkpoint.folders.exists() else {})
-        """The folders written so far: the query that has one for itself, empty where shared."""
+        self.folders = Folders(checkpoint, files)
         self._units: tuple[Plan, dict[tuple[Member, ...], tuple[Unit, ...]]] = Plan((), ()), {}
 
     def adopt(self, plan: Plan) -> None:
-        """Deliver by this plan from now on; a run under way goes on by its own.
-
-        How a folder was first written is kept: a dataset has the column `query` or has it not.
-        """
-        shared = shared_folders(plan.queries)
-        for query in plan.queries:
-            if query.sink.kind in FILE_SINKS and query.sink.target not in self._owners:
-                alone = query.sink.target not in shared
-                self._owners[query.sink.target or ""] = query.name if alone else ""
-        write_json(self._checkpoint.folders, self._owners)
+        """Deliver by this plan from now on; a run under way goes on by its own."""
+        self.folders.adopt(plan.queries)
         self._units = plan, {}
-
-    @property
-    def shared(self) -> set[str]:
-        """The folders whose rows carry the name of their query."""
-        return {folder for folder, owner in self._owners.items() if not owner}
-
-    def taken(self, query: Query) -> str:
-        """Why a query cannot write to its folder: another has begun it for itself alone."""
-        owner = self._owners.get(query.sink.target or "")
-        if query.sink.kind not in FILE_SINKS or not owner or owner == query.name:
-            return ""
-        return (f"{query.sink.target} is already written by query {owner} alone, without a column "
-                "'query'; name another folder")
 
     # --- a run -------------------------------------------------------------------------------
 
@@ -133,7 +102,7 @@ class Sinks:
             if isinstance(answers, Answers):
                 moves += self._stage_rejects(run, answers, done)
         except Exception:
-            self._clear(self._staging / f"{run.run:08d}")  # another run will try again
+            self._staging.clear(run.run)  # another run will try again
             raise
         finally:
             if again:
@@ -168,12 +137,12 @@ class Sinks:
     def _made(self, plan: Plan, members: tuple[Member, ...]) -> tuple[Unit, ...]:
         sinks = [plan.query(member.query).sink for member in members]
         folders = {sink.target or "" for sink in sinks if sink.kind in FILE_SINKS}
-        alone = {folder: not same_device(str(self._staging), folder) for folder in folders}
-        return units(plan, members, self.shared, self._results, alone)
+        alone = {folder: not same_device(self._results, folder) for folder in folders}
+        return units(plan, members, self.folders.shared, self._results, alone)
 
     def _stage(
         self, run: Run | Refresh, number: int, unit: Unit, answers: Deliverable, done: Delivered
-    ) -> list[_Move]:
+    ) -> list[Move]:
         """Compute one unit; files wait in the staging folder."""
         if unit.kind == "noop" and (counted := answers.rows(unit.members)) is not None:
             done.count(counted)
@@ -191,17 +160,20 @@ class Sinks:
         elif unit.kind == "callback":
             self._call(unit, frame.drop(MEMBER).toArrow(), done)
         else:
-            place = self._place(run, number, unit)
+            place = self._staging.place(run.run, str(number), unit.folders[0])
             self._write(run, unit, frame, place)
         rows = _counts(observation, run.members)
         done.count(rows)
-        if unit.kind not in FILE_SINKS or not rows:
+        if unit.kind not in FILE_SINKS:
             return []
-        return self._moves(run, unit, place)
+        if not rows:
+            self._files.remove(place)  # a run without moves leaves no files behind
+            return []
+        return self._moves(run, number, unit, place)
 
     def _stage_table(
         self, run: Run | Refresh, number: int, unit: Unit, table: pa.Table, done: Delivered
-    ) -> list[_Move]:
+    ) -> list[Move]:
         """Stage a unit that the driver holds: no job is needed."""
         if unit.kind == "console":
             self._show(unit, table.drop_columns([MEMBER]))
@@ -210,19 +182,10 @@ class Sinks:
         done.count(_held_counts(table, run.members))
         if unit.kind not in FILE_SINKS or not table.num_rows:
             return []
-        place = self._place(run, number, unit)
+        place = self._staging.place(run.run, str(number), unit.folders[0])
         for home, part in _homes(run.members, unit, table):
             _write_table(f"{place}/{FOLDER}={home}", _held_columns(run.members, unit, part))
-        return self._moves(run, unit, place)
-
-    def _place(self, run: Run | Refresh, number: int, unit: Unit) -> str:
-        """Where a unit is staged: in the checkpoint, or on the device of its own folder."""
-        here = self._staging / f"{run.run:08d}"
-        if same_device(str(self._staging), unit.folders[0]):
-            return str(here / str(number))
-        outside = f"{unit.folders[0]}/_penstock/{run.run:08d}-{number}"
-        write_json(here / f"outside-{number}.json", outside)
-        return outside
+        return self._moves(run, number, unit, place)
 
     def _write(self, run: Run | Refresh, unit: Unit, frame: DataFrame, place: str) -> None:
         columns = _in_dataset(frame, unit)
@@ -239,17 +202,16 @@ class Sinks:
             writer = writer.option("header", "true")
         writer.format(unit.kind).save(place)
 
-    def _moves(self, run: Run | Refresh, unit: Unit, place: str) -> list[_Move]:
+    def _moves(self, run: Run | Refresh, number: int, unit: Unit, place: str) -> list[Move]:
         """Which staged file goes where."""
         moves = []
-        for path, size in self._files.data(place):
-            match = _FOLDER.search(path)
-            number = int(match.group(1)) if match else 0
-            name = f"run-{run.run:08d}-{path.rsplit('/', 1)[-1]}"
+        for move in self._staging.moves(run.run, str(number), place):
+            match = _FOLDER.search(move.source)
+            home = int(match.group(1)) if match else 0
             queries = tuple(dict.fromkeys(
-                m.query for m, home in zip(unit.members, unit.homes, strict=True)
-                if home == number))
-            moves.append(_Move(path, f"{unit.folders[number]}/{name}", queries, size))
+                m.query for m, at in zip(unit.members, unit.homes, strict=True) if at == home))
+            folder = self._staging.seen(unit.folders[home])
+            moves.append(replace(move, folder=folder, queries=queries))
         return moves
 
     def _show(self, unit: Unit, table: pa.Table) -> None:
@@ -270,7 +232,7 @@ class Sinks:
 
     def _stage_rejects(
         self, run: Run | Refresh, answers: Answers, done: Delivered
-    ) -> list[_Move]:
+    ) -> list[Move]:
         """Rows for which a Python function raised, with the error, in the checkpoint's rejects."""
         rejected = answers.rejected()
         if not rejected:
@@ -278,26 +240,24 @@ class Sinks:
         moves = []
         rejects = answers.rejects().select("error", "row")
         for number, query in enumerate(dict.fromkeys(member.query for member in run.members)):
-            place = str(self._staging / f"{run.run:08d}" / f"rejects-{number}")
+            folder = str(self._checkpoint.folder("rejects", query))
+            place = self._staging.place(run.run, f"rejects-{number}", folder)
             done.jobs += 1
             done.rejected[query] = rejected
             rejects.write.mode("overwrite").options(**_WRITE).json(place)
-            folder = self._checkpoint.folder("rejects", query)
-            moves += [
-                _Move(path, f"{folder}/run-{run.run:08d}-{path.rsplit('/', 1)[-1]}", (), size)
-                for path, size in self._files.data(place)]
+            moves += [replace(move, folder=self._staging.seen(folder))
+                      for move in self._staging.moves(run.run, f"rejects-{number}", place)]
         return moves
 
     # --- commit and recovery -----------------------------------------------------------------
 
-    def _commit(self, run: Run | Refresh, moves: Sequence[_Move], done: Delivered) -> None:
-        here = self._staging / f"{run.run:08d}"
+    def _commit(self, run: Run | Refresh, moves: Sequence[Move], done: Delivered) -> None:
         if moves:
-            write_json(here / "moves.json", [[m.source, m.target] for m in moves])
+            self._staging.write(run.run, moves)
         self._log(run, done)
-        moved = [self._move(move, done) for move in moves]
+        moved = [self._move(run.run, move, done) for move in moves]
         if all(moved):
-            self._settle(here, run.run)
+            self._settle(run.run)
 
     def _log(self, run: Run | Refresh, done: Delivered) -> None:
         """The moment at which a run counts."""
@@ -310,55 +270,36 @@ class Sinks:
         group = run.group if not done.failed else -run.run
         self._deliveries.commit(run.run, group, members, [b.number for b in run.blocks], rows)
 
-    def _move(self, move: _Move, done: Delivered) -> bool:
+    def _move(self, run: int, move: Move, done: Delivered) -> bool:
         """Put a file into place; where that fails it waits in the staging folder for a restart."""
         try:
-            self._files.move(move.source, move.target)
+            self._staging.finish(run, move)
             done.bytes += move.size
             return True
         except OSError as error:
             for query in move.queries:
                 done.failed[query] = (f"its answers could not be put into "
-                                      f"{move.target.rsplit('/', 1)[0]}: {plain(error)}")
+                                      f"{move.folder}: {plain(error)}")
             return False
 
-    def _settle(self, here: Path, run: int) -> None:
-        self._clear(here)
+    def _settle(self, run: int) -> None:
+        self._staging.clear(run)
         self._deliveries.settled(run)
-
-    def _clear(self, here: Path) -> None:
-        for outside in here.glob("outside-*.json"):
-            place = read_json(outside)
-            self._files.remove(place)
-            self._files.remove_empty(place.rsplit("/", 1)[0])
-        self._files.remove(str(here))
 
     def recover(self, warn: Callable[[str, str], None]) -> None:
         """Finish the deliveries that were committed; remove the traces of those that were not."""
-        last = 0
-        for here in sorted(self._staging.iterdir()):
-            last = run = int(here.name)
-            moves = here / "moves.json"
+        runs = self._staging.runs()
+        for run in runs:
             try:
-                if run in self._deliveries.committed and moves.exists():
-                    self._redo(read_json(moves))
-                self._settle(here, run)
+                if run in self._deliveries.committed:
+                    self._staging.redo(run, partial(warn, "sink"))
+                self._settle(run)
             except OSError as error:
-                warn("sink", f"answers of run {run} still wait in {here}: {plain(error)}")
-        waiting = [int(here.name) for here in self._staging.iterdir()]
-        self._deliveries.recovered(waiting, last)
-
-    def _redo(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Move what is still here; a folder that refuses does not keep the others waiting."""
-        refused: list[OSError] = []
-        for source, target in moves:
-            try:
-                if self._files.exists(source):
-                    self._files.move(source, target)
-            except OSError as error:
-                refused.append(error)
-        if refused:
-            raise refused[0]
+                warn("sink", f"answers of run {run} still wait in the checkpoint: {plain(error)}")
+        waiting = self._staging.runs()
+        if not waiting:
+            self.folders.forget_empty()
+        self._deliveries.recovered(waiting, max(runs, default=0))
 
 
 def added(
@@ -393,7 +334,7 @@ def _homes(
 
 def _held_columns(members: Sequence[Member], unit: Unit, table: pa.Table) -> pa.Table:
     """The columns as they are written; in a shared folder all of its dataset."""
-    present = {name.casefold(): name for name in table.column_names if name != MEMBER}
+    present = {name_key(name): name for name in table.column_names if name != MEMBER}
     wanted = ([(field.name, arrow_type(field.type)) for field in unit.columns] or
               [(name, table.schema.field(name).type) for name in present.values()])
     columns = {}
@@ -401,7 +342,7 @@ def _held_columns(members: Sequence[Member], unit: Unit, table: pa.Table) -> pa.
         names = pa.array([member.query for member in members])
         columns[QUERY] = names.take(table[MEMBER].combine_chunks())
     for name, kind in wanted:
-        known = present.get(name.casefold())
+        known = present.get(name_key(name))
         columns[name] = (table[known].cast(kind) if known is not None
                          else pa.nulls(table.num_rows, kind))
     return pa.table(columns)
@@ -424,11 +365,11 @@ def _held_counts(table: pa.Table, members: Sequence[Member]) -> dict[str, int]:
 
 def _in_dataset(frame: DataFrame, unit: Unit) -> list[Column]:
     """The answers' columns; in a shared folder all of its dataset, NULL where not known here."""
-    present = {name.casefold(): name for name in frame.columns if name != MEMBER}
+    present = {name_key(name): name for name in frame.columns if name != MEMBER}
     if not unit.columns:
         return [F.col(quoted(name)) for name in present.values()]
     return [
-        (F.col(quoted(present[field.name.casefold()])) if field.name.casefold() in present
+        (F.col(quoted(present[name_key(field.name)])) if name_key(field.name) in present
          else F.lit(None)).cast(data_type(field.type)).alias(field.name)
         for field in unit.columns
     ]

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
-from penstock.model import STRING, Field, Relation, Stream, quoted
+from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark import onoff
 from penstock.spark.expressions import data_type, schema
 from penstock.spark.files import Files, local_path
@@ -133,9 +133,9 @@ def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -
 
 
 def _compare(found: StructType, source: Stream | Relation, *, types: bool = True) -> None:
-    has = {field.name.lower(): field.dataType.simpleString() for field in found.fields}
+    has = {name_key(field.name): field.dataType.simpleString() for field in found.fields}
     for column in source.columns:
-        kind = has.get(column.name.lower())
+        kind = has.get(name_key(column.name))
         if kind is None:
             raise SourceError(f"column '{column.name}' is declared but not in the data, which has "
                               + ", ".join(field.name for field in found.fields))
@@ -148,7 +148,7 @@ def _compare(found: StructType, source: Stream | Relation, *, types: bool = True
 def _compare_order(found: StructType, source: Stream | Relation) -> None:
     """A line of CSV has its values in the order of the header, all of them."""
     names, declared = found.names, [column.name for column in source.columns]
-    if [name.lower() for name in names] != [name.lower() for name in declared]:
+    if list(map(name_key, names)) != list(map(name_key, declared)):
         raise SourceError(f"the header of {source.path} is {', '.join(names)}; declare these "
                           f"columns in this order instead of {', '.join(declared)}")
 
