@@ -69,7 +69,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "moves written, not committed": Moment("deliveries:Deliveries.commit"),
         "half a commit": Moment("deliveries:write_all", "torn", about='"run"'),
         "committed, nothing moved": Moment("deliveries:Deliveries.commit", "after"),
-        "recovery, nothing moved": Moment("sinks:Sinks._redo"),
+        "recovery, nothing moved": Moment("staging:Staging.redo"),
         "recovery, one file moved": Moment("files:Files.move", "after"),
         "between two moves": Moment("files:Files.move", nth=4),
         "moved, not settled": Moment("sinks:Sinks._settle"),
