@@ -14,10 +14,11 @@ help: ## list the targets
 setup: $(STAMP) ## create .venv and install Penstock with its dependencies
 
 # Touched last, so that a broken installation is tried again.
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	@PYTHON=$(PYTHON) .ci/prerequisites python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[dev]'
 	@touch $(STAMP)
 
 java:

@@ -11,6 +11,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import penstock
 from penstock import events, view
@@ -127,3 +130,43 @@ def test_a_source_file_is_short_and_begins_by_saying_what_it_is(path: Path) -> N
     text = path.read_text()
     assert text.count("\n") <= 500
     assert ast.get_docstring(ast.parse(text))
+
+
+# --- the distribution -----------------------------------------------------------------------------
+
+
+def pinned() -> dict[str, Version]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    return {canonicalize_name(name): Version(version) for name, version in pairs}
+
+
+def test_nothing_tells_users_to_install_the_package_of_another_project() -> None:
+    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *SOURCES,
+             *(ROOT / "tests").rglob("*.py"), ROOT / "pyproject.toml"]
+    extra = re.compile(r"\bpenstock\\*\[")
+    named = re.compile(r"pip install [\"'`]?penstock(?!-spark)\b")
+    here = Path(__file__)
+    assert not [file.name for file in files if file != here
+                and (extra.search(file.read_text()) or named.search(file.read_text()))]
+    assert PROJECT["project"]["name"] == "penstock-spark"
+
+
+def test_the_constraints_pin_every_dependency_within_its_range() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    wanted = [*PROJECT["project"]["dependencies"], *extras["dev"], *extras["figures"]]
+    versions = pinned()
+    for requirement in map(Requirement, wanted):
+        if requirement.name != "penstock-spark":
+            assert versions[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def test_every_dependency_has_an_upper_bound() -> None:
+    for line in PROJECT["project"]["dependencies"]:
+        assert any(part.operator == "<" for part in Requirement(line).specifier), line
+
+
+def test_the_constraints_name_no_host_and_are_what_make_installs() -> None:
+    text = (ROOT / "constraints.txt").read_text()
+    assert "://" not in text and "@" not in text
+    assert "--constraint constraints.txt" in MAKEFILE

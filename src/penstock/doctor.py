@@ -94,7 +94,7 @@ def check_python() -> Iterator[Finding]:
 
 def check_pyspark() -> Iterator[Finding]:
     """The installed PySpark."""
-    remedy = "install it: `make setup` in a clone of Penstock, `pip install penstock` elsewhere"
+    remedy = "install it: `make setup` in a clone, `pip install penstock-spark` elsewhere"
     if importlib.util.find_spec("pyspark") is None:
         yield Finding("PySpark", "is not installed", remedy)
         return

@@ -94,7 +94,8 @@ def test_without_matplotlib_the_table_still_comes(
     monkeypatch.setattr("penstock.cli.simulate.available", lambda: False)
     out, err = call(capsys, "one.toml")
     assert line(out, "chain")
-    assert err == "penstock: no figures: they need matplotlib, pip install 'penstock[figures]'\n"
+    remedy = "pip install 'penstock-spark[figures]'"
+    assert err == f"penstock: no figures: they need matplotlib, {remedy}\n"
     assert not Path("out").exists()
 
 

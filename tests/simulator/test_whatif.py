@@ -415,7 +415,8 @@ def test_whatif_without_matplotlib_gives_the_tables_and_one_sentence(
     assert main(["whatif", "state"]) == 0
     out, err = capsys.readouterr()
     assert "chain" in out
-    assert err == "penstock: no figure: it needs matplotlib, pip install 'penstock[figures]'\n"
+    remedy = "pip install 'penstock-spark[figures]'"
+    assert err == f"penstock: no figure: it needs matplotlib, {remedy}\n"
 
 
 @pytest.mark.parametrize(("call", "message"), [

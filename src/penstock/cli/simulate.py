@@ -17,7 +17,7 @@ from rich.text import Text
 from penstock.cli.arguments import CallFault
 from penstock.policies.operators import Route, policies
 from penstock.policies.operators.charts import Chart, chart
-from penstock.report.figures import Drawing, available, draw, draw_chart
+from penstock.report.figures import REMEDY, Drawing, available, draw, draw_chart
 from penstock.report.numbers import shown
 from penstock.simulator import fleet
 from penstock.simulator.comparison import (
@@ -175,7 +175,8 @@ def as_json(scenario: Scenario, outcomes: Sequence[Outcome]) -> dict[str, object
 def _draw(scenario: Scenario, outcomes: Sequence[Outcome], out: Path, notes: Console) -> None:
     """Memory and latency over time with the first seed, and the progress charts."""
     if not available():
-        notes.print("penstock: no figures: they need matplotlib, pip install 'penstock\\[figures]'")
+        message = f"penstock: no figures: they need matplotlib, {REMEDY}"
+        notes.print(message, markup=False, soft_wrap=True)
         return
     runs = [each for each in outcomes if each.seed == scenario.workload.seed]
     unit, name = scenario.unit, scenario.workload.name

@@ -17,7 +17,7 @@ from rich.text import Text
 from penstock.cli.arguments import CallFault
 from penstock.events import find_record, read_events
 from penstock.policies.operators import POLICIES, policies
-from penstock.report.figures import Drawing, available, draw_panels
+from penstock.report.figures import REMEDY, Drawing, available, draw_panels
 from penstock.simulator.whatif import Closeness, Comparison, Latency, Outcome, alike, compare
 from penstock.view.formats import counted, seconds, size
 
@@ -207,7 +207,8 @@ def _table(first: str, *others: str) -> Table:
 def _draw(comparison: Comparison, file: Path, notes: Console) -> None:
     """The waiting bytes over time, as they were and as they would have been."""
     if not available():
-        notes.print("penstock: no figure: it needs matplotlib, pip install 'penstock\\[figures]'")
+        message = f"penstock: no figure: it needs matplotlib, {REMEDY}"
+        notes.print(message, markup=False, soft_wrap=True)
         return
     rows = [("recorded", comparison.recorded), *alike(comparison.simulated)]
     unit, name = _unit(max(outcome.peak_bytes for _, outcome in rows))

@@ -1,6 +1,6 @@
 """Figures from plain numbers: lines over time, curves over a parameter, progress charts.
 
-matplotlib is optional (``pip install 'penstock[figures]'``); whoever draws without it is told so.
+matplotlib is optional (the extra ``figures``); whoever draws without it is told so.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ COLOURS = {
     "hybrid": "#1b7837",
 }
 """A policy has the same colour in every figure."""
+
+REMEDY = "pip install 'penstock-spark[figures]'"
+"""What to do when matplotlib is missing."""
 
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), "-.")
 """Several lines of one policy differ in these."""
@@ -131,7 +134,7 @@ def _figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise SetupError("figures need matplotlib: pip install 'penstock[figures]'") from error
+        raise SetupError(f"figures need matplotlib: {REMEDY}") from error
     return Figure(figsize=(width, height), dpi=110, layout="constrained")
 
 

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -140,9 +140,16 @@ def machine() -> dict[str, Any]:
         "memory_gb": round(pages / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "pyspark": version("pyspark"),
-        "penstock": version("penstock"),
+        "pyspark": _version_of("pyspark"),
+        "penstock": _version_of("penstock-spark"),
     }
+
+
+def _version_of(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:  # run from a folder of sources
+        return "not installed"
 
 
 Progress = Callable[[str], None]
