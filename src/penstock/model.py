@@ -217,6 +217,18 @@ class Stream:
     """The event-time column; without one the arrival time is used."""
     lateness: float = 0.0
     """Seconds a row may lag behind the largest time seen before its block."""
+    unit: str = ""
+    """The unit of an event time that is a number since 1970, a key of `EPOCH_UNITS`."""
+    max_ahead: float = 86_400.0
+    """Seconds that a row's time may be ahead of the clock; a row further ahead is rejected."""
+    file_timeout: float = 60.0
+    """Seconds for which a file that is not whole is tried again."""
+
+
+EPOCH_UNITS = {"SECONDS": 10**9, "MILLISECONDS": 10**6, "MICROSECONDS": 10**3, "NANOSECONDS": 1}
+"""Nanoseconds in each unit in which a time since 1970 may be counted."""
+EPOCH_TYPES = ("INT", "BIGINT", "DOUBLE", "DECIMAL")
+"""The types that can hold such a time."""
 
 
 @dataclass(frozen=True, slots=True)

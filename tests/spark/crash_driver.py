@@ -54,7 +54,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "rejects set aside": Moment("ingest:Ingest._set_aside", "after"),
         "half a manifest": Moment("checkpoint:os.replace", about="/spool/"),
         "manifest, no commit": Moment("spool:Spool.add", "after", about="csv"),
-        "block told of, no commit": Moment("ingest:Ingest._take", "after", alone=True),
+        "block told of, no commit": Moment("ingest:Ingest._take_files", "after", alone=True),
         "log written anew": Moment("deliveries:os.replace", about="deliveries"),
         "block half deleted": Moment("files:Files.remove", about="/spool/"),
     },

@@ -267,13 +267,13 @@ def test_queries_come_and_go_while_it_runs_and_a_resumed_run_goes_on(engine, tmp
     assert failed == []
 
 
-def test_half_an_entry_in_the_log_of_offsets_is_no_obstacle(engine, tmp_path):
+def test_half_an_entry_in_the_log_of_files_is_no_obstacle(engine, tmp_path):
     put(tmp_path / "in", 0, 0, 5)
-    log = tmp_path / "checkpoint" / "offsets" / "packets" / "offsets"
+    log = tmp_path / "checkpoint" / "offsets" / "packets" / "files.jsonl"
     with engine() as e:
         e.execute(f"{stream(tmp_path / 'in')} CREATE QUERY q AS SELECT src FROM packets;")
-        log.mkdir(parents=True)
-        (log / ".0.9a5a79c8.tmp").touch()  # the driver was killed as it wrote the first one
+        log.parent.mkdir(parents=True)
+        log.write_text('{"batch": 0, "fi')  # the driver was killed as it wrote the first one
         assert e.run().failures() == []
         assert sources(e.results("q")) == list(range(5))
 

@@ -427,7 +427,7 @@ def test_a_later_file_that_does_not_fit_is_set_aside(engine, place):
         assert values(e, "q") == values(e, "good") == list(range(10))
         told = "".join(p.read_text() for p in (e.checkpoint / "rejects" / "late").rglob("*.json"))
         assert "x.parquet" in told and "column 'n'" in told
-        assert "it has no column 'word'" in told
+        assert "column 'word' is declared but not in the data, which has n" in told
         assert "not a Parquet file" in told
     assert not [event for event in seen if isinstance(event, ev.RunFailed | ev.StreamFailed)]
 

@@ -88,6 +88,18 @@ class WatermarkMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSetAside:
+    """A file of a stream is not read, for a reason; another version of it may be."""
+
+    at: float
+    stream: str
+    file: str
+    reason: str
+    rows: int = 0
+    """The rows it is known to have; they count as read and rejected."""
+
+
+@dataclass(frozen=True, slots=True)
 class StreamEnded:
     """A bounded stream has given its last block."""
 
@@ -470,7 +482,8 @@ class Memory:
 
 
 Event: TypeAlias = (
-    RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | StreamEnded | StreamFailed
+    RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | FileSetAside
+    | StreamEnded | StreamFailed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
     | Decided | Queued | RunFinished | RunKept | LatencyMissed
     | SynopsisBegun | PeriodsChosen | RefreshDecided | RefreshFinished | RefreshFailed
@@ -478,9 +491,9 @@ Event: TypeAlias = (
 )
 
 KINDS: tuple[type[Event], ...] = (
-    RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, StreamEnded, StreamFailed,
-    QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut, Decided, Queued,
-    RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, SynopsisBegun, PeriodsChosen,
-    RefreshDecided, RefreshFinished, RefreshFailed, BlockHot, BlockCold, BlockReleased, Tick,
-    Warned, Memory,
+    RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, FileSetAside, StreamEnded,
+    StreamFailed, QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut,
+    Decided, Queued, RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, SynopsisBegun,
+    PeriodsChosen, RefreshDecided, RefreshFinished, RefreshFailed, BlockHot, BlockCold,
+    BlockReleased, Tick, Warned, Memory,
 )

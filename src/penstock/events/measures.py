@@ -25,6 +25,8 @@ class StreamMeasures:
     kept: int = 0
     late: int = 0
     rejected: int = 0
+    files_rejected: int = 0
+    """Files that were set aside; their rows, where they are known, count as rejected."""
     blocks: int = 0
     watermark: float | None = None
     total: int | None = None

@@ -215,6 +215,14 @@ class Summary:
     def _watermark_moved(self, event: k.WatermarkMoved) -> None:
         self.stream(event.stream).watermark = event.time
 
+    def _file_set_aside(self, event: k.FileSetAside) -> None:
+        stream = self.stream(event.stream)
+        stream.files_rejected += 1
+        stream.read += event.rows
+        stream.rejected += event.rows
+        self._warned(k.Warned(event.at, f"stream {event.stream}",
+                              f"{event.file} is set aside: {event.reason}"))
+
     def _stream_ended(self, event: k.StreamEnded) -> None:
         self.stream(event.stream).state = "ended"
 
@@ -451,6 +459,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.BlockArrived: Summary._block_arrived,
     k.BlockHeld: Summary._block_held,
     k.WatermarkMoved: Summary._watermark_moved,
+    k.FileSetAside: Summary._file_set_aside,
     k.StreamEnded: Summary._stream_ended,
     k.StreamFailed: Summary._stream_failed,
     k.QueryAdded: Summary._query_added,

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token
 
 from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
-from penstock.language import functions, sinks, types
+from penstock.language import durations, functions, sinks, types
 from penstock.language.aggregates import is_aggregate
 from penstock.language.catalogue import Catalogue
 from penstock.language.coercion import article
@@ -21,6 +21,8 @@ from penstock.language.select import bind_select
 from penstock.language.settings import SETTINGS
 from penstock.language.tokens import Cursor, place_of
 from penstock.model import (
+    EPOCH_TYPES,
+    EPOCH_UNITS,
     TIMESTAMP,
     Field,
     Function,
@@ -152,7 +154,8 @@ class StatementBinder:
         columns = _columns(cursor)
         format_, path = self._origin(cursor)
         options: tuple[tuple[str, str], ...] = ()
-        time, lateness, late_place = None, 0.0, None
+        time, unit, lateness, late_place = None, "", 0.0, None
+        own: dict[str, float] = {}
         seen: set[str] = set()
         while cursor.current is not None:
             clause, place = cursor.word(), cursor.place
@@ -160,9 +163,9 @@ class StatementBinder:
                 raise cursor.source.syntax(f"{clause} is given twice", place)
             seen.add(clause)
             if clause == "OPTIONS":
-                options = parse_options(cursor)
+                options, own = _own_options(cursor, parse_options(cursor), place)
             elif cursor.take("TIME"):
-                time = _time_column(cursor, columns)
+                time, unit = _time_column(cursor, columns)
             elif cursor.take("LATENESS"):
                 lateness, late_place = cursor.duration()
             else:
@@ -171,7 +174,7 @@ class StatementBinder:
             raise cursor.source.fault(
                 TypeFault, "LATENESS needs TIME", late_place, "name the column that holds the time"
             )
-        return Stream(name, columns, format_, path, options, time, lateness)
+        return Stream(name, columns, format_, path, options, time, lateness, unit, **own)
 
     def _relation(self, cursor: Cursor, name: str) -> Relation:
         columns = _columns(cursor)
@@ -297,13 +300,54 @@ def _columns(cursor: Cursor) -> tuple[Field, ...]:
     return columns
 
 
-def _time_column(cursor: Cursor, columns: Sequence[Field]) -> str:
+_OWN = {"maxahead": "max_ahead", "filetimeout": "file_timeout"}
+"""The options of a stream that are ours, in lower case; the source is told the others only."""
+
+
+def _own_options(
+    cursor: Cursor, options: Sequence[tuple[str, str]], place: Place
+) -> tuple[tuple[tuple[str, str], ...], dict[str, float]]:
+    """The options of the source, and those that are ours: durations."""
+    own: dict[str, float] = {}
+    for name, value in options:
+        if name.lower() in _OWN:
+            try:
+                own[_OWN[name.lower()]] = durations.seconds(value)
+            except ValueError as error:
+                message = f"the option {name}: {error}"
+                raise cursor.source.fault(TypeFault, message, place) from None
+    return tuple(o for o in options if o[0].lower() not in _OWN), own
+
+
+def _time_column(cursor: Cursor, columns: Sequence[Field]) -> tuple[str, str]:
+    """The column that holds the time, and its unit if it is a number."""
     name, place = cursor.name("the column that holds the time")
+    unit = _unit(cursor) if cursor.take("UNIT") else ""
     for column in columns:
         if name_key(column.name) == name_key(name):
-            if column.type != TIMESTAMP:
-                message = f"'{column.name}' is {article(column.type)}, not a TIMESTAMP"
-                raise cursor.source.fault(TypeFault, message, place)
-            return column.name
+            _check_time(cursor, column, unit, place)
+            return column.name, unit
     hint = suggestion(name, [c.name for c in columns])
     raise cursor.source.fault(UnknownName, f"no column '{name}'", place, hint)
+
+
+def _unit(cursor: Cursor) -> str:
+    word = cursor.word()
+    if word not in EPOCH_UNITS:
+        raise cursor.expected(f"a unit: {', '.join(EPOCH_UNITS)}", suggestion(word, EPOCH_UNITS))
+    cursor.advance()
+    return word
+
+
+def _check_time(cursor: Cursor, column: Field, unit: str, place: Place) -> None:
+    kind, hint = f"'{column.name}' is {article(column.type)}", ""
+    if unit and column.type.name in EPOCH_TYPES or not unit and column.type == TIMESTAMP:
+        return
+    if unit:
+        message = f"{kind}, not a number"
+        hint = "a TIMESTAMP needs no UNIT" if column.type == TIMESTAMP else ""
+    else:
+        message = f"{kind}, not a TIMESTAMP"
+        if column.type.name in EPOCH_TYPES:
+            hint = f"say what it counts since 1970: TIME {column.name} UNIT MILLISECONDS"
+    raise cursor.source.fault(TypeFault, message, place, hint)

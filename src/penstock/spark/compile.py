@@ -23,7 +23,6 @@ from penstock.model import (
     Aggregate,
     Application,
     Branch,
-    Call,
     Column,
     Expression,
     Field,
@@ -40,7 +39,7 @@ from penstock.spark.names import OURS, all_of, compiled, ours, renamed
 from penstock.spark.panes import Group as PaneGroup
 from penstock.spark.pipeline import Pipeline, Progress
 from penstock.spark.python_stage import ERROR
-from penstock.spark.spool import ARRIVED
+from penstock.spark.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
 
 REJECTED = "@rejected"
@@ -247,9 +246,7 @@ class Compiler:
         declared = self._application.streams[stream]
         if declared.time is None:
             return Column(ARRIVED, TIMESTAMP)
-        (column,) = (c for c in declared.columns if c.name == declared.time)
-        own = Column(column.name, column.type)
-        return own if own.type == TIMESTAMP else Call("cast", (own,), TIMESTAMP)
+        return Column(EVENT_TIME if declared.unit else declared.time, TIMESTAMP)
 
     def _joined(self, path: Path, block: DataFrame) -> DataFrame:
         rows = renamed(block, 0)

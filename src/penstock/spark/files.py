@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import posixpath
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -39,6 +41,20 @@ def canonical(path: str) -> str:
         return os.path.realpath(local)
     parts = urlparse(path)
     return parts._replace(path=posixpath.normpath(parts.path).replace("//", "/")).geturl()
+
+
+GLOB = "*?[{"
+"""What makes a path a pattern, unless there is a file or a folder of just this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file as a listing shows it; one of another size or time is another version of it."""
+
+    path: str
+    size: int
+    modified: int
+    """When it was last written, in nanoseconds since 1970."""
 
 
 class Files:
@@ -105,26 +121,63 @@ class Files:
 
     def data(self, folder: str) -> Iterator[tuple[str, int]]:
         """The data files below a folder and their sizes, without Spark's hidden ones."""
+        return ((file.path, file.size) for file in self._below(folder))
+
+    def listing(self, folder: str) -> Iterator[Listed]:
+        """The data files of a source.
+
+        A path that does not exist as it is written may be a pattern of paths.
+        """
+        if any(c in folder for c in GLOB) and not self.exists(folder):
+            for match in self._matches(folder):
+                yield from self._below(match)
+        else:
+            yield from self._below(folder)
+
+    def _below(self, folder: str) -> Iterator[Listed]:
         local = local_path(folder)
         if local is None:
             yield from self._remote_data(folder)
         elif local.is_file():
-            yield str(local), local.stat().st_size
+            yield from _listed(str(local))
         else:
-            for at, folders, names in os.walk(local):
-                folders[:] = sorted(name for name in folders if not _hidden(name))
-                for name in sorted(names):
-                    if not _hidden(name):
-                        path = os.path.join(at, name)
-                        yield path, os.path.getsize(path)
+            yield from _walk(str(local), set())
 
-    def _remote_data(self, folder: str) -> Iterator[tuple[str, int]]:
+    def _matches(self, pattern: str) -> list[str]:
+        local = local_path(pattern)
+        if local is not None:
+            return sorted(glob.glob(str(local)))
         with _as_os_error():
+            found = self._hadoop(pattern).globStatus(self._path(pattern)) or []
+            return sorted(str(status.getPath().toString()) for status in found)
+
+    def _remote_data(self, folder: str) -> Iterator[Listed]:
+        with _as_os_error():
+            root = str(self._path(folder).toUri().getPath())
             listing = self._hadoop(folder).listFiles(self._path(folder), True)
             while listing.hasNext():
                 status = listing.next()
-                if not _hidden(status.getPath().getName()):
-                    yield status.getPath().toString(), int(status.getLen())
+                below = str(status.getPath().toUri().getPath()).removeprefix(root)
+                if not any(map(_hidden, below.split("/"))):
+                    yield Listed(str(status.getPath().toString()), int(status.getLen()),
+                                 int(status.getModificationTime()) * 1_000_000)
+
+    def ends(self, file: Listed, count: int) -> tuple[bytes, bytes]:
+        """The first and the last bytes of a file."""
+        local = local_path(file.path)
+        if local is not None:
+            with open(local, "rb") as opened:
+                head = opened.read(count)
+                opened.seek(max(0, file.size - count))
+                return head, opened.read(count)
+        with _as_os_error():
+            stream = self._hadoop(file.path).open(self._path(file.path))
+            try:
+                head = bytes(stream.readNBytes(count))
+                stream.seek(max(0, file.size - count))
+                return head, bytes(stream.readNBytes(count))
+            finally:
+                stream.close()
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
@@ -171,8 +224,32 @@ def _taken(target: str) -> FileExistsError:
     return FileExistsError(errno.EEXIST, "a file of this name is there already", target)
 
 
+def _walk(folder: str, entered: set[str]) -> Iterator[Listed]:
+    """The files below a local folder, by name; a link that leads back is not followed again."""
+    real = os.path.realpath(folder)
+    if real in entered:
+        return
+    entered.add(real)
+    with suppress(FileNotFoundError):  # it may go while we look
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if _hidden(entry.name):
+                continue
+            if entry.is_dir():
+                yield from _walk(entry.path, entered)
+            else:
+                yield from _listed(entry.path)
+
+
+def _listed(path: str) -> Iterator[Listed]:
+    with suppress(FileNotFoundError):
+        known = os.stat(path)
+        yield Listed(path, known.st_size, known.st_mtime_ns)
+
+
 def _hidden(name: str) -> bool:
-    return name.startswith(("_", "."))
+    """As Spark sees it: a folder such as ``_day=1`` is a partition."""
+    return (name.startswith(".") or name.endswith("._COPYING_")
+            or (name.startswith("_") and "=" not in name))
 
 
 def same_device(one: str, other: str) -> bool:

@@ -43,7 +43,7 @@ from penstock.policies.operators import DEFAULT, policy
 from penstock.policies.refresh import DEFAULT as REFRESH
 from penstock.policies.refresh import policy as refresh_policy
 from penstock.spark import sources
-from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.checkpoint import Checkpoint, folder_name
 from penstock.spark.compile import Compiler
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files
@@ -387,7 +387,8 @@ class SparkHost:
                 continue
             stream = self.application.streams[name]
             try:
-                sources.check(self._spark, self._files, stream)
+                begun = (self._checkpoint.root / "spool" / folder_name(name)).is_dir()
+                sources.check(self._spark, self._files, stream, begun=begun)
                 if self._until_drained:
                     sources.check_end(stream)
             except SourceError as error:

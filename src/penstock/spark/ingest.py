@@ -1,19 +1,23 @@
-"""Ingest: one Structured Streaming query per stream turns micro-batches into durable blocks.
+"""Ingest: what a source brings becomes durable blocks.
 
-Returning from `foreachBatch` commits the source's offsets, so the block is durable before. After a
-crash Spark hands the last batch over again under the same number: if its block is durable the batch
-is done, if not it is written anew over what there is.
+The files of a folder are read batch by batch; a line of the stream's log of files is durable before
+a batch is stored, and the block's manifest makes it count. Other sources are read by a Structured
+Streaming query: returning from `foreachBatch` commits the source's offsets, so the block is durable
+before. After a crash the last batch comes again under the same number: if its block is durable the
+batch is done, if not it is written anew over what there is.
 """
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -21,11 +25,21 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.clock import Clock
 from penstock.events import kinds as ev
-from penstock.model import quoted
-from penstock.spark.checkpoint import Checkpoint, write_json
-from penstock.spark.files import Files
-from penstock.spark.footers import Footer, files_of_batch, footer
-from penstock.spark.sources import CORRUPT, FILE, FILES, last_row, plain, stream_frame
+from penstock.model import Block, quoted
+from penstock.spark import footers, partitions, times
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.file_checks import Verdict
+from penstock.spark.file_source import FileSource
+from penstock.spark.files import Files, Listed, local_path
+from penstock.spark.sources import (
+    CORRUPT,
+    FAULTS,
+    FILES,
+    files_frame,
+    last_row,
+    plain,
+    stream_frame,
+)
 from penstock.spark.spool import Manifest, Spool, is_late
 
 LONGEST = 2**20
@@ -49,7 +63,16 @@ class _Counted:
     newest: int | None
     variable: int | None
     """Bytes of the values without a fixed width; None when not measured."""
-    files: tuple[str, ...] = ()
+    farthest: float | None = None
+    """The largest time in microseconds of a row that is too far ahead."""
+
+
+class _Unreadable(Exception):
+    """A file of a batch cannot be read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason = path, reason
 
 
 class Ingest:
@@ -69,8 +92,12 @@ class Ingest:
         self._spool, self._clock, self._report = spool, clock, report
         self._stream = spool.stream
         self._query: StreamingQuery | None = None
+        self._source: FileSource | None = None
+        self._thread: threading.Thread | None = None
         self._busy = threading.Lock()
+        self._woken = threading.Event()
         self._stopping = False
+        self._hinted = False
         self._end: int | None = None
         """The row after which a source that follows the clock has no more."""
 
@@ -78,9 +105,21 @@ class Ingest:
 
     def start(self, until_drained: bool, interval: float) -> None:
         """Begin to read; with ``until_drained`` read what is there, or is due to come, and end."""
+        offsets = self._checkpoint.folder("offsets", self._stream.name)
+        if self._stream.format in FILES:
+            self._source = FileSource(self._files, offsets, self._stream, until_drained,
+                                  self._tell_set_aside, self._tell_changed)
+            self._source.check(self._next)
+            follow = partial(self._follow, self._source, until_drained, interval)
+            self._thread = threading.Thread(target=follow, daemon=True)
+        else:
+            self._start_query(offsets, until_drained, interval)
+            self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _start_query(self, offsets: Path, until_drained: bool, interval: float) -> None:
         self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
-        offsets = self._checkpoint.folder("offsets", self._stream.name)
         _remove_torn(offsets)
         writer = (
             frame.writeStream.foreachBatch(self._take)
@@ -93,15 +132,18 @@ class Ingest:
             writer = writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
         self._query = writer.start()
         self._end_if_read()
-        threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self) -> None:
         """Stop reading, between two batches where possible."""
         self._stopping = True
+        self._woken.set()
+        with self._busy:  # the batch under way is finished; a later one sees that we stop
+            pass
         if self._query is not None:
-            with self._busy:  # the batch under way is finished; a later one sees that we stop
-                pass
             self._query.stop()
+        if self._source is not None and self._thread is not None:
+            self._thread.join()
+            self._source.close()
 
     def _watch(self) -> None:
         assert self._query is not None
@@ -110,6 +152,24 @@ class Ingest:
             self._query.awaitTermination()
         except PySparkException as error:
             reason = _reason(error)
+        self._over(reason)
+
+    def _follow(self, source: FileSource, until_drained: bool, interval: float) -> None:
+        """Read a folder, batch by batch, until it is drained or we stop."""
+        reason = ""
+        try:
+            while not self._stopping:
+                if self._take_files(source):
+                    continue
+                if until_drained and not source.waiting:
+                    break
+                self._woken.wait(interval)
+        except Exception as error:  # whatever a file system, Spark or Arrow may raise
+            reason = plain(error)
+        self._over(reason)
+
+    def _over(self, reason: str) -> None:
+        """Tell that the source has ended, or why it cannot be read."""
         if self._stopping:
             return
         now = self._clock.now()
@@ -120,7 +180,13 @@ class Ingest:
 
     # --- a batch -----------------------------------------------------------------------------
 
+    @property
+    def _next(self) -> int:
+        """The number of the block that comes next."""
+        return self._spool.last.number + 1 if self._spool.last is not None else 0
+
     def _take(self, batch: DataFrame, number: int) -> None:
+        """Store what a streaming query hands over."""
         with self._busy:
             if self._spool.has(number) or self._stopping:
                 if self._stopping and not self._spool.has(number):
@@ -129,13 +195,45 @@ class Ingest:
             batch.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
             manifest = self._store(batch, number)
             block = self._spool.add(manifest)
+        self._tell(block, manifest)
+        self._end_if_read()
+
+    def _take_files(self, source: FileSource) -> bool:
+        """Store the next files; False when there is nothing to be read now."""
+        with self._busy:
+            number = self._next
+            batch = [] if self._stopping else source.next(number, self._clock.now())
+            if not batch:
+                return False
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
+            manifest = self._store_files(source, batch, number)
+            if manifest is None:
+                return True
+            block = self._spool.add(manifest)
+        self._tell(block, manifest)
+        return True
+
+    def _tell(self, block: Block, manifest: Manifest) -> None:
         now = self._clock.now()
         self._report(ev.BlockArrived(now, block, manifest.read, manifest.late, manifest.rejected,
                                      manifest.progress))
         if manifest.seen is not None:
             watermark = manifest.seen / 1e6 - self._stream.lateness
             self._report(ev.WatermarkMoved(now, self._stream.name, watermark))
-        self._end_if_read()
+
+    def _tell_set_aside(self, file: Listed, reason: str, rows: int) -> None:
+        """Name a file that is not read, also beside the rows that were rejected."""
+        entry = {"reason": reason, "file": file.path, "rows": rows}
+        with open(self._checkpoint.folder("rejects", self._stream.name) / "files.json", "a") as log:
+            log.write(json.dumps(entry) + "\n")
+        self._report(ev.FileSetAside(self._clock.now(), self._stream.name, file.path, reason, rows))
+
+    def _tell_changed(self, file: Listed) -> None:
+        self._warn(f"{file.path} was written to after it was read; what was added is not read. "
+                   "Let files appear whole: write them elsewhere and rename them")
+
+    def _warn(self, text: str) -> None:
+        self._report(ev.Warned(self._clock.now(), f"stream {self._stream.name}", text))
 
     def _end_if_read(self) -> None:
         """A source that follows the clock is at its end when its last row has been read."""
@@ -144,37 +242,85 @@ class Ingest:
             self._end = None
             self._report(ev.StreamEnded(self._clock.now(), self._stream.name))
 
-    def _store(self, batch: DataFrame, number: int) -> Manifest:
+    def _store_files(
+        self, source: FileSource, batch: list[Verdict], number: int
+    ) -> Manifest | None:
+        """Make a block of files; those that turn out to be bad are left out, and named."""
+        while batch:
+            try:
+                return self._store(batch, number)
+            except _Unreadable as error:
+                batch = source.leave_out(number, batch, {error.path: error.reason})
+            except FAULTS:
+                bad = self._unreadable(batch)
+                if not bad:
+                    raise
+                batch = source.leave_out(number, batch, bad)
+        return None
+
+    def _unreadable(self, batch: Sequence[Verdict]) -> dict[str, str]:
+        """The files of a failed batch that cannot be read alone either, with the reason."""
+        bad = {}
+        for verdict in batch:
+            try:
+                frame = files_frame(self._spark, self._stream, [verdict.file.path])
+                frame.write.format("noop").mode("overwrite").save()
+            except FAULTS as error:
+                bad[verdict.file.path] = plain(error)
+        return bad
+
+    def _store(self, batch: DataFrame | list[Verdict], number: int) -> Manifest:
         """Make the block durable, all but its manifest."""
         arrived = self._clock.now()
         last = self._spool.last
-        cutoff = self._cutoff(last)
-        copied = self._stream.format != "parquet"
-        counted = (self._copy if copied else self._look)(batch, number, cutoff)
+        cutoff, bounds = self._cutoff(last), times.Bounds.of(self._stream, arrived)
+        files: tuple[str, ...] = ()
+        copied = False
+        if isinstance(batch, DataFrame):
+            rows = batch
+            counted = self._copy(rows, number, cutoff, bounds)
+        elif self._stream.format == "parquet":
+            files, copied, counted = self._look(batch, number, cutoff, bounds)
+            rows = self._spool.read_files(files, number if copied else None)
+        else:
+            rows = files_frame(self._spark, self._stream, [v.file.path for v in batch])
+            counted = self._copy(rows, number, cutoff, bounds)
         if counted.late:
-            rows = batch if copied else self._spool.read_files(counted.files)
-            self._set_aside(rows, number, cutoff, "late")
-        if counted.rejected and copied:
-            self._set_aside(batch, number, cutoff, "rejects")
+            self._set_aside(rows, number, cutoff, bounds, "late")
+        if counted.rejected:
+            self._set_aside(rows, number, cutoff, bounds, "rejects")
+        self._look_for_wrong_unit(counted, bounds)
         kept = counted.read - counted.late - counted.rejected
         seen = [t for t in (last.seen if last else None, counted.newest) if t is not None]
-        progress = self._progress(counted) + (last.progress if last else 0)
+        read = counted.read if isinstance(batch, DataFrame) else sum(v.file.size for v in batch)
+        in_place = self._stream.format == "parquet"
         return Manifest(
             number, kept, self._bytes(kept, counted), arrived, counted.read, counted.late,
-            counted.rejected, cutoff, max(seen, default=None), progress,
-            () if copied else counted.files,
+            counted.rejected, cutoff, max(seen, default=None),
+            read + (last.progress if last else 0), files, copied=copied,
+            bounds=(bounds.first, bounds.last) if in_place and counted.rejected else None,
         )
+
+    def _look_for_wrong_unit(self, counted: _Counted, bounds: times.Bounds) -> None:
+        if self._stream.time is None or self._hinted:
+            return
+        hint = times.unit_hint(self._stream, counted.farthest, counted.newest, bounds)
+        if hint:
+            self._hinted = True
+            self._warn(hint)
 
     def _cutoff(self, last: Manifest | None) -> int | None:
         if self._stream.time is None or last is None or last.seen is None:
             return None
         return last.seen - round(self._stream.lateness * 1e6)
 
-    def _copy(self, batch: DataFrame, number: int, cutoff: int | None) -> _Counted:
+    def _copy(
+        self, batch: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds
+    ) -> _Counted:
         """Write the good rows to the spool and count all of them, in one job."""
         observation = Observation()
-        kinds = self._kinds(batch, cutoff)
-        counted = batch.select("*", *kinds).observe(observation, *self._measures(batch))
+        kinds = self._kinds(batch, cutoff, bounds)
+        counted = batch.select("*", *kinds).observe(observation, *self._measures(bounds))
         good = counted.where(F.col("@bad").isNull() & ~F.col("@late"))
         columns = [F.col(quoted(column.name)) for column in self._stream.columns]
         good.select(*columns).write.mode("overwrite").option(
@@ -182,94 +328,97 @@ class Ingest:
         ).parquet(str(self._spool.folder(number)))
         return _counted(observation.get)
 
-    def _look(self, batch: DataFrame, number: int, cutoff: int | None) -> _Counted:
-        """Only count: the stream's own files serve as the block. Footers tell it without a job."""
-        offsets = self._checkpoint.folder("offsets", self._stream.name)
-        footers = [footer(file, self._stream) for file in files_of_batch(offsets, number) or ()]
-        if not footers or any(f is None for f in footers):
-            return self._count(batch, cutoff)
-        known = [f for f in footers if f is not None]
-        unfit = [f for f in known if f.fault]
-        good = tuple(f.file for f in known if not f.fault)
-        self._refuse_files(unfit, number)
-        refused = sum(f.rows for f in unfit)
-        oldest = min((f.oldest for f in known if f.oldest is not None), default=None)
-        newest = max((f.newest for f in known if f.newest is not None), default=None)
-        if cutoff is not None and oldest is not None and oldest < cutoff:
-            counted = self._count_files(good, cutoff)
-        else:
-            counted = _Counted(sum(f.rows for f in known) - refused, 0, 0, newest, None, good)
-        return replace(counted, read=counted.read + refused, rejected=refused)
+    def _look(
+        self, batch: Sequence[Verdict], number: int, cutoff: int | None, bounds: times.Bounds
+    ) -> tuple[tuple[str, ...], bool, _Counted]:
+        """Only count: the stream's own files serve as the block. Footers tell it without a job.
 
-    def _count_files(self, files: tuple[str, ...], cutoff: int) -> _Counted:
-        """Some rows may be late: a job over the times counts them."""
-        rows = self._spool.read_files(files)
-        marked = rows.select("*", *self._kinds(rows, cutoff))
-        row = marked.agg(*self._totals()).collect()[0]
-        return _Counted(row["read"], row["late"], 0, row["newest"], None, files)
+        Files that Spark cannot read as declared are copied into the block's folder.
+        """
+        self._files.remove(str(self._spool.folder(number)))
+        odd = [v for v in batch if v.footer is not None and not v.footer.plain]
+        found = [v.footer for v in batch if v.footer is None or v.footer.plain]
+        found += [self._converted(v, number, n) for n, v in enumerate(odd)]
+        files = tuple(v.file.path for v in batch if v not in odd)
+        oldest, newest = _range(found)
+        told = all(f is not None and (f.times is not None or f.rows == 0) for f in found)
+        timely = cutoff is None or oldest is None or oldest >= cutoff
+        if (self._stream.time is None and None not in found) or (
+                told and timely and bounds.hold(oldest, newest)):
+            rows = sum(f.rows or 0 for f in found if f is not None)
+            return files, bool(odd), _Counted(rows, 0, 0, newest, None)
+        frame = self._spool.read_files(files, number if odd else None)
+        return files, bool(odd), self._count(frame, cutoff, bounds)
 
-    def _count(self, batch: DataFrame, cutoff: int | None) -> _Counted:
-        """Where there is neither log nor footer to look at, a job tells files and figures."""
-        marked = batch.select("*", *self._kinds(batch, cutoff))
-        found = marked.groupBy(F.col(quoted(FILE)).alias("file")).agg(*self._totals()).collect()
-        newest = [row["newest"] for row in found if row["newest"] is not None]
-        return _Counted(
-            sum(row["read"] for row in found), sum(row["late"] for row in found), 0,
-            max(newest, default=None), None, tuple(sorted(row["file"] for row in found)),
-        )
+    def _converted(self, verdict: Verdict, number: int, place: int) -> footers.Footer:
+        """Copy a file into the block's folder as it is declared."""
+        source = local_path(verdict.file.path)
+        assert source is not None and self._stream.path is not None
+        folder = self._spool.folder(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / f"part-{place:05d}.parquet"
+        base = partitions.root(self._stream.path)
+        inherited = partitions.of_stream(verdict.file.path, self._stream, base)
+        try:
+            footers.copy(source, target, self._stream, inherited)
+        except pa.ArrowException as error:
+            target.unlink(missing_ok=True)
+            raise _Unreadable(verdict.file.path, str(error).splitlines()[0]) from error
+        return footers.footer(target, self._stream, {})
 
-    def _totals(self) -> list[Column]:
+    def _count(self, rows: DataFrame, cutoff: int | None, bounds: times.Bounds) -> _Counted:
+        """Where footers do not tell enough, a job over the times does."""
+        marked = rows.select("*", *self._kinds(rows, cutoff, bounds))
+        row = marked.agg(*self._totals(bounds)).collect()[0]
+        return _Counted(row["read"], row["late"], row["rejected"], row["newest"], None,
+                        row["farthest"])
+
+    def _totals(self, bounds: times.Bounds) -> list[Column]:
+        good = F.col("@bad").isNull() & ~F.col("@late")
+        timed = self._stream.time is not None
         return [
             F.count(F.lit(1)).alias("read"),
-            F.count_if(F.col("@late")).alias("late"),
-            F.max(F.when(~F.col("@late"), self._time())).alias("newest"),
+            F.count(F.when(F.col("@late"), 1)).alias("late"),
+            F.count(F.when(F.col("@bad").isNotNull(), 1)).alias("rejected"),
+            F.max(F.when(good, self._time())).alias("newest"),
+            F.max(times.far_ahead(self._stream, bounds) if timed
+                  else F.lit(None).cast("double")).alias("farthest"),
         ]
 
-    def _refuse_files(self, unfit: list[Footer], number: int) -> None:
-        """Files that do not fit the declaration are rejected whole, with the reason."""
-        if unfit:
-            folder = self._checkpoint.folder("rejects", self._stream.name)
-            reasons = [{"reason": f.fault, "file": f.file, "rows": f.rows} for f in unfit]
-            write_json(folder / f"block={number:08d}-files.json", reasons)
-
-    def _kinds(self, batch: DataFrame, cutoff: int | None) -> list[Column]:
+    def _kinds(self, batch: DataFrame, cutoff: int | None, bounds: times.Bounds) -> list[Column]:
         """Two columns that tell good rows from bad and late ones."""
         bad: list[Column] = []
         if CORRUPT in batch.columns:
             bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
         if self._stream.format != "parquet":
             bad += [_too_long(name) for name in self._variable()]
+        if self._stream.time is not None:
+            bad.append(times.fault(self._stream, bounds))
         reason = F.coalesce(*bad) if bad else F.lit(None).cast("string")
         late = (F.lit(False) if cutoff is None or self._stream.time is None
-                else is_late(self._stream.time, cutoff))
+                else is_late(self._stream, cutoff))
         return [reason.alias("@bad"), (late & reason.isNull()).alias("@late")]
 
-    def _measures(self, batch: DataFrame) -> list[Column]:
+    def _measures(self, bounds: times.Bounds) -> list[Column]:
         good = F.col("@bad").isNull() & ~F.col("@late")
         sizes = [F.coalesce(F.octet_length(F.col(quoted(n))), F.lit(0)) for n in self._variable()]
         total = reduce(lambda a, b: a + b, sizes, F.lit(0))
-        measures = [
-            F.count(F.lit(1)).alias("read"),
-            F.count(F.when(F.col("@late"), 1)).alias("late"),
-            F.count(F.when(F.col("@bad").isNotNull(), 1)).alias("rejected"),
-            F.max(F.when(good, self._time())).alias("newest"),
-            F.sum(F.when(good, total).cast("bigint")).alias("variable"),
-        ]
-        if FILE in batch.columns:
-            measures.append(F.collect_set(F.col(quoted(FILE))).alias("files"))
-        return measures
+        return [*self._totals(bounds),
+                F.sum(F.when(good, total).cast("bigint")).alias("variable")]
 
     def _time(self) -> Column:
         if self._stream.time is None:
             return F.lit(None).cast("bigint")
-        return F.unix_micros(F.col(quoted(self._stream.time)).cast("timestamp"))
+        return times.micros(self._stream)
 
     def _variable(self) -> list[str]:
         return [c.name for c in self._stream.columns if c.type.name in ("STRING", "BINARY")]
 
-    def _set_aside(self, batch: DataFrame, number: int, cutoff: int | None, kind: str) -> None:
+    def _set_aside(
+        self, batch: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds, kind: str
+    ) -> None:
         """Keep late rows, or rejects with their reason, apart; a repeated batch replaces itself."""
-        marked = batch.select("*", *self._kinds(batch, cutoff))
+        marked = batch.select("*", *self._kinds(batch, cutoff, bounds))
         columns = [F.col(quoted(column.name)) for column in self._stream.columns]
         if kind == "late":
             aside = marked.where(F.col("@late")).select(*columns)
@@ -302,15 +451,16 @@ class Ingest:
             return rows * (fixed + _TYPICAL * len(self._variable()))
         return rows * fixed + counted.variable
 
-    def _progress(self, counted: _Counted) -> int:
-        if self._stream.format in FILES:
-            return sum(size for file in counted.files for _, size in self._files.data(file))
-        return counted.read
-
 
 def _counted(measured: dict[str, Any]) -> _Counted:
     return _Counted(measured["read"], measured["late"], measured["rejected"], measured["newest"],
-                    measured["variable"] or 0, tuple(measured.get("files") or ()))
+                    measured["variable"] or 0, measured["farthest"])
+
+
+def _range(found: Sequence[footers.Footer | None]) -> tuple[int | None, int | None]:
+    """The oldest and the newest time that footers tell."""
+    known = [f.times for f in found if f is not None and f.times is not None]
+    return (min((t[0] for t in known), default=None), max((t[1] for t in known), default=None))
 
 
 def _too_long(name: str) -> Column:

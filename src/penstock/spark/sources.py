@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -13,19 +16,31 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
-from penstock.spark import onoff
+from penstock.spark import file_checks, onoff, partitions
 from penstock.spark.expressions import data_type, schema
-from penstock.spark.files import Files, local_path
+from penstock.spark.files import GLOB, Files, local_path
 from penstock.spark.session import know_onoff
 
 FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
 """Sources that read files and take the schema from us; the others bring their own."""
 TEXTUAL = ("csv", "json", "xml")
 """Formats in which a row can be malformed by itself; Spark then hands us the row as text."""
-_FAULTS = (PySparkException, Py4JJavaError, ValueError)
+FAULTS = (PySparkException, Py4JJavaError, ValueError)
 """What Spark raises when it cannot read something; not every cause has a Python name."""
 CORRUPT = "@corrupt"
-FILE = "@file"
+LITERAL = ("__globPaths__", "false")
+"""The option by which Spark's own file source has its reader take paths as they are written."""
+_REFUSED = {
+    "latestfirst": "files are read in the order of their modification times",
+    "maxfileage": "files are read however old they are",
+    "filenameonly": "files are told apart by their whole paths",
+    "cleansource": "no file of a source is moved or deleted",
+    "sourcearchivedir": "no file of a source is moved or deleted",
+    "modifiedbefore": "a stream reads all files",
+    "modifiedafter": "a stream reads all files",
+}
+_LISTING = ("pathglobfilter", "recursivefilelookup")
+"""Options that say which files are read: that is decided here, not by the reader."""
 
 _WIDER = {("int", "bigint"), ("smallint", "int"), ("smallint", "bigint"), ("tinyint", "smallint"),
           ("tinyint", "int"), ("tinyint", "bigint"), ("float", "double")}
@@ -41,25 +56,38 @@ class Extent:
 
 
 def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
-    """The unbounded frame of a stream, as ingest needs it.
-
-    Its columns, with `@corrupt` and `@file` where the source has them; of a Parquet folder, which
-    is not copied, only the time and `@file`.
-    """
+    """The unbounded frame of a stream that is no folder of files."""
     if stream.format == "onoff":
         know_onoff(spark)
-    reader = spark.readStream.format(stream.format)
     try:
-        frame = _load(reader, stream)
-    except _FAULTS as error:
+        frame = _load(spark.readStream.format(stream.format), stream)
+    except FAULTS as error:
         raise SourceError(f"stream {stream.name}: {plain(error)}") from error
-    if stream.format not in FILES:
-        return _declared(frame, stream)
-    file = F.col("_metadata.file_path").alias(FILE)
-    if stream.format != "parquet":
-        return frame.select("*", file)
-    # The files themselves are the block: ingest looks at their names and at the time alone.
-    return frame.select(*[F.col(quoted(name)) for name in [stream.time] if name], file)
+    return _declared(frame, stream)
+
+
+def files_frame(spark: SparkSession, stream: Stream, paths: Sequence[str]) -> DataFrame:
+    """The rows of some files of a stream, with `@corrupt` where the format can have bad rows.
+
+    Columns may stand in the names of folders. Files whose folders name different columns are read
+    apart, since Spark refuses to read them together.
+    """
+    assert stream.path is not None
+    base = partitions.root(stream.path)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for path in paths:
+        groups.setdefault(tuple(partitions.values(path, base)), []).append(path)
+    options = {name: value for name, value in _options(stream).items()
+               if name.lower() not in _LISTING}
+    columns = _columns(stream)
+    frames = []
+    for folders, files in groups.items():
+        reader = _with(spark.read.format(stream.format).schema(schema(columns)), options)
+        if folders:
+            reader = reader.option("basePath", base)
+        frame = reader.option(*LITERAL).load(files)
+        frames.append(frame.select(*[F.col(quoted(column.name)) for column in columns]))
+    return reduce(DataFrame.unionAll, frames)
 
 
 def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
@@ -69,22 +97,46 @@ def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
     try:
         frame = _load(spark.read.format(relation.format), relation)
         return frame if relation.format in FILES else _declared(frame, relation)
-    except _FAULTS as error:
+    except FAULTS as error:
         raise SourceError(f"relation {relation.name}: {plain(error)}") from error
 
 
-def _load(reader: DataStreamReader | DataFrameReader, source: Stream | Relation) -> DataFrame:
+_Reader = TypeVar("_Reader", DataStreamReader, DataFrameReader)
+
+
+def _with(reader: _Reader, options: Mapping[str, str]) -> _Reader:
+    for name, value in options.items():  # not options(**...): `self` may be the name of one
+        reader = reader.option(name, value)
+    return reader
+
+
+def _load(reader: _Reader, source: Stream | Relation) -> DataFrame:
+    options = _options(source)
+    if source.format in FILES:
+        reader = reader.schema(schema(_columns(source)))
+        options |= _literal(source)
+    reader = _with(reader, options)
+    return reader.load(source.path) if source.path is not None else reader.load()
+
+
+def _options(source: Stream | Relation) -> dict[str, str]:
     options = dict(source.options)
     if source.format in TEXTUAL:
         options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     if source.format == "csv":  # or Spark would go by the position and not look at the header
         options.setdefault("enforceSchema", "false")
-    if source.format in FILES:
-        malformed = [Field(CORRUPT, STRING)] if source.format in TEXTUAL else []
-        reader = reader.schema(schema([*source.columns, *malformed]))
-    for name, value in options.items():  # not options(**...): `self` may be the name of one
-        reader = reader.option(name, value)
-    return reader.load(source.path) if source.path is not None else reader.load()
+    return options
+
+
+def _columns(source: Stream | Relation) -> list[Field]:
+    malformed = [Field(CORRUPT, STRING)] if source.format in TEXTUAL else []
+    return [*source.columns, *malformed]
+
+
+def _literal(source: Stream | Relation) -> dict[str, str]:
+    """A path that is there as it is written is no pattern."""
+    local = local_path(source.path) if source.path is not None else None
+    return dict([LITERAL]) if local is not None and local.exists() else {}
 
 
 def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
@@ -93,20 +145,54 @@ def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
     return frame.select(*[F.col(quoted(column.name)) for column in source.columns])
 
 
-def check(spark: SparkSession, files: Files, source: Stream | Relation) -> None:
-    """Raise `SourceError` when the source is missing or its columns are not the declared ones."""
+def check(
+    spark: SparkSession, files: Files, source: Stream | Relation, *, begun: bool = False
+) -> None:
+    """Raise `SourceError` when the source is missing or its columns are not the declared ones.
+
+    A stream that has ``begun`` was declared rightly: a file that does not fit is set aside.
+    """
     if source.format == "onoff":
         _check_onoff(source)
     if source.format not in FILES or source.path is None:
         return
-    if not any(c in source.path for c in "*?[{") and not files.exists(source.path):
+    if not any(c in source.path for c in GLOB) and not files.exists(source.path):
         raise SourceError(f"there is no file or folder {source.path}")
-    local = local_path(source.path)
-    if isinstance(source, Stream) and local is not None and local.is_file():
-        raise SourceError(f"{source.path} is a file, and a stream is read from a folder of files")
-    header = dict(source.options).get("header", "").lower() == "true"
-    if source.format == "parquet" or (source.format == "csv" and header):
+    if isinstance(source, Stream):
+        _check_folder(files, source, begun)
+    elif source.format == "parquet" or (
+            source.format == "csv" and dict(source.options).get("header", "").lower() == "true"):
         _check_files(spark, files, source)
+
+
+def _check_folder(files: Files, stream: Stream, begun: bool) -> None:
+    assert stream.path is not None
+    local = local_path(stream.path)
+    if local is not None and local.is_file():
+        raise SourceError(f"{stream.path} is a file, and a stream is read from a folder of files")
+    for name, _ in stream.options:
+        if name.lower() in _REFUSED:
+            raise SourceError(f"the option {name} is not taken: {_REFUSED[name.lower()]}")
+    try:
+        file_checks.limits(stream)
+    except ValueError as error:
+        raise SourceError(str(error)) from error
+    if not begun and stream.format in ("parquet", "csv"):
+        _check_declaration(files, stream)
+
+
+def _check_declaration(files: Files, stream: Stream) -> None:
+    """Raise when there are whole files and the declaration fits none of them."""
+    assert stream.path is not None
+    first = ""
+    for file in files.listing(stream.path):
+        verdict = file_checks.judged(files, file, stream, now=0.0)
+        if verdict.state == "whole":
+            return
+        if verdict.state == "misfit":
+            first = first or f"{file.path}: {verdict.reason}"
+    if first:
+        raise SourceError(first)
 
 
 def _check_onoff(source: Stream | Relation) -> None:
@@ -119,13 +205,14 @@ def _check_onoff(source: Stream | Relation) -> None:
 def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -> None:
     """Compare the declaration with what the files that are there say of themselves."""
     assert source.path is not None
-    if next(files.data(source.path), None) is None:
+    if next(files.listing(source.path), None) is None:
         return
     try:
         options = {k: v for k, v in source.options if k.lower() in ("header", "sep", "delimiter",
                                                                     "encoding", "quote", "escape")}
+        options |= _literal(source)
         found = spark.read.format(source.format).options(**options).load(source.path).schema
-    except _FAULTS as error:
+    except FAULTS as error:
         raise SourceError(f"{source.path} cannot be read: {plain(error)}") from error
     _compare(found, source, types=source.format == "parquet")
     if source.format == "csv":
@@ -158,7 +245,7 @@ def extent(files: Files, stream: Stream) -> Extent:
     if stream.format == "onoff":
         return Extent(onoff.Options.parse(dict(stream.options)).traffic.rows)
     if stream.format in FILES and stream.path is not None and files.exists(stream.path):
-        return Extent(sum(size for _, size in files.data(stream.path)), "bytes")
+        return Extent(sum(file.size for file in files.listing(stream.path)), "bytes")
     return Extent(None)
 
 

@@ -17,13 +17,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
-from penstock.model import Block, Stream, quoted
+from penstock.model import Block, Stream
+from penstock.spark import times
 from penstock.spark.checkpoint import Checkpoint, folder_name, read_json, write_json
 from penstock.spark.expressions import schema
 from penstock.spark.files import Files
+from penstock.spark.sources import LITERAL, files_frame
 
 ARRIVED = "@arrived"
 """The column with the time at which a row's block arrived, of streams that have no own time."""
+EVENT_TIME = "@time"
+"""The column with the time of a row, of streams that count it in a unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,10 @@ class Manifest:
     """How much of the source had been read with this block."""
     files: tuple[str, ...] = ()
     """The stream's own files, where nothing was copied."""
+    copied: bool = False
+    """Whether some files had to be copied into the block's folder, beside ``files``."""
+    bounds: tuple[int, int] | None = None
+    """Rows of the stream's own files with a time outside (in microseconds) were rejected."""
     released: bool = False
     """The rows are gone; only the figures remain."""
 
@@ -81,7 +89,9 @@ class Spool:
         for path in sorted(self._folder.glob("*.json")):
             with contextlib.suppress(FileNotFoundError):
                 fields = read_json(path)
-                manifest = Manifest(**{**fields, "files": tuple(fields["files"])})
+                bounds = fields.get("bounds")
+                manifest = Manifest(**{**fields, "files": tuple(fields["files"]),
+                                       "bounds": tuple(bounds) if bounds else None})
                 found[manifest.number] = manifest
         return found
 
@@ -152,7 +162,7 @@ class Spool:
         """The rows of some blocks; those to ``keep`` stay in memory once this frame is computed."""
         for number in keep:
             self._warm(number)
-        apart = [n for n in numbers if n in self._hot or self._has_late(n)]
+        apart = [n for n in numbers if n in self._hot or self._is_filtered(n)]
         together = [n for n in numbers if n not in set(apart)]
         frames = [self._hot.get(n) or self._read([n]) for n in apart]
         if together:
@@ -164,31 +174,45 @@ class Spool:
 
     def timed_frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
         """The same rows with a time: their own, or when their block arrived."""
+        if self.stream.unit:
+            return self.frame(numbers, keep).withColumn(
+                EVENT_TIME, F.timestamp_micros(times.micros(self.stream)))
         if self.stream.time is not None:
             return self.frame(numbers, keep)
         frames = [self.frame([n], keep).withColumn(ARRIVED, F.timestamp_micros(
             F.lit(round(self._manifests[n].arrived * 1e6)))) for n in numbers]
         return reduce(DataFrame.unionAll, frames)
 
+    def _is_filtered(self, number: int) -> bool:
+        """Whether rows of the stream's own files must be left out in reading."""
+        manifest = self._manifests[number]
+        return self._has_late(number) or manifest.bounds is not None
+
     def _has_late(self, number: int) -> bool:
         """Whether late rows are among the stream's own files and must be left out in reading."""
         manifest = self._manifests[number]
-        return bool(manifest.files) and manifest.late > 0
+        return bool(manifest.files or manifest.copied) and manifest.late > 0
 
     def _read(self, numbers: Sequence[int]) -> DataFrame:
-        paths: list[str] = []
-        for number in numbers:
-            paths += self._manifests[number].files or [str(self.folder(number))]
-        frame = self.read_files(paths)
+        """The rows of some blocks; one of which rows are left out is read alone."""
+        files = [file for number in numbers for file in self._manifests[number].files]
+        own = [n for n in numbers if self._manifests[n].copied or not self._manifests[n].files]
+        frame = self.read_files(files, *own)
         manifest = self._manifests[numbers[0]]
-        if len(numbers) > 1 or not self._has_late(numbers[0]) or self.stream.time is None:
-            return frame
-        assert manifest.cutoff is not None
-        return frame.where(~is_late(self.stream.time, manifest.cutoff))
+        if self._has_late(manifest.number):
+            assert manifest.cutoff is not None
+            frame = frame.where(~is_late(self.stream, manifest.cutoff))
+        if manifest.bounds is not None:
+            frame = frame.where(times.fault(self.stream, times.Bounds(*manifest.bounds)).isNull())
+        return frame
 
-    def read_files(self, paths: Sequence[str]) -> DataFrame:
-        """The rows of some files with the stream's columns."""
-        return self._spark.read.schema(self._schema).parquet(*paths)
+    def read_files(self, files: Sequence[str], *numbers: int | None) -> DataFrame:
+        """The rows of the stream's own files and of blocks' folders, with its columns."""
+        frames = [files_frame(self._spark, self.stream, files)] if files else []
+        folders = [str(self.folder(number)) for number in numbers if number is not None]
+        if folders:
+            frames.append(self._spark.read.schema(self._schema).option(*LITERAL).parquet(*folders))
+        return reduce(DataFrame.unionAll, frames)
 
     def _warm(self, number: int) -> None:
         if number not in self._hot:
@@ -207,7 +231,6 @@ class Spool:
         return frame is not None
 
 
-def is_late(time: str, cutoff: int) -> Column:
+def is_late(stream: Stream, cutoff: int) -> Column:
     """Whether a row's time lies before the cut-off; a row without a time is not late."""
-    at = F.unix_micros(F.col(quoted(time)).cast("timestamp"))
-    return F.coalesce(at < F.lit(cutoff), F.lit(False))
+    return F.coalesce(times.micros(stream) < F.lit(cutoff), F.lit(False))
