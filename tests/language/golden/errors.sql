@@ -438,9 +438,30 @@ CREATE STREAM s (ts TIMESTAMP) FROM rate TIME t
 -- case: a time column that is none
 CREATE STREAM s (ts INT) FROM rate TIME ts
 -- gives:
--- TypeFault: stream s, line 1, column 41: 'ts' is an INT, not a TIMESTAMP
+-- TypeFault: stream s, line 1, column 41: 'ts' is an INT, not a TIMESTAMP; say what it counts since 1970: TIME ts UNIT MILLISECONDS
 --   CREATE STREAM s (ts INT) FROM rate TIME ts
 --                                           ^^
+
+-- case: a time with a unit that is none
+CREATE STREAM s (ts BIGINT) FROM rate TIME ts UNIT MINUTES
+-- gives:
+-- SyntaxFault: stream s, line 1, column 52: expected a unit: SECONDS, MILLISECONDS, MICROSECONDS, NANOSECONDS, not MINUTES
+--   CREATE STREAM s (ts BIGINT) FROM rate TIME ts UNIT MINUTES
+--                                                      ^^^^^^^
+
+-- case: a unit for what is no number
+CREATE STREAM s (ts TIMESTAMP) FROM rate TIME ts UNIT SECONDS
+-- gives:
+-- TypeFault: stream s, line 1, column 47: 'ts' is a TIMESTAMP, not a number; a TIMESTAMP needs no UNIT
+--   CREATE STREAM s (ts TIMESTAMP) FROM rate TIME ts UNIT SECONDS
+--                                                 ^^
+
+-- case: an option of a stream that is no duration
+CREATE STREAM s (ts TIMESTAMP) FROM rate OPTIONS (maxAhead = 'far') TIME ts
+-- gives:
+-- TypeFault: stream s, line 1, column 42: the option maxAhead: 'far' is not a duration such as '10 minutes' or '500 ms'
+--   CREATE STREAM s (ts TIMESTAMP) FROM rate OPTIONS (maxAhead = 'far') TIME ts
+--                                            ^^^^^^^
 
 -- case: lateness without time
 CREATE STREAM s (ts TIMESTAMP) FROM rate LATENESS 5 SECONDS
