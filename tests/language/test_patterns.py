@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.language.patterns import check_like, check_regex, check_replacement
+from penstock.language.patterns import check_like, check_regex, check_replacement, like_regex
 from penstock.language.places import Misfit
 
 GOOD = {
@@ -70,3 +70,45 @@ def test_good_replacement(text):
 def test_bad_replacement(text):
     with pytest.raises(Misfit):
         check_replacement(text, check_regex("(?<n>a)"))
+
+
+# --- LIKE without going back ----------------------------------------------------------------------
+
+
+def like(text: str, pattern: str, escape: str) -> bool:
+    """What LIKE means, by its definition: a table of prefixes of the text and of the pattern."""
+    items, position = [], 0
+    while position < len(pattern):
+        char = pattern[position]
+        if char == escape:
+            items.append((pattern[position + 1], True))
+            position += 2
+        else:
+            items.append((char, False))
+            position += 1
+    reached = {0}
+    for char, escaped in items:
+        if char == "%" and not escaped:
+            reached = set(range(min(reached), len(text) + 1)) if reached else set()
+        else:
+            any_one = char == "_" and not escaped
+            reached = {k + 1 for k in reached if k < len(text) and (any_one or text[k] == char)}
+    return len(text) in reached
+
+
+LETTERS = st.sampled_from("aab%_\\.\n*😀é ")
+ITEMS = st.one_of(st.sampled_from("aab%%%_.\n*😀é [$"), st.sampled_from(["!%", "!_", "!!"]))
+
+
+@settings(max_examples=500)
+@given(st.text(LETTERS, max_size=12), st.lists(ITEMS, max_size=8).map("".join))
+def test_the_expression_for_like_finds_what_like_matches(text, pattern):
+    check_like(pattern, "!")
+    found = re.search(like_regex(pattern, "!").replace(r"\z", r"\Z"), text) is not None
+    assert found == like(text, pattern, "!")
+
+
+def test_a_pattern_with_very_many_parts_is_refused():
+    check_like("%a" * 499, "\\")
+    with pytest.raises(Misfit, match="500 times"):
+        check_like("%a" * 500, "\\")

@@ -8,6 +8,7 @@ way the answer is NULL and no row stops a query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from penstock.errors import PlanError
+from penstock.language.patterns import like_parts, like_regex
 from penstock.model import Call, Column, Expression, Field, Literal, PythonCall, Type, quoted
 
 _INTEGERS = {"TINYINT": 1 << 7, "SMALLINT": 1 << 15, "INT": 1 << 31, "BIGINT": 1 << 63}
@@ -235,8 +237,25 @@ def _case(call: Call, args: Args) -> SparkColumn:
     return whens.otherwise(args[-1]) if len(args) % 2 else whens
 
 
-def _like(function: Callable[..., SparkColumn]) -> Entry:
-    return lambda call, args: function(args[0], args[1], F.lit(call.detail or "\\"))
+def _like(call: Call, args: Args) -> SparkColumn:
+    """LIKE in time that does not grow with a power of the text's length.
+
+    With one ``%`` at most Spark's own form is as good, and ``%text%`` is cheaper without a pattern.
+    """
+    pattern, escape = _text(call.args[1]), call.detail or "\\"
+    inside = pattern.strip("%")
+    if pattern == f"%{inside}%" and not any(char in inside for char in ("%", "_", escape)):
+        return F.contains(args[0], F.lit(inside))
+    if len(like_parts(pattern, escape)) <= 2:
+        return F.like(args[0], args[1], F.lit(escape))
+    return F.rlike(args[0], F.lit(like_regex(pattern, escape)))
+
+
+def _ilike(call: Call, args: Args) -> SparkColumn:
+    """LIKE of the text and the pattern in lower case, as Spark has it."""
+    pattern = Literal(_text(call.args[1]).lower(), call.args[1].type)
+    lowered = replace(call, args=(call.args[0], pattern), detail=(call.detail or "\\").lower())
+    return _like(lowered, [F.lower(args[0]), literal(pattern)])
 
 
 def _trim(function: Callable[..., SparkColumn]) -> Entry:
@@ -323,14 +342,14 @@ FUNCTIONS: dict[str, Entry] = {
     "gt": lambda call, args: args[0] > args[1],
     "hour": _plain(F.hour),
     "if": lambda call, args: F.when(args[0], args[1]).otherwise(args[2]),
-    "ilike": _like(F.ilike),
+    "ilike": _ilike,
     "in": _in,
     "is_not_null": lambda call, args: args[0].isNotNull(),
     "is_null": lambda call, args: args[0].isNull(),
     "le": lambda call, args: args[0] <= args[1],
     "least": _plain(F.least),
     "length": _plain(F.length),
-    "like": _like(F.like),
+    "like": _like,
     "ln": _plain(F.ln),
     "lower": _plain(F.lower),
     "lt": lambda call, args: args[0] < args[1],
