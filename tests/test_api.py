@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,17 @@ def test_an_engine_for_reading_needs_a_checkpoint_and_leaves_it_to_its_owner(
         owner.execute("CREATE STREAM s (a INT) FROM rate")
         with Engine(checkpoint=tmp_path, reading=True) as reader:
             assert reader.application == owner.application
+
+
+def test_reading_a_checkpoint_runs_none_of_the_users_code(tmp_path: Path) -> None:
+    module = tmp_path / "kept_detectors.py"
+    module.write_text("from penstock import scalar\n@scalar('INT')\ndef f(a): return a\n")
+    with Engine(checkpoint=tmp_path / "state") as owner:
+        owner.execute("""CREATE STREAM s (a INT) FROM rate;
+            CREATE FUNCTION f FROM 'kept_detectors:f';
+            CREATE QUERY q AS SELECT f(a) + 1 AS b FROM s""", folder=tmp_path)
+        declared = owner.application
+    del sys.modules["kept_detectors"]
+    module.write_text("raise SystemExit('this module was run')")
+    with Engine(checkpoint=tmp_path / "state", reading=True) as reader:
+        assert reader.application == declared

@@ -274,6 +274,41 @@ def test_explain_shows_the_plan_without_an_engine(capsys: pytest.CaptureFixture[
     assert FakeEngine.made == []
 
 
+def test_explain_runs_none_of_the_users_code_unless_told_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("explained_detectors.py").write_text(
+        "from pathlib import Path\nfrom penstock import predicate\nPath('was-run').touch()\n"
+        "@predicate\ndef odd(a): return a\n")
+    Path("app.sql").write_text(APP + """
+CREATE FUNCTION odd FROM 'explained_detectors:odd';
+CREATE QUERY odds INTO callback 'explained_detectors:nosuch' AS
+  SELECT port FROM packets WHERE odd(port)""")
+    assert main(["explain", "app.sql"]) == 0
+    assert "declares no nosuch" in capsys.readouterr().out
+    assert not Path("was-run").exists()
+    assert main(["explain", "app.sql", "--import"]) == 0
+    assert Path("was-run").exists()
+    sys.modules.pop("explained_detectors")
+
+
+def test_explain_tells_what_a_run_would_not_find(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("app.sql").write_text("""
+CREATE STREAM a (x INT) FROM onoff OPTIONS (rte = 5);
+CREATE STREAM b (x INT) FROM jsn 'here';
+CREATE STREAM c (x INT) FROM json 'nowhere';
+CREATE FUNCTION f FROM 'dynamic:f';
+CREATE QUERY q AS SELECT x FROM a WHERE f(x)""")
+    Path("dynamic.py").write_text("f = print")
+    assert main(["explain", "app.sql", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["notes"]
+    assert [note.split("; ")[0] for note in told] == [
+        "stream a: onoff has no option 'rte'",
+        "stream b: Spark brings no source 'jsn'",
+        f"stream c: there is no file or folder {Path('nowhere')}",
+        "function f: dynamic:f is not a plain function with a decorator"]
+
+
 def test_explain_points_at_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     Path("app.sql").write_text(APP.replace("length > 1000", "lenght > 1000"))
     assert main(["explain", "app.sql"]) == 2

@@ -46,7 +46,8 @@ from penstock.simulator.description import read
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ON_SPARK = ("README.md", "python.md", "running.md", "tutorial.md", "window-aggregates.md")
-OTHERS = [ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+OTHERS = [ROOT / name for name in (
+    "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SILENT = ("csv", "json", "text")
 """What is shown or saved, not carried out."""
 FAST = "-XX:TieredStopAtLevel=1"

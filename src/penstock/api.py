@@ -119,7 +119,7 @@ class Engine:
         if not self._checkpoint.application.exists():
             return Application()
         statements = [Statement(**fields) for fields in read_json(self._checkpoint.application)]
-        return bind_statements(statements)
+        return bind_statements(statements, importing=not self._reading)
 
     # --- running -----------------------------------------------------------------------------
 

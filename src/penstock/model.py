@@ -350,6 +350,10 @@ class Statement:
     name: str
     text: str
     folder: str
+    returns: str = ""
+    """The type of a function's values, so that a checkpoint is read without the function."""
+    arity: int | None = None
+    """How many arguments a function takes; None for any number."""
 
 
 # --- running -----------------------------------------------------------------------------------

@@ -24,8 +24,9 @@ the mean rate accounts for it exactly.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
 
@@ -407,3 +408,20 @@ def _columns(words: npt.NDArray[np.uint16]) -> list[pa.Array]:
         pa.array(_LENGTH[length]),
         _PROTOCOLS.take(pa.array(_PROTOCOL[service])),
     ]
+
+
+OPTIONS = (
+    "rate", "burst", "length", "seed", "rows", "start", "pace", "maxRowsPerTrigger", "slice",
+    "partitions",
+)  # fmt: skip
+"""What the source ``onoff`` can be told."""
+
+
+def check_options(given: Iterable[str]) -> None:
+    """Raise ValueError for an option that the source ``onoff`` does not have."""
+    known = {name.lower(): name for name in OPTIONS}
+    for option in given:
+        if option.lower() not in known:
+            close = get_close_matches(option.lower(), known, n=1)
+            hint = f"did you mean {known[close[0]]!r}?" if close else f"it has {', '.join(OPTIONS)}"
+            raise ValueError(f"onoff has no option {option!r}; {hint}")

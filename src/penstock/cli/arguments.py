@@ -160,6 +160,9 @@ def _add_explain(commands: _Commands[ArgumentParser]) -> None:
                          "Show streams, paths and what is shared by whom.", _EXPLAIN)
     explain.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
     explain.add_argument("--json", action="store_true", help="the same as JSON, with every name")
+    explain.add_argument("--import", action="store_true", dest="imports",
+                         help="import the modules of Python functions to know them for certain, "
+                              "as run does; without it none of your code runs")
 
 
 def _add_demo(commands: _Commands[ArgumentParser]) -> None:

@@ -44,19 +44,24 @@ def ask(arguments: Namespace) -> int:
 
 def explain(arguments: Namespace) -> int:
     """`penstock explain`."""
+    from penstock.cli.foreseen import notes
     from penstock.engine.prospects import renewals
-    from penstock.language import bind
+    from penstock.language import bind, load_function, read_signature
     from penstock.planning import plan
     from penstock.planning.explain import explain, explain_json
     from penstock.policies.refresh import DEFAULT
 
-    application = bind(read(arguments.application), folder=arguments.application.parent)
+    load = load_function if arguments.imports else read_signature
+    application = bind(read(arguments.application), folder=arguments.application.parent, load=load)
+    doubts = notes(application, imported=arguments.imports)
     made = plan(application)
     renewed = renewals(made, application.settings.get("refresh", DEFAULT))
     if arguments.json:
-        print(json.dumps(explain_json(application, made, renewals=renewed), indent=2))
+        told = explain_json(application, made, renewals=renewed)
+        print(json.dumps({**told, "notes": doubts}, indent=2))
     else:
         print(explain(application, made, renewals=renewed))
+        print("".join(["notes\n", *(f"  {doubt}\n" for doubt in doubts)]) if doubts else "", end="")
     return 0
 
 

@@ -14,6 +14,7 @@ from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute, modules_in
+from penstock.language.signatures import Signature, doubt_of, read_signature
 from penstock.language.statements import Load, StatementBinder, one_select
 from penstock.language.tokens import statements as split
 from penstock.model import Application, Query, Statement
@@ -22,9 +23,11 @@ __all__ = [
     "bind",
     "bind_question",
     "bind_statements",
+    "doubt_of",
     "durations",
     "load_attribute",
     "load_function",
+    "read_signature",
     "modules_in",
     "sizes",
 ]
@@ -50,12 +53,25 @@ def bind(
     return catalogue.application()
 
 
-def bind_statements(statements: Iterable[Statement], *, load: Load = load_function) -> Application:
-    """The application that was declared by these statements, such as those of a checkpoint."""
+def bind_statements(
+    statements: Iterable[Statement], *, load: Load = load_function, importing: bool = True
+) -> Application:
+    """The application that was declared by these statements, such as those of a checkpoint.
+
+    Without ``importing`` no module is: what was known of a function is in its statement.
+    """
     catalogue = Catalogue()
     for statement in statements:
-        _add(statement.text, catalogue, statement.folder, load)
+        found = load if importing else _remembered(statement)
+        _add(statement.text, catalogue, statement.folder, found)
     return catalogue.application()
+
+
+def _remembered(statement: Statement) -> Load:
+    if not statement.returns:
+        return read_signature
+    signature = Signature(statement.returns, statement.arity)
+    return lambda module, attribute, folder: signature
 
 
 def bind_question(text: str, application: Application, *, name: str = "question") -> Query:

@@ -19,6 +19,7 @@ from penstock.language.options import parse_options, parse_with, setting_value
 from penstock.language.places import Place, Source, suggestion
 from penstock.language.select import bind_select
 from penstock.language.settings import SETTINGS
+from penstock.language.signatures import Signature
 from penstock.language.tokens import Cursor, place_of
 from penstock.model import (
     EPOCH_TYPES,
@@ -34,7 +35,8 @@ from penstock.model import (
     name_key,
 )
 
-Load = Callable[[str, str, str], PythonFunction]
+Load = Callable[[str, str, str], PythonFunction | Signature]
+"""Finds what SQL must know of a function, from its module, its name and the folder."""
 Declared = TypeVar("Declared", Stream, Relation, Function, Query)
 _KINDS = ("STREAM", "RELATION", "FUNCTION", "QUERY")
 _SELECTS = ("SELECT", "(", "WITH")
@@ -126,7 +128,8 @@ class StatementBinder:
         earlier = known.get(what.name.lower())
         if earlier is None:
             known[what.name.lower()] = what
-            self.catalogue.record(Statement(kind, what.name, written, self.folder))
+            signature = (str(what.returns), what.arity) if isinstance(what, Function) else ()
+            self.catalogue.record(Statement(kind, what.name, written, self.folder, *signature))
         elif earlier != what:
             hint = "DROP it first" if kind == "query" else "a declaration cannot be changed"
             message = f"{kind} '{what.name}' exists already and is declared differently"

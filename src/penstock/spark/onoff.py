@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +35,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.traffic import NEW_YEAR_2025, ORIGIN, OnOff, Position
+from penstock.traffic import NEW_YEAR_2025, ORIGIN, OnOff, Position, check_options
 
 SCHEMA = "ts TIMESTAMP, src INT, dst INT, port INT, length INT, protocol STRING"
 """The columns in Spark's words. A reader may declare fewer of them, in any order."""
@@ -93,7 +92,7 @@ class Options:
     def parse(cls, given: Mapping[str, str]) -> Options:
         """Read what was given to a DataFrameReader or a DataStreamReader."""
         options = {name.lower(): value for name, value in given.items()}
-        _refuse_unknown(options)
+        check_options(options)
         numbers = {name: _number(options, name, kind) for name, kind in _TRAFFIC.items()}
         start = _instant(options["start"]) if "start" in options else NEW_YEAR_2025
         stream = OnOff(**{k: v for k, v in numbers.items() if v is not None}, start=start)
@@ -114,16 +113,6 @@ _TRAFFIC: dict[str, type] = {
     "seed": int,
     "rows": int,
 }
-_NAMES = (*_TRAFFIC, "start", "pace", "maxRowsPerTrigger", "slice", "partitions")
-
-
-def _refuse_unknown(options: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in _NAMES}
-    for option in options:
-        if option not in known:
-            close = get_close_matches(option, known, n=1)
-            hint = f"did you mean {known[close[0]]!r}?" if close else f"it has {', '.join(_NAMES)}"
-            raise ValueError(f"onoff has no option {option!r}; {hint}")
 
 
 def _number(options: Mapping[str, str], name: str, kind: type) -> Any:

@@ -1,0 +1,67 @@
+"""What `explain` can say of a run beforehand: what it would not find, and what had to be guessed.
+
+Nothing here starts Spark or imports a module of the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock.language import doubt_of, read_signature
+from penstock.language.places import suggestion
+from penstock.model import Application, Relation, Stream
+from penstock.traffic import check_options
+
+_FILES = ("parquet", "csv", "json", "orc", "text")
+_SOURCES = (*_FILES, "avro", "kafka", "onoff", "rate", "rate-micro-batch", "socket", "xml")
+"""The sources that Spark and Penstock bring; others come with packages."""
+
+
+def notes(application: Application, imported: bool = False) -> list[str]:
+    """A sentence for everything that a run would stumble over, or that is not known for certain."""
+    found: list[str] = []
+    for kind, sources in (("stream", application.streams), ("relation", application.relations)):
+        for name, source in sources.items():
+            found += [f"{kind} {name}: {doubt}" for doubt in _of_source(source)]
+    if not imported:
+        found += _of_functions(application)
+    return [*found, *_of_callbacks(application)]
+
+
+def _of_source(source: Stream | Relation) -> Iterator[str]:
+    if source.format == "onoff":
+        yield from _of_onoff(source)
+    elif source.format not in _SOURCES and "." not in source.format:
+        hint = suggestion(source.format, _SOURCES) or "it must come with a package"
+        yield f"Spark brings no source '{source.format}'; {hint}"
+    path = (source.path or "").removeprefix("file://")
+    if source.format in _FILES and path and not any(c in path for c in "*?[{:"):
+        if not Path(path).exists():
+            yield f"there is no file or folder {path}"
+
+
+def _of_onoff(source: Stream | Relation) -> Iterator[str]:
+    try:
+        check_options(name for name, _ in source.options)
+    except ValueError as error:
+        yield str(error)
+
+
+def _of_functions(application: Application) -> Iterator[str]:
+    for function in application.functions.values():
+        folder = function.folder or "."
+        doubt = read_signature(function.module, function.attribute, folder).doubt
+        if doubt:
+            yield (f"function {function.name}: {doubt}; it is taken for a predicate, "
+                   "--import makes sure")
+
+
+def _of_callbacks(application: Application) -> Iterator[str]:
+    folders = {s.name: s.folder for s in application.statements if s.kind == "query"}
+    for query in application.queries.values():
+        if query.sink.kind == "callback":
+            module, _, attribute = (query.sink.target or "").partition(":")
+            doubt = doubt_of(module, attribute, folders.get(query.name, "."))
+            if doubt:
+                yield f"query {query.name}: its callback may not be found: {doubt}"
