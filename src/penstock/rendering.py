@@ -7,6 +7,7 @@ constant, the input of every joined column (``id@1`` is the column of the first 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -248,3 +249,15 @@ def brief(value: object) -> str:
     if isinstance(value, dict):
         return ": ".join(brief(one) for one in value.values())
     return "NULL" if value is None else str(value)
+
+
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    r"""A text for a terminal: what would control it is shown, not done.
+
+    >>> visible("a\x1b[31mb\n")
+    'a\\x1b[31mb\\n'
+    """
+    return _HIDDEN.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)

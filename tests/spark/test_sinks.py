@@ -34,15 +34,16 @@ class Driver:
     def __init__(self, folder: Path, name: str = "checkpoint", sql: str = APP) -> None:
         self.said: list[str] = []
         self.warned: list[str] = []
+        self.application = at_home(bind(sql, folder=folder))
+        self.plan: Plan = planned(self.application)
         self.checkpoint = Checkpoint.open(folder / name)
         self.deliveries = Deliveries(self.checkpoint.deliveries)
         self.sinks = Sinks(self.checkpoint, Files(None), self.deliveries, lambda text: print,
                            self.said.append)
-        self.plan: Plan = planned(at_home(bind(sql, folder=folder)))
 
     def start(self) -> Driver:
         self.sinks.recover(lambda subject, text: self.warned.append(text))
-        self.sinks.adopt(self.plan)
+        self.sinks.adopt(self.plan, self.application)
         return self
 
     def deliver(self, *values: int, query: str = "a"):
@@ -229,7 +230,7 @@ def test_what_is_not_ours_in_the_staging_folder_is_left_alone(driver, tmp_path):
 
 
 def refused(driver: Driver) -> dict[str, str]:
-    return driver.sinks.folders.refused(driver.plan.queries)
+    return driver.sinks.folders.refused(driver.application)
 
 
 WIDER = APP.replace("AS n", "AS n, MAX(v) AS most")
@@ -296,6 +297,34 @@ def test_a_folder_is_one_under_every_spelling(driver, tmp_path, spelling):
     assert set(one.sinks.folders.shared) == {str(tmp_path / "out")}
 
 
+@pytest.mark.parametrize(("target", "why"), [
+    ("in", "is where stream s reads"),
+    ("in/below", "is where stream s reads"),
+    ("link/below", "is where stream s reads"),
+    (".", "must not lie in each other"),
+    ("checkpoint", "must not lie in each other"),
+    ("checkpoint/results/x", "must not lie in each other"),
+    ("apart", "holds"),
+    ("many/x/y", "is where stream many reads"),
+    ("many/z", ""),
+    ("chosen/b", "is where stream chosen reads"),
+    ("chosen/c", ""),
+    ("inner", ""),
+    ("names.csv", "is where relation names reads"),
+])
+def test_a_sink_that_is_read_or_is_the_checkpoint_is_refused(driver, tmp_path, target, why):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "link").symlink_to("in")
+    sql = APP.replace("'out'", f"'{target}'") + """
+        CREATE STREAM far (ts TIMESTAMP) FROM parquet 'apart/from';
+        CREATE STREAM many (ts TIMESTAMP) FROM parquet 'many/*/y';
+        CREATE STREAM chosen (ts TIMESTAMP) FROM parquet 'chosen/{a,b}';
+        CREATE RELATION names (n INT) FROM csv 'names.csv';
+    """
+    found = refused(driver(sql=sql).start()).get("a", "")
+    assert why in found and bool(why) == bool(found), found
+
+
 def test_remote_folders_are_spelt_in_one_way_too():
     assert {canonical(path) for path in ("s3a://lake/a", "s3a://lake/a/", "s3a://lake/b/../a/")} \
         == {"s3a://lake/a"}
@@ -310,3 +339,25 @@ def test_names_that_only_a_dictionary_would_call_equal_are_two_columns(driver, t
     (path,) = (tmp_path / "out").iterdir()
     names = pq.read_schema(path).names
     assert names == ["window_start", "window_end", "straße", "strasse", "ﬁ"]
+
+
+# --- the console ---------------------------------------------------------------------------------
+
+
+def test_the_console_does_not_pass_terminal_escapes_on(driver):
+    member = Member("a", 0)
+    one = driver(sql="""
+        CREATE STREAM s (ts TIMESTAMP, word STRING) FROM parquet 'in' TIME ts;
+        CREATE QUERY a INTO console AS
+            SELECT word, COUNT(*) AS n FROM s [WINDOW 1 MIN] GROUP BY word;
+    """).start()
+    held = Held(None, {member: one.plan.branch(member)})
+    words = ["\x1b]0;owned\x07", "two\nlines\r", "\x85\u202e", "plain é"]
+    held.add(member, 0, 60_000_000, pa.record_batch({
+        "key0": pa.array(words), "agg0": pa.array([1] * 4, pa.int64())}))
+    one.sinks.deliver(Refresh(1, "g", 60_000_000, (Scan(1, "g", 1, (("a", 1),), ""),), 0.0),
+                      one.plan, held)
+    said = "".join(one.said)
+    assert said.isprintable(), said
+    for shown in (r"\x1b]0;owned\x07", r"two\nlines\r", r"\x85\u202e", "plain é, n=1"):
+        assert shown in said

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from penstock.rendering import brief
+from penstock.rendering import brief, visible
 from penstock.view.formats import counted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _write_csv(answer: pyarrow.Table) -> None:
 
 def _show(answer: pyarrow.Table, console: Console) -> None:
     right = [_is_number(kind) for kind in answer.schema.types]
-    columns = [Column(name, justify="right" if is_number else "left", overflow="fold")
+    columns = [Column(visible(name), justify="right" if is_number else "left", overflow="fold")
                for name, is_number in zip(answer.column_names, right, strict=True)]
     table = Table(*columns, box=None, padding=(0, 1), header_style="bright_black")
     for row in _rows(answer.slice(0, SHOWN)):
@@ -77,7 +77,9 @@ def _is_number(kind: pyarrow.DataType) -> bool:
 
 
 def _cell(value: object) -> Text:
-    return Text("NULL", "bright_black") if value is None else Text(str(_flat(value, brief)))
+    if value is None:
+        return Text("NULL", "bright_black")
+    return Text(visible(str(_flat(value, brief))))
 
 
 def _flat(value: object, nested: Callable[[Any], str]) -> object:

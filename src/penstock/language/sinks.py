@@ -8,7 +8,7 @@ import re
 from penstock.errors import NotYet, TypeFault, UnknownName
 from penstock.language.places import suggestion
 from penstock.language.tokens import Cursor
-from penstock.model import Sink
+from penstock.model import Query, Sink
 
 FILES = ("parquet", "csv", "json")
 KINDS = (*FILES, "console", "memory", "callback", "noop")
@@ -33,6 +33,14 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     if cursor.at_string():
         raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
     return Sink(kind)
+
+
+def unfit(query: Query) -> str:
+    """Why a sink cannot hold the answers of a query, if it cannot: csv has plain values alone."""
+    for output in query.branches[0].select if query.sink.kind == "csv" else ():
+        if output.expression.type.name in ("ARRAY", "MAP", "STRUCT"):
+            return f"csv cannot hold column '{output.name}', which is {output.expression.type}"
+    return ""
 
 
 def _target(cursor: Cursor, what: str) -> tuple[str, object]:

@@ -218,10 +218,15 @@ class StatementBinder:
     # --- queries -------------------------------------------------------------------------------
 
     def _query(self, cursor: Cursor, name: str) -> Query:
-        sink = sinks.parse_sink(cursor, self.folder) if cursor.take("INTO") else Sink()
+        into = cursor.take("INTO")
+        place = cursor.place
+        sink = sinks.parse_sink(cursor, self.folder) if into else Sink()
         options = parse_with(cursor) if cursor.take("WITH") else {}
         cursor.expect("AS")
-        return self._select(cursor, name, sink, options)
+        query = self._select(cursor, name, sink, options)
+        if unfit := sinks.unfit(query):
+            raise cursor.source.fault(TypeFault, unfit, place, "INTO json holds it")
+        return query
 
     def _select(
         self, cursor: Cursor, name: str, sink: Sink, options: Mapping[str, object]

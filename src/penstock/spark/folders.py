@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.arrow import TYPES, arrow_type
-from penstock.errors import CheckpointError, PlanError
+from penstock.errors import CheckpointError, PlanError, RunError
 from penstock.language.types import parse_text
 from penstock.model import (
     FILE_SINKS,
@@ -28,6 +30,8 @@ from penstock.model import (
     Application,
     Field,
     Query,
+    Relation,
+    Stream,
     Type,
     name_key,
 )
@@ -53,7 +57,7 @@ class Folders:
 
     def __init__(self, checkpoint: Checkpoint, files: Files) -> None:
         """Read what earlier runs have noted."""
-        self._file, self._files = checkpoint.folders, files
+        self._file, self._root, self._files = checkpoint.folders, str(checkpoint.root), files
         self._datasets: dict[str, Dataset] = _read(self._file) if self._file.exists() else {}
 
     @property
@@ -77,22 +81,35 @@ class Folders:
         except OSError:  # nobody can say
             return False
 
-    def adopt(self, queries: Sequence[Query]) -> None:
-        """These queries deliver from now on; what their folders hold is noted before they do."""
-        self._datasets |= self._looked_at(queries)[1]
+    def adopt(self, application: Application) -> None:
+        """Its queries deliver from now on; what their folders hold is noted before they do."""
+        self._datasets |= self._looked_at(application)[1]
         write_json(self._file, {folder: _noted(held) for folder, held in self._datasets.items()})
 
-    def refused(self, queries: Sequence[Query]) -> dict[str, str]:
+    def refused(self, application: Application) -> dict[str, str]:
         """The queries that cannot deliver to the folder they name, and why."""
-        return self._looked_at(queries)[0]
+        return self._looked_at(application)[0]
 
-    def _looked_at(self, queries: Sequence[Query]) -> tuple[dict[str, str], dict[str, Dataset]]:
+    def check(self, application: Application, queries: Iterable[Query]) -> None:
+        """Raise `RunError` for the first of some queries that is refused."""
+        refused = self.refused(application)
+        for name in (query.name for query in queries if query.name in refused):
+            raise RunError(f"query {name}: {refused[name]}")
+
+    def _looked_at(
+        self, application: Application
+    ) -> tuple[dict[str, str], dict[str, Dataset]]:
+        queries = list(application.queries.values())
         faults, after = check_shared(queries), {}
         there: dict[str, list[Query]] = {}
         for query in queries:
             if query.sink.kind in FILE_SINKS:
                 there.setdefault(query.sink.target or "", []).append(query)
+        reads = _reads(application)
         for folder, together in there.items():
+            if why := _misplaced(folder, self._root, reads):
+                faults |= {query.name: f"{folder} {why}; name another folder" for query in together}
+                continue
             fit = [query for query in together if query.name not in faults]
             if fit:
                 held = self._held(folder, fit, alone=len(together) == 1)
@@ -129,6 +146,51 @@ def at_home(application: Application) -> Application:
         if query.sink.kind in FILE_SINKS and query.sink.target else query
         for name, query in application.queries.items()}
     return replace(application, queries=queries)
+
+
+def _reads(application: Application) -> list[tuple[str, str]]:
+    """What the application reads: in words, and where; a pattern, or one spelling of a folder."""
+    sources: list[Stream | Relation] = [
+        *application.streams.values(), *application.relations.values()]
+    return [(f"{'stream' if isinstance(source, Stream) else 'relation'} {source.name}", path)
+            for source in sources if source.path for path in spellings(source.path)]
+
+
+def _misplaced(folder: str, checkpoint: str, reads: Iterable[tuple[str, str]]) -> str:
+    """Why no answers may go to a folder: they would be read again, or mixed with files of ours."""
+    if _is_within(folder, checkpoint) or _is_within(checkpoint, folder):
+        return f"and the checkpoint {checkpoint} must not lie in each other"
+    for who, path in reads:
+        holds = who.startswith("stream") and _is_within(path, folder)
+        if holds or _is_within(folder, path):
+            return f"is where {who} reads ({path})" if not holds or folder == path else (
+                f"holds {path}, where {who} reads")
+    return ""
+
+
+def _is_within(inner: str, outer: str) -> bool:
+    """Whether a path is another or lies below it; the other may be a pattern.
+
+    >>> _is_within("/a/b/c", "/a/*"), _is_within("/a/bc", "/a/b"), _is_within("/a", "/a/b")
+    (True, False, False)
+    """
+    above, below = outer.rstrip("/").split("/"), inner.rstrip("/").split("/")
+    return len(above) <= len(below) and all(
+        one == other or fnmatchcase(one, other)
+        for one, other in zip(below, above, strict=False))
+
+
+def spellings(path: str) -> list[str]:
+    """The folders that a source's path may mean: itself, or each of the alternatives in braces.
+
+    >>> spellings("/data/{a,b}/c")
+    ['/data/{a,b}/c', '/data/a/c', '/data/b/c']
+    """
+    found = re.search(r"\{([^{}]*)\}", path)
+    if found is None:
+        return [canonical(path)]
+    each = (path[:found.start()] + one + path[found.end():] for one in found[1].split(","))
+    return [canonical(path), *(spelt for one in each for spelt in spellings(one))]
 
 
 def _joined(held: Dataset, queries: Sequence[Query]) -> tuple[Dataset, dict[str, str]]:

@@ -420,11 +420,11 @@ class SparkHost:
         self._core.adopt(made, first)
         self._compiler = Compiler(self._spark, application, made, self._needs.relation,
                                   self._needs.function)
-        self._sinks.adopt(made)
+        self._sinks.adopt(made, application)
 
     def _join(self, queries: list[Query]) -> None:
         """Add queries where they stand: after what they have delivered, or at their beginning."""
-        faults = self._sinks.folders.refused(list(self.application.queries.values()))
+        faults = self._sinks.folders.refused(self.application)
         self._standings.join(queries, self.application, self._clock.now(), self._core.last_run)
         for query in queries:
             fault = faults.get(query.name) or self._needs.fault(query)
@@ -462,9 +462,7 @@ class SparkHost:
         gone = [name for name in old if name not in fresh or fresh[name] != old[name]]
         added = [query for name, query in fresh.items()
                  if name not in old or fresh[name] != old[name]]
-        refused = self._sinks.folders.refused(list(fresh.values()))
-        for name in (query.name for query in added if query.name in refused):
-            raise RunError(f"query {name}: {refused[name]}")
+        self._sinks.folders.check(application, added)
         for name in gone:
             self._handle(ev.QueryDropped(self._clock.now(), name))
             self._deliveries.leave(name)

@@ -41,6 +41,7 @@ from penstock.spark.sources import (
     stream_frame,
 )
 from penstock.spark.spool import Manifest, Spool, is_late
+from penstock.spark.text import JSON
 
 LONGEST = 2**20
 """A text or binary value of more bytes than this makes its row a reject."""
@@ -425,7 +426,7 @@ class Ingest:
         else:
             aside = marked.where(F.col("@bad").isNotNull()).select(*self._evidence(batch))
         target = self._checkpoint.folder(kind, self._stream.name) / f"block={number:08d}"
-        aside.write.mode("overwrite").json(str(target))
+        aside.write.mode("overwrite").options(**JSON).json(str(target))
 
     def _evidence(self, batch: DataFrame) -> list[Column]:
         """Of a reject: the reason and the row, cut short where it is endless."""
@@ -441,7 +442,7 @@ class Ingest:
             if c.name in self._variable() else F.col(quoted(c.name))
             for c in self._stream.columns
         ]
-        return F.to_json(F.struct(*cut))
+        return F.to_json(F.struct(*cut), JSON)
 
     def _bytes(self, rows: int, counted: _Counted) -> int:
         """The size of the rows in decoded form."""

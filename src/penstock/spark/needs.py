@@ -47,9 +47,9 @@ class Needs:
     def fault(self, query: Query) -> str:
         """Why a query cannot run, if it cannot."""
         try:
-            for branch in query.branches:
-                for join in branch.joins:
-                    self.relation(join.relation)
+            for join in (join for branch in query.branches for join in branch.joins):
+                if fault := self._unread(join.relation):
+                    return fault
             if query.sink.kind in FILE_SINKS:
                 self.files.make(query.sink.target or "")
             if query.sink.kind == "callback":
@@ -58,4 +58,12 @@ class Needs:
             return str(error)
         except OSError as error:
             return f"its folder {query.sink.target} cannot be written: {plain(error)}"
+        return ""
+
+    def _unread(self, relation: str) -> str:
+        """Why a relation cannot be read, if it cannot."""
+        try:
+            self.relation(relation)
+        except OSError as error:
+            return f"relation {relation} cannot be read: {plain(error)}"
         return ""

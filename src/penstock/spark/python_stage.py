@@ -33,6 +33,7 @@ from penstock.spark import batches
 from penstock.spark.batches import Step
 from penstock.spark.expressions import data_type
 from penstock.spark.names import OURS, all_of, compiled, ours
+from penstock.spark.text import JSON
 
 ERROR = "@error"
 
@@ -63,7 +64,7 @@ class PythonStage:
         fields = [ours(at.name).alias(self._shown(c)) for c, at in self._carried.items()]
         if not fields:
             return sf.lit("{}")
-        return sf.to_json(sf.struct(*fields), {"ignoreNullFields": "false"})
+        return sf.to_json(sf.struct(*fields), {**JSON, "ignoreNullFields": "false"})
 
     @property
     def conditions(self) -> int:

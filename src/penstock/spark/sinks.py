@@ -17,9 +17,10 @@ from pyspark.sql import functions as F
 
 from penstock.arrow import arrow_type
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import FILE_SINKS, name_key, quoted
+from penstock.model import FILE_SINKS, Application, name_key, quoted
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
+from penstock.rendering import visible
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Answers, Summarised
 from penstock.spark.datasets import QUERY, Unit, units
@@ -32,6 +33,8 @@ from penstock.spark.held import Held
 from penstock.spark.names import ours
 from penstock.spark.sources import plain
 from penstock.spark.staging import Move, Staging
+from penstock.spark.text import JSON, csv_columns
+from penstock.spark.text import options as text_options
 
 FOLDER = "@folder"
 CONSOLE_ROWS = 20
@@ -82,9 +85,9 @@ class Sinks:
         self.folders = Folders(checkpoint, files)
         self._units: tuple[Plan, dict[tuple[Member, ...], tuple[Unit, ...]]] = Plan((), ()), {}
 
-    def adopt(self, plan: Plan) -> None:
+    def adopt(self, plan: Plan, application: Application) -> None:
         """Deliver by this plan from now on; a run under way goes on by its own."""
-        self.folders.adopt(plan.queries)
+        self.folders.adopt(application)
         self._units = plan, {}
 
     # --- a run -------------------------------------------------------------------------------
@@ -195,11 +198,13 @@ class Sinks:
         if len(unit.folders) > 1:
             homes = dict(zip(unit.members, unit.homes, strict=True))
             columns.append(_of_member([homes.get(m, -1) for m in run.members]).alias(FOLDER))
-        writer = frame.select(*columns).write.mode("overwrite").options(**_WRITE)
+        written = frame.select(*columns)
+        named = len(written.columns) - (len(unit.folders) > 1)
+        if unit.kind == "csv":
+            written = written.select(*csv_columns(written))
+        writer = written.write.mode("overwrite").options(**_WRITE, **text_options(unit.kind, named))
         if len(unit.folders) > 1:
             writer = writer.partitionBy(FOLDER)
-        if unit.kind == "csv":
-            writer = writer.option("header", "true")
         writer.format(unit.kind).save(place)
 
     def _moves(self, run: Run | Refresh, number: int, unit: Unit, place: str) -> list[Move]:
@@ -218,9 +223,10 @@ class Sinks:
         query = unit.members[0].query
         rows = table.to_pylist()
         for row in rows[:CONSOLE_ROWS]:
-            self._say(f"{query}: " + ", ".join(f"{name}={value}" for name, value in row.items()))
+            told = ", ".join(f"{name}={value}" for name, value in row.items())
+            self._say(visible(f"{query}: {told}"))
         if len(rows) > CONSOLE_ROWS:
-            self._say(f"{query}: ... and {len(rows) - CONSOLE_ROWS} more rows")
+            self._say(f"{visible(query)}: ... and {len(rows) - CONSOLE_ROWS} more rows")
 
     def _call(self, unit: Unit, table: pa.Table, done: Delivered) -> None:
         query = unit.members[0].query
@@ -244,7 +250,7 @@ class Sinks:
             place = self._staging.place(run.run, f"rejects-{number}", folder)
             done.jobs += 1
             done.rejected[query] = rejected
-            rejects.write.mode("overwrite").options(**_WRITE).json(place)
+            rejects.write.mode("overwrite").options(**_WRITE, **JSON).json(place)
             moves += [replace(move, folder=self._staging.seen(folder))
                       for move in self._staging.moves(run.run, f"rejects-{number}", place)]
         return moves

@@ -498,6 +498,13 @@ CREATE STREAM s (a INT) FROM rate OPTIONS (x = )
 --   CREATE STREAM s (a INT) FROM rate OPTIONS (x = )
 --                                                  ^
 
+-- case: a list into csv
+CREATE QUERY q INTO csv 'out' AS SELECT FROM_JSON('[1]', 'ARRAY<INT>') AS parts FROM packets
+-- gives:
+-- TypeFault: query q, line 1, column 21: csv cannot hold column 'parts', which is ARRAY<INT>; INTO json holds it
+--   CREATE QUERY q INTO csv 'out' AS SELECT FROM_JSON('[1]', 'ARRAY<INT>') AS parts FROM packets
+--                       ^^^
+
 -- case: an unknown sink
 CREATE QUERY q INTO parket 'x' AS SELECT src FROM packets
 -- gives:
