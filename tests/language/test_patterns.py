@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.language.patterns import check_like, check_regex, check_replacement, like_regex
+from penstock.language.patterns import (
+    characters,
+    check_like,
+    check_regex,
+    check_replacement,
+    like_regex,
+)
 from penstock.language.places import Misfit
 
 GOOD = {
@@ -34,6 +40,42 @@ def test_a_good_pattern_has_its_groups(pattern):
 def test_a_bad_pattern_is_refused(pattern):
     with pytest.raises(Misfit):
         check_regex(pattern)
+
+
+FEW_WAYS = [
+    r"^.*foo.*bar.*$", r".*foo.*bar.*", r"(\d+)\.(\d+)\.(\d+)\.(\d+)", "a*a*b", ".*.*foo",
+    r"[\w.+-]+@[\w-]+\.[\w.-]+", r"\s*(\w+)\s*=\s*(\w+)\s*", "(?i)error|warn(ing)?|timed? ?out",
+    r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (\S+) (\S+)" (\d+) (\d+)', "a*b*c*d*e*f*g*h*$",
+    r"(\w+\.){1,10}\w+$", "[^,]*,[^,]*,[^,]*,[^,]*,[^,]*$", "a*+a*+a*+a*+b", "(.*?),(.*?),(.*?)",
+    r"(https?://)?([\w-]+\.){0,5}[\w-]+(/\S*)?", "^a?a?a?a?a?a?a?a?aaaaaaaa$",
+]  # fmt: skip
+MANY_WAYS = [
+    "a*a*a*b", "^a*a*a*a*b", "a*" * 100 + "b", '".*".*".*"', "a?" * 30 + "a" * 30, "(a*){0,10}b",
+    r"^(\w+\s?){0,50}$", "(a|a){0,30}b", "(a|ab|b){0,40}c", "(ab)*(ab)*(ab)*c", "(?:aa|a){0,99}$",
+    "a{0,100}a{0,100}a{0,100}a{0,100}b", r"\d*[0-9]*\w*x", "(?i)a*A*a*b", r"[^x]*a+.*\D*y",
+    "(.*)(.*)(.*)z", "a*?a*?a*?b", "(a+)?(a+)?(a+)?b", "a+b?a+b?a+c",
+    "a*(?!x)a*(?!x)a*b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", FEW_WAYS)
+def test_what_people_write_is_taken(pattern):
+    check_regex(pattern)
+
+
+@pytest.mark.parametrize("pattern", MANY_WAYS)
+def test_repetitions_that_share_a_text_are_refused(pattern):
+    with pytest.raises(Misfit, match="ways to try"):
+        check_regex(pattern)
+
+
+@pytest.mark.parametrize("written", [
+    "a", ".", "é", "-", r"\d", r"\W", r"\s", r"\.", r"\n", "[a-c]", "[^a-c]", r"[\d_-]", "[é-ü]",
+    r"[^\]]", "[-a]", "[a-]"])
+def test_the_set_of_an_item_is_the_characters_it_takes(written):
+    taken = {c for c in map(chr, range(128)) if re.fullmatch(written, c, re.ASCII | re.DOTALL)}
+    assert {c for c in map(chr, range(128)) if characters(written) >> ord(c) & 1} == taken
+    assert not re.fullmatch(written, "é", re.ASCII) or characters(written) >> 128
 
 
 @given(st.text(alphabet="ab|()[]{}*+?^$.\\d-,0123:=!<>&", max_size=12))

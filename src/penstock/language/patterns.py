@@ -10,8 +10,10 @@ so on, groups ``(...) (?:...) (?<name>...) (?=...) (?!...) (?i)``, repetitions `
 from __future__ import annotations
 
 import re
+import string
 
 from penstock.errors import TypeFault
+from penstock.language.ambiguity import ALL, MOST_DIGITS, Choice, Node, Nothing, One, Repeat, digits
 from penstock.language.places import Misfit
 
 _CLASS_ESCAPES = "dDwWsShHvV"
@@ -24,6 +26,7 @@ _COUNTS = re.compile(r"\{(\d{1,4})(,(\d{0,4}))?\}")
 _LONGEST = 2000
 _MOST_PARTS = 500
 _MOST_STEPS = 1000
+_FEWER_WAYS = "begin it with ^, bound a repetition, or write *+ for one that never gives back"
 _BOUNDLESS = (
     "the regular expression repeats a group that can match in several ways more than a thousand "
     "times, which runs out of stack on a long string"
@@ -89,7 +92,22 @@ def check_regex(pattern: str) -> Regex:
         raise Misfit(TypeFault, f"a regular expression has at most {_LONGEST} characters")
     regex = Regex(pattern)
     regex.read()
+    _check_ways(regex)
     return regex
+
+
+def _check_ways(regex: Regex) -> None:
+    """Complain about what takes ages on a text that nearly matches."""
+    try:
+        ways = digits(regex.tree)
+    except OverflowError as error:
+        raise Misfit(TypeFault, str(error), _FEWER_WAYS) from None
+    if ways > MOST_DIGITS + 1e-9:
+        message = (
+            "too many repetitions of the regular expression may take the same characters: on a "
+            "text that nearly matches there would be more than a billion ways to try"
+        )
+        raise Misfit(TypeFault, message, _FEWER_WAYS)
 
 
 def check_replacement(text: str, regex: Regex) -> None:
@@ -107,6 +125,58 @@ def check_replacement(text: str, regex: Regex) -> None:
         position += 2 if char == "\\" else 1
 
 
+def characters(written: str, folds: bool = False) -> int:
+    """The characters that ``a``, ``.``, an escape or ``[a-z]`` takes, a bit for each of ASCII.
+
+    >>> characters("[a-c]") == characters("a") | characters("b") | characters("c")
+    True
+    """
+    if written == ".":
+        return ALL
+    if written[0] == "\\":
+        return _escaped(written[1], folds)
+    if written[0] != "[":
+        return _bit(written, folds)
+    inside = written[2:-1] if written[1] == "^" else written[1:-1]
+    found = 0
+    for match in _CLASS_PARTS.finditer(inside):
+        if match[1]:
+            last = match[2]
+            for code in range(ord(match[1]), min(ord(last), 128) + 1):
+                found |= _bit(chr(code), folds)
+            found |= _bit(last, folds)
+        else:
+            found |= characters(match[3], folds) if match[3][0] == "\\" else _bit(match[3], folds)
+    return ALL & ~(found & ~_OTHERS) if written[1] == "^" else found
+
+
+def _bit(char: str, folds: bool) -> int:
+    if not folds:
+        return 1 << min(ord(char), 128)
+    return _OTHERS | 1 << min(ord(char.lower()[0]), 128) | 1 << min(ord(char.upper()[0]), 128)
+
+
+def _escaped(char: str, folds: bool) -> int:
+    known = _SETS.get(char.lower()) if char in _CLASS_ESCAPES else None
+    if known is None:
+        return _bit(_CONTROLS.get(char, char), folds)
+    taken = sum(1 << ord(c) for c in known)
+    others = _OTHERS if char.lower() in "hv" else 0
+    return taken | others if char.islower() else ALL & ~taken
+
+
+_OTHERS = 1 << 128
+_SETS = {
+    "d": string.digits,
+    "w": string.ascii_letters + string.digits + "_",
+    "s": " \t\n\x0b\f\r",
+    "h": " \t",
+    "v": "\n\x0b\f\r",
+}
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
+_CLASS_PARTS = re.compile(r"([^\\])-([^\\])|(\\.|.)", re.DOTALL)
+
+
 class Regex:
     """Reads one regular expression from left to right."""
 
@@ -115,12 +185,18 @@ class Regex:
         self.pattern, self.position = pattern, 0
         self.groups = 0
         self.names: set[str] = set()
+        self.tree = Choice(((),))
+        self._node: Node = Nothing()
+        """The item that was read last."""
+        self._folds = re.search(r"\(\?[a-z]*i", pattern) is not None
 
     def read(self) -> None:
         """Read it all."""
         self._alternatives(0)
         if self.position < len(self.pattern):
             raise self._refused("a ) without its (")
+        assert isinstance(self._node, Choice)
+        self.tree = self._node
 
     def has(self, group: re.Match[str]) -> bool:
         """Whether a replacement's ``$1`` or ``${name}`` is one of its groups."""
@@ -138,13 +214,17 @@ class Regex:
         if depth > 50:
             raise self._refused("too many nested groups")
         single, steps = True, 1
+        ways: list[list[Node]] = [[]]
         while self.position < len(self.pattern) and not self._rest(")"):
             if self._rest("|"):
                 self.position += 1
                 single = False
+                ways.append([])
             else:
                 fixed, more = self._repeated(depth)
                 single, steps = single and fixed, max(steps, more)
+                ways[-1].append(self._node)
+        self._node = Choice(tuple(map(tuple, ways)))
         return single, steps
 
     def _repeated(self, depth: int) -> tuple[bool, int]:
@@ -155,8 +235,10 @@ class Regex:
         if not repeatable:
             raise self._refused("a repetition of nothing")
         least, most = self._counts()
-        if self.position < len(self.pattern) and self.pattern[self.position] in "?+":
+        keeps = self._rest("+")
+        if keeps or self._rest("?"):
             self.position += 1
+        self._node = Repeat(self._node, least, most, keeps)
         if self._at_repetition():
             raise self._refused("a repetition of a repetition")
         if is_group and not fixed:
@@ -189,20 +271,26 @@ class Regex:
         Answers whether it matches in one way only, how deep the matcher goes at most for it, and
         whether it may be repeated.
         """
-        char = self.pattern[self.position]
+        start, char = self.position, self.pattern[self.position]
         if char == "(":
             return self._group(depth)
         if char == "[":
             self._class()
         elif char == "\\":
-            return True, 1, self._escape(in_class=False)
+            repeatable = self._escape(in_class=False)
+            self._node = self._one(start) if repeatable else Nothing()
+            return True, 1, repeatable
         elif char in "*+?{":
             raise self._refused("a repetition of nothing")
         elif char in "]}":
             raise self._refused(f"a {char} without its opening")
         else:
             self.position += 1
+        self._node = Nothing() if char in "^$" else self._one(start)
         return True, 1, char not in "^$"
+
+    def _one(self, start: int) -> One:
+        return One(characters(self.pattern[start : self.position], self._folds))
 
     def _group(self, depth: int) -> tuple[bool, int, bool]:
         repeatable = True
@@ -212,6 +300,7 @@ class Regex:
                 raise self._refused("a flag that is not admitted")
             self.position = flags.end()
             if flags[3] == ")":
+                self._node = Choice(((),))
                 return True, 1, False
         elif named is not None:
             if named[1] in self.names:
@@ -231,6 +320,8 @@ class Regex:
         if not self._rest(")"):
             raise self._refused("a ( that is not closed")
         self.position += 1
+        if not repeatable:
+            self._node = Repeat(self._node, 0, 1)  # what is looked at need not be taken
         return fixed, steps, repeatable
 
     def _class(self) -> None:

@@ -709,3 +709,17 @@ SELECT src, COUNT(*) AS total FROM packets [WINDOW 1 MIN] GROUP BY src HAVING to
 --   SELECT src, COUNT(*) AS total FROM packets [WINDOW 1 MIN] GROUP BY src HAVING totl > 3
 --                                                                                 ^^^^
 
+-- case: a regular expression that can be tried in too many ways
+SELECT name FROM readings WHERE name RLIKE 'a*a*a*a*b'
+-- gives:
+-- TypeFault: query q1, line 1, column 33: too many repetitions of the regular expression may take the same characters: on a text that nearly matches there would be more than a billion ways to try; begin it with ^, bound a repetition, or write *+ for one that never gives back
+--   SELECT name FROM readings WHERE name RLIKE 'a*a*a*a*b'
+--                                   ^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: an expression to extract that can be tried in too many ways
+SELECT REGEXP_EXTRACT(name, '".*".*"(.*)"', 1) AS x FROM readings
+-- gives:
+-- TypeFault: query q1, line 1, column 8: too many repetitions of the regular expression may take the same characters: on a text that nearly matches there would be more than a billion ways to try; begin it with ^, bound a repetition, or write *+ for one that never gives back
+--   SELECT REGEXP_EXTRACT(name, '".*".*"(.*)"', 1) AS x FROM readings
+--          ^^^^^^^^^^^^^^
+
