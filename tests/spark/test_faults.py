@@ -474,3 +474,48 @@ def test_a_query_added_after_the_run_has_ended_waits_for_the_next_one(engine, pl
         e.stop()
         e.run()
         assert values(e, "past") == list(range(10))
+
+
+# --- sinks that do not fit ---------------------------------------------------------------------
+
+
+def test_folders_that_answers_must_not_go_to(engine, place):
+    """Two checkpoints, a changed query, another spelling, a folder that is read."""
+    (place / "link").symlink_to("counts")
+    counts = """
+        CREATE QUERY counts INTO parquet 'counts' AS
+            SELECT COUNT(*) AS n FROM nums [WINDOW 1 DAY];
+        CREATE QUERY changing INTO csv 'changing' AS SELECT n FROM nums;
+    """
+    for checkpoint in ("monday", "tuesday"):
+        with engine(checkpoint) as e:
+            assert run(e, counts, place).failures() == []
+            assert e.results("counts")["n"].to_pylist() == [10]
+    files = list((place / "counts").glob("*.parquet"))
+    assert sum(pq.read_table(path)["n"].to_pylist()[0] for path in files) == 20
+
+    numbers(place / "nums", 10, 5)
+    with engine("monday") as e:
+        e.load(GOOD + counts.replace("SELECT n FROM", "SELECT word, n FROM") + """
+            CREATE QUERY other INTO parquet 'link' AS SELECT n FROM nums;
+            CREATE QUERY loop INTO parquet 'nums' AS SELECT n, word FROM nums;
+            CREATE QUERY inside INTO parquet 'monday/results/x' AS SELECT n FROM nums;
+        """, folder=place)
+        summary = e.run()
+        assert values(e, "good") == list(range(15))
+    reasons = {name: query.reason for name, query in summary.queries.items()}
+    assert "with the columns n INT, and query changing delivers word STRING" in reasons["changing"]
+    assert "already written by query counts alone" in reasons["other"]
+    assert "is where stream nums reads" in reasons["loop"]
+    assert "must not lie in each other" in reasons["inside"]
+    assert (summary.queries["counts"].state, len(list((place / "nums").iterdir()))) == ("done", 2)
+
+
+def test_a_relation_that_no_jar_reads_is_named(engine, place):
+    with engine() as e:
+        summary = run(e, """
+            CREATE RELATION far (n INT) FROM parquet 's3a://lake/far';
+            CREATE QUERY joined AS SELECT nums.n FROM nums JOIN far ON nums.n = far.n;
+        """, place)
+    assert "relation far" in summary.queries["joined"].reason
+    assert "None" not in summary.queries["joined"].reason
