@@ -219,6 +219,17 @@ def test_a_run_is_overtaken_only_while_more_is_left_of_it(done: float, overtaken
     assert (len(run.core.under_way) == 2) == overtaken
 
 
+def test_a_run_whose_query_has_left_is_overtaken_by_anything() -> None:
+    run = beside("preemptive_rate_based")
+    run.arrive("s", at=200.0)
+    run.run(until=202.1)
+    assert run.core.under_way
+    run.drop("q")  # its path is gone, and nothing is known of its costs
+    run.arrive("t", at=202.2)
+    run.run(until=202.2)
+    assert len(run.core.under_way) == 2
+
+
 def test_what_is_due_is_carried_to_the_output_at_one_go() -> None:
     run = host("chain_flush(latency=60, exact=true)")
     run.arrive("s", at=0.0, rows=50)

@@ -471,6 +471,38 @@ def test_blocks_that_a_leaver_alone_had_to_see_stay_in_the_others_panes() -> Non
     check_books(host)
 
 
+def test_a_run_for_a_leaver_keeps_the_panes_open_that_others_have_of_it() -> None:
+    """`b` needs what is run for `a` alone; panes that close meanwhile would seem to be empty."""
+    host = hosted(query("a", 4, 2, "EXACTLY"), live=True)
+    for at, times in ((1.0, [0, 1]), (1.1, [2, 3, 4]), (1.2, [10]), (3.6, [30])):
+        host.arrive("s", at=at, times=times)
+    host.run(until=1.3)
+    host.add(query("b", 6, 2, "EXACTLY"))
+    host.run(until=3.5)
+    under_way = host.runs[-1]
+    assert [b.number for b in under_way.blocks] == [1, 2]
+    assert [member.query for member in under_way.members] == ["a"]
+    host.drop("a")
+    host.run()
+    assert ends(host, "b") == [10, 12, 14, 16]
+    check_counts(host)
+
+
+def test_the_last_answer_of_a_leaver_has_its_panes_until_it_is_made() -> None:
+    host = hosted(query("short", 2, 2, "EXACTLY"), query("long", 20, 2, "EXACTLY"), live=True,
+                  cost=lambda run: 0.1, refreshing=lambda refresh: 0.3)
+    feed(host, *([n] for n in range(40)))
+    while not host.refreshes or host.refreshes[-1].scans[0].end < 15:
+        host.run(until=host._agenda[0][0])
+    (scan,) = host.refreshes[-1].scans
+    host.drop("long")
+    (synopsis,) = host._synopses.held.values()
+    assert synopsis.first <= scan.end - 10
+    host.run()
+    assert synopsis.first > scan.end - 2
+    check_counts(host)
+
+
 def test_who_has_just_joined_is_not_answered_for_ends_before_that() -> None:
     """Others that are behind are answered first; for such windows no block was asked back."""
     host = hosted(query("first", 6, 3), live=True, cost=lambda run: 1.3,

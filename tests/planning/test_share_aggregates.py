@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.language import bind
-from penstock.model import Application
+from penstock.model import Application, Block
 from penstock.plan import Group, Plan
 from penstock.planning import plan
 from penstock.spark.windows import Kept, families_of, merged
@@ -125,6 +125,16 @@ def test_panes_made_of_finer_groups_are_those_made_of_the_rows(
 def synopsis(group: Group) -> Kept:
     families = families_of(group)
     return Kept(group, families, Synopsis([key.type for key in group.keys], families, 2))
+
+
+def test_a_train_tried_again_block_by_block_counts_no_block_for_more_than_its_rows() -> None:
+    made = planned(aggregate("src, SUM(length)", rest="GROUP BY src"))
+    kept = synopsis(made.groups[0])
+    blocks = [Block("packets", number, rows, 0, 0.0) for number, rows in enumerate((20, 1, 9))]
+    kept.take(blocks, {4: 12, 5: 14})
+    counts = [sum(kept.brought([block.number]).values()) for block in blocks]
+    assert counts == [20, 1, 5]
+    assert kept.brought([0, 1, 2]) == {4: 12, 5: 14}
 
 
 def tables(kept: Kept, rows: list[tuple[int, tuple[int, ...], int]]) -> dict:

@@ -269,7 +269,6 @@ class Feeder:
 LIVE_COLUMNS = tuple(column for column in COLUMNS if column[0] in ("ts", "src", "length"))
 
 
-@pytest.mark.long  # at a load of 10 it has failed once in 40 runs, and the reason is not known
 def test_queries_that_come_and_go_while_it_runs_change_no_other_answer(
     engine: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -313,8 +312,15 @@ def test_queries_that_come_and_go_while_it_runs_change_no_other_answer(
 def answered(engine: Any, ask: Ask, feeder: Feeder) -> None:
     """Wait until a query has answered for the last end whose rows have come."""
     wanted = feeder.closed // ask.slide * ask.slide
-    eventually(lambda: max(map(second, engine.results(ask.name)["window_end"].to_pylist()),
-                           default=0) >= wanted, f"{ask.name} has answered for {wanted}")
+
+    def has_answered() -> bool:
+        status = engine.status()
+        assert (status.run.state, status.failures()) == ("running", []), status.run.reason
+        ends = engine.results(ask.name)["window_end"].to_pylist()
+        return max(map(second, ends), default=0) >= wanted
+
+    # How long that takes is a matter of the machine: on a busy one a cold JVM needs a minute.
+    eventually(has_answered, f"{ask.name} has answered for {wanted}", seconds=240)
 
 
 def second(end: datetime) -> int:

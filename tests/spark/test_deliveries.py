@@ -189,3 +189,15 @@ def test_a_run_under_way_is_not_the_namesakes(path):
     log.commit(3, 1, [("a", 0)], [0], {"a": 5})
     log.close()
     assert standing(reopened(path)) == standing(log) == {"a": ({"s": 0}, {0: [[0, 0]]}, 5)}
+
+
+def test_runs_that_were_not_a_querys_own_are_not_its_own_after_a_restart(tmp_path):
+    """Runs that make panes anew are numbered but not logged; their numbers must not come again."""
+    log = Deliveries(tmp_path / "log")
+    log.answer(3, {"a": 10}, {})
+    log.join({"b": {}}, since=7)
+    log.close()
+    again = Deliveries(tmp_path / "log")
+    again.answer(again.last_run + 1, {"b": 20}, {})
+    assert again.standing["b"].answered == 20
+    again.close()

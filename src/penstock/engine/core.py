@@ -318,6 +318,8 @@ class Core:
         self._waiting.keep(running.entries, kept, (running.path.id, running.last), still)
         if running.stale:
             self._waiting.begin_anew(running.path.id)
+        if not still:  # nobody takes up what was kept, but others' panes may need its blocks
+            self._refilling.finish(self.plan, running, failed=True)
 
     def _measure(self, event: ev.RunFinished | ev.RunKept, running: Running,
                  rows_out: float) -> None:

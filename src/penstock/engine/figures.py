@@ -120,6 +120,10 @@ class Figures:
                             f"before it, {told.width:.3g} times earlier")
         return ""
 
+    def knows(self, path: str) -> bool:
+        """Whether the plan that the policy was told of has this path."""
+        return path in self.told
+
     def cost(self, path: str, first: int, last: int) -> float:
         """Seconds per row through some stages of a path, as told."""
         return rest(self.told[path].stages[first:last])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 
 from penstock.engine.figures import Figures
 from penstock.engine.running import Running
@@ -43,7 +44,9 @@ class Overtaking:
             map(self._rank, others))
 
     def _rank(self, running: Running) -> float:
-        """The rank of a run by the work that is left of it."""
+        """The rank of a run by the work that is left of it; on a path that is gone, the last."""
+        if not self.figures.knows(running.path.id):
+            return inf
         whole = self.figures.cost(running.path.id, running.first, running.last)
         return self.scheduler.policy.rank(running.segment, running.done * whole,
                                           self.scheduler.last)

@@ -25,12 +25,19 @@ class Refilling:
     running: dict[int, Running]
 
     def unfinished(self, group: Group) -> list[Block]:
-        """The blocks that may yet bring rows for a group's panes."""
-        entries = list(self.waiting.before(group.path))
-        entries += [entry for running in self._under_way(group) for entry in running.entries]
+        """The blocks that may yet bring rows for a group's panes.
+
+        A run may bring them though all for whom it was ordered have left, and one that began for
+        an earlier synopsis has its blocks read again.
+        """
         members = set(group.members)
-        return [block for entry in entries if not members.isdisjoint(entry.members)
-                for block in entry.blocks]
+        entries = [entry for entry in self.waiting.before(group.path)
+                   if not members.isdisjoint(entry.members)]
+        for running in self._under_way(group):
+            owed = group.id in running.orphaned or group.id in running.stale
+            entries += [entry for entry in running.entries
+                        if owed or not members.isdisjoint(entry.members)]
+        return [block for entry in entries for block in entry.blocks]
 
     def begin(self, group: Group, numbers: Iterable[int]) -> None:
         """A group's synopsis is empty, and needs these blocks besides those that come."""

@@ -50,6 +50,8 @@ class Windows:
     _answered: dict[str, int | None] = field(default_factory=dict)
     """Queries to answer, each with the end of its last window, in microseconds."""
     _under_way: dict[int, Refresh] = field(default_factory=dict)
+    _reads: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """By refresh under way, as it was ordered: the synopsis it reads, and its first pane."""
     _again: list[Refresh] = field(default_factory=list)
     """What is left of refreshes that broke, query by query."""
     _known: dict[str, set[str]] = field(default_factory=dict)
@@ -173,6 +175,8 @@ class Windows:
             self._note(run)
             chosen = Refresh(run, panes.group.id, panes.group.pane, tuple(scans), panes.arrived)
         self._under_way[run] = chosen
+        self._reads = {run: (chosen.scans[0].group, min(
+            scan.end - length for scan in chosen.scans for _, length in scan.queries))}
         return chosen
 
     def _scans(self, at: float) -> list[Scan]:
@@ -281,9 +285,16 @@ class Windows:
         for id, panes in self._panes.items():
             if id not in busy and panes.name in self._known:
                 oldest = self.refresher.oldest(panes.name)
+                if oldest is not None:
+                    oldest = min([oldest, *self._reading(panes.name)])
                 if oldest is not None and oldest != panes.trimmed:
                     panes.trimmed = oldest
                     yield Trim(id, oldest)
+
+    def _reading(self, name: str) -> Iterator[int]:
+        """The first panes that refreshes under way look at, for queries that have left too."""
+        return (first for run, (synopsis, first) in self._reads.items()
+                if synopsis == name and run in self._under_way)
 
     def needed(self) -> dict[str, int]:
         """The time from which on rows of each stream may be needed again, in microseconds.

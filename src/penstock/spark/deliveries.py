@@ -222,6 +222,8 @@ class Deliveries:
         elif "group" in line:
             self._groups[line["group"]] = [(query, branch) for query, branch in line["members"]]
         elif "join" in line:
+            # Runs up to here are not theirs: no number may come again, after a restart neither.
+            self.last_run = max(self.last_run, line["since"])
             for query, start in line["join"].items():
                 self.standing[query] = Standing(
                     dict(start), since=line["since"], at=line["at"],

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import Aggregate, Branch, Expression
+from penstock.model import Aggregate, Block, Branch, Expression
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
 from penstock.spark.far import FarAnswers, FarPanes
@@ -85,11 +85,21 @@ class Kept:
             self.first = max(self.first, before)
             (self.far or self.near).forget(before)
 
-    def take(self, blocks: Iterable[int], found: dict[int, int]) -> None:
-        """These blocks are in it, and have brought rows to these panes."""
+    def take(self, blocks: Sequence[Block], found: Mapping[int, int]) -> None:
+        """These blocks are in it, and together have brought so many rows to each of these panes.
+
+        A block counts for no more rows than it has, so that the books balance should a run be
+        tried again with some of the blocks; what joins have added counts for the last.
+        """
+        left = dict(found)
         for block in blocks:
-            self.had[block] = found
-            found = dict.fromkeys(found, 0)  # together they have brought them once
+            room = block.rows if block is not blocks[-1] else sum(left.values())
+            mine = dict.fromkeys(left, 0)
+            for pane, rows in left.items():
+                mine[pane] = min(rows, room)
+                room -= mine[pane]
+                left[pane] -= mine[pane]
+            self.had[block.number] = mine
 
     def brought(self, blocks: Iterable[int]) -> Counter[int]:
         """The rows that blocks which are in it have brought to panes."""
@@ -229,7 +239,7 @@ class Windows:
                 with kept.lock:
                     found[kept.group.id] = kept.far.add(rows)
             taken.count(plan.group(kept.group.id), found[kept.group.id])
-            kept.take(blocks, found[kept.group.id])
+            kept.take(run.blocks, found[kept.group.id])
         taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
         return taken
 
