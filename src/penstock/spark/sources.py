@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -271,14 +272,24 @@ def check_end(stream: Stream) -> None:
                           "onoff) or run without --until-drained")
 
 
+_FULL = "No space left on device"
+
+
 def plain(error: BaseException) -> str:
     """The first line of what went wrong, without Spark's stack of causes.
 
     >>> plain(ValueError("[X.Y] Cannot read it. SQLSTATE: 42K\\nat org.apache"))
     'Cannot read it.'
+    >>> plain(ValueError("Task failed while writing rows to file:/out.\\nCaused by: "
+    ...                  "java.io.IOException: No space left on device"))
+    'No space left on device: /out'
     """
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    told = f"{error}\n{getattr(error, '_stackTrace', '')}"  # Spark leaves its causes to the latter
+    if _FULL in told:
+        where = re.search(r"writing rows to (?:file:)?(\S+?)\.?\s", told)
+        return f"{_FULL}: {where[1]}" if where else _FULL
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     text = lines[0] if lines else type(error).__name__
