@@ -77,7 +77,8 @@ class Folders:
 
     def _is_empty(self, folder: str) -> bool:
         try:
-            return next(iter(self._files.data(folder)), None) is None
+            is_there = self._files.exists(folder)
+            return not is_there or next(iter(self._files.data(folder)), None) is None
         except OSError:  # nobody can say
             return False
 
@@ -198,9 +199,14 @@ def _joined(held: Dataset, queries: Sequence[Query]) -> tuple[Dataset, dict[str,
     faults: dict[str, str] = {}
     if held.owner and held.owner not in (query.name for query in queries):
         held = _taken_over(held, queries)
+    alike: set[object] = set()  # of queries that look alike one stands for all
     for query in queries:
+        looks = query.sink.kind, tuple(branch.outputs for branch in query.branches)
+        if not held.owner and looks in alike:
+            continue
         try:
             held = _with(held, query)
+            alike.add(looks)
         except PlanError as error:
             faults[query.name] = str(error)
     return held, faults

@@ -87,7 +87,8 @@ class Staging:
         refused = [error for move in moves if (error := self._again(run, move, warn))]
         if refused:
             raise refused[0]
-        left = next((path for place in self._places(run) for path, _ in self.files.data(place)
+        places = [place for place in self._places(run) if self.files.exists(place)]
+        left = next((path for place in places for path, _ in self.files.data(place)
                      if not path.endswith(".json") or Path(path).parent != self._of(run)), None)
         if left is not None:
             raise OSError(f"nobody knows where {left} goes; see {noted}")
