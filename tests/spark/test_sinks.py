@@ -254,6 +254,27 @@ def test_another_checkpoint_finds_out_from_the_files(driver):
     assert refused(driver("same").start()) == {}
 
 
+def test_text_of_another_checkpoint_tells_of_its_columns(driver, tmp_path):
+    for format_, first in (("csv", "window_start,window_end,other\n"), ("json", '{"other": 1}\n')):
+        folder = tmp_path / format_
+        folder.mkdir()
+        (folder / f"run-00000001-x-part.{format_}").write_text(first)
+        sql = APP.replace("parquet 'out'", f"{format_} '{format_}'")
+        why = refused(driver(f"to {format_}", sql).start())["a"]
+        assert "other STRING, and query a delivers" in why
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("content", [b"", b"\xff\x00", b"7\n"])
+def test_a_damaged_file_of_somebody_else_is_no_obstacle(driver, tmp_path, format_, content):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / f"run-00000001-x-part.{format_}").write_bytes(content)
+    (folder / "run-notes.txt").write_text("hello")
+    why = refused(driver(sql=APP.replace("INTO parquet", f"INTO {format_}")).start())
+    assert why == {} or "holds files with the columns 7" in why["a"]
+
+
 def test_a_folder_whose_files_are_gone_may_be_begun_anew(driver, tmp_path):
     driver().start().deliver(1)
     for path in (tmp_path / "out").iterdir():

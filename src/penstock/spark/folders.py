@@ -57,7 +57,8 @@ class Folders:
 
     def __init__(self, checkpoint: Checkpoint, files: Files) -> None:
         """Read what earlier runs have noted."""
-        self._file, self._root, self._files = checkpoint.folders, str(checkpoint.root), files
+        self._file, self._files = checkpoint.folders, files
+        self._root = canonical(str(checkpoint.root))
         self._datasets: dict[str, Dataset] = _read(self._file) if self._file.exists() else {}
 
     @property
@@ -129,14 +130,12 @@ class Folders:
         local = local_path(folder)
         if local is None or not local.is_dir():
             return fresh
-        files = sorted(local.glob("run-*"))
-        endings = {path.suffix.removeprefix(".") for path in files} & set(FILE_SINKS)
-        if not endings:
-            return fresh
-        if endings != {fresh.format}:
-            return replace(fresh, format=min(endings - {fresh.format}))
-        with contextlib.suppress(OSError, ValueError):  # damaged files say nothing either
-            return _of_file(str(files[0]), fresh)
+        files = sorted(path for path in local.glob("run-*") if path.suffix[1:] in FILE_SINKS)
+        others = {path.suffix[1:] for path in files} - {fresh.format}
+        if others:
+            return replace(fresh, format=min(others))
+        with contextlib.suppress(*_DAMAGED):  # such a file says nothing either
+            return _of_file(str(files[0]), fresh) if files else fresh
         return fresh
 
 
@@ -272,6 +271,9 @@ def _told(columns: Iterable[Field], most: int = 12) -> str:
 # --- what a folder says of itself ----------------------------------------------------------------
 
 
+_DAMAGED = (OSError, ValueError, TypeError, StopIteration, csv.Error, pa.ArrowException)
+
+
 def _of_file(path: str, fresh: Dataset) -> Dataset:
     """The dataset that a file belongs to, as far as it tells."""
     found, mine = _columns_of(path, fresh.format), {c.name: c for c in fresh.columns}
@@ -289,8 +291,8 @@ def _columns_of(path: str, format_: str) -> dict[str, Any]:
         schema = pq.read_schema(path)
         return dict(zip(schema.names, schema.types, strict=True))
     with open(path, newline="", encoding="utf-8") as file:
-        return dict.fromkeys(next(csv.reader(file)) if format_ == "csv"
-                             else json.loads(file.readline()))
+        text = file.readline() if format_ == "json" else ""
+        return dict.fromkeys(json.loads(text) if text else next(csv.reader(file)))
 
 
 def _field(name: str, kind: Any, mine: Field | None) -> Field:
