@@ -132,6 +132,11 @@ def test_a_source_file_is_short_and_begins_by_saying_what_it_is(path: Path) -> N
     assert ast.get_docstring(ast.parse(text))
 
 
+def test_names_are_compared_in_one_way() -> None:
+    """By `penstock.model.name_key`: to fold case as dictionaries do would lose a column."""
+    assert [path.name for path in SOURCES if "casefold" in path.read_text()] == []
+
+
 # --- the distribution -----------------------------------------------------------------------------
 
 

@@ -160,3 +160,16 @@ def test_no_message_of_the_language_speaks_of_forms_or_of_inner_words():
     golden = "".join(path.read_text() for path in kit.GOLDEN.glob("*.sql"))
     messages = [line for line in golden.splitlines() if line.startswith("-- ")]
     assert not [m for m in messages if re.search(r"\bform \d|\bstanding\b|\bmembers?\b|segment", m)]
+
+
+@pytest.mark.parametrize(("text", "fault"), [
+    ("CREATE QUERY q AS SELECT a AS `b\0` FROM s", "must not hold characters that cannot be seen"),
+    ("CREATE QUERY `q\0` AS SELECT a FROM s", "must not hold characters that cannot be seen"),
+    ("CREATE QUERY q AS SELECT a AS ` ` FROM s", "must not be blank"),
+    ("CREATE QUERY q INTO csv 'a\0b' AS SELECT a FROM s", "holds the character NUL"),
+    ("CREATE STREAM t (a INT) FROM csv 'a\0b'", "holds the character NUL"),
+    ("CREATE STREAM t (a INT) FROM csv ' '", "this path is blank"),
+])
+def test_names_and_paths_of_which_something_cannot_be_seen_are_told_from_blank_ones(text, fault):
+    with pytest.raises(LanguageError, match=fault):
+        bind(text, bind("CREATE STREAM s (a INT) FROM csv 'in'"))

@@ -27,6 +27,7 @@ from penstock.language.grouping import (
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import Input, Scope
+from penstock.language.tokens import unseen
 from penstock.language.windows import (
     Clause,
     Hop,
@@ -418,7 +419,7 @@ class _SelectBinder:
     def _named(self, item: exp.Alias) -> str:
         name = item.alias
         if not name.strip() or not name.isprintable():
-            raise self.fault(TypeFault, "the name of a column must not be blank", item)
+            raise self.fault(TypeFault, f"the name of a column {unseen(name)}", item)
         return name
 
     # --- UNION ALL -----------------------------------------------------------------------------

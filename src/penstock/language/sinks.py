@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from penstock.errors import NotYet, TypeFault, UnknownName
-from penstock.language.places import suggestion
+from penstock.language.places import Place, suggestion
 from penstock.language.tokens import Cursor
 from penstock.model import Query, Sink
 
@@ -45,9 +45,15 @@ def unfit(query: Query) -> str:
 
 def _target(cursor: Cursor, what: str) -> tuple[str, object]:
     target, place = cursor.string(what)
-    if not target.strip() or "\0" in target:
-        raise cursor.source.fault(TypeFault, "this path is blank", place)
+    check_path(cursor, target, place)
     return target, place
+
+
+def check_path(cursor: Cursor, path: str, place: Place) -> None:
+    """Raise where nothing can have such a path."""
+    if not path.strip() or "\0" in path:
+        why = "is blank" if not path.strip() else "holds the character NUL"
+        raise cursor.source.fault(TypeFault, f"this path {why}", place)
 
 
 def _callback(cursor: Cursor) -> str:

@@ -194,8 +194,7 @@ class StatementBinder:
         path = None
         if cursor.at_string():
             path, place = cursor.string("a path")
-            if not path.strip() or "\0" in path:
-                raise cursor.source.fault(TypeFault, "this path is blank", place)
+            sinks.check_path(cursor, path, place)
             path = sinks.resolved(path, self.folder)
         return (format_ if "." in format_ else format_.lower()), path
 

@@ -182,6 +182,12 @@ def place_of(token: Token) -> Place:
     return Place(token.start, token.end + 1)
 
 
+def unseen(name: str) -> str:
+    """What is wrong with a name of which nothing, or not all, can be seen."""
+    blank = not name.strip()
+    return "must not be blank" if blank else "must not hold characters that cannot be seen"
+
+
 class Cursor:
     """Reads tokens from left to right; every complaint says what was expected."""
 
@@ -238,7 +244,7 @@ class Cursor:
         if token is None or not _is_name(token):
             raise self.expected(what)
         if not token.text.strip() or not token.text.isprintable():
-            raise self.source.syntax(f"{what} must not be blank", self.place)
+            raise self.source.syntax(f"{what} {unseen(token.text)}", self.place)
         return self.advance().text, place_of(token)
 
     def string(self, what: str) -> tuple[str, Place]:
