@@ -39,8 +39,8 @@ def summary(queries: int = 3, streams: int = 1) -> Summary:
         GroupFormed(0.0, 1, "p", names),
     ]
     for stream in read:
-        block = Block(stream, 0, 4000, 160_000, 1.0)
-        events.append(BlockArrived(1.0, block, 4001, late=1, progress=4001))
+        block = Block(stream, 0, 4000, 160_000, 1.0, late=1)
+        events.append(BlockArrived(1.0, block, 4001, late=1, rejected=1, progress=4001))
     events += [
         BlockHot(1.0, "stream_0", 0, 160_000),
         Decided(1.0, 1, "p", 1, "stream_0", (0,), 4000, "the oldest", seconds=0.001),

@@ -161,6 +161,22 @@ class Window:
     """Whether answers come at the multiples of the slide and at no other time; otherwise the slide
     is the longest time between two answers."""
 
+    def reaches_back(self, answered: int) -> int:
+        """The time before which a row is in no window that is still to be answered.
+
+        All windows that end up to ``answered`` have been. The next one ends at most a slide later.
+
+        >>> Window(60, 20, exactly=True).reaches_back(100), Window(60, 20).reaches_back(110)
+        (60, 70)
+
+        Where a slide is longer than the window, the rows between two windows are not meant:
+
+        >>> Window(10, 30, exactly=True).reaches_back(90)
+        90
+        """
+        last = answered // self.slide * self.slide if self.exactly else answered
+        return min(last + self.slide - self.length, answered)
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
@@ -366,14 +382,17 @@ class Block:
     stream: str
     number: int
     rows: int
-    """Rows that queries see: neither late nor rejected."""
+    """Rows that queries see: all but the rejected ones."""
     bytes: int
     """Size of those rows in decoded form."""
     arrived: float
     """When its rows were there to be read, in seconds."""
     cutoff: int | None = None
-    """None of its rows has an earlier time, in microseconds; None where that is not known."""
+    """Rows with an earlier time, in microseconds, are late: no window takes them. None where that
+    is not known, and no row is late."""
     watermark: int | None = None
     """No row of a later block has an earlier time, in microseconds."""
     newest: int | None = None
     """The largest time on the stream up to and with it, in microseconds."""
+    late: int = 0
+    """How many of its rows are late."""

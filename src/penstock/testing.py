@@ -137,7 +137,7 @@ class FakeHost(VirtualHost):
     ) -> None:
         """A block of a stream will arrive; with ``times`` its rows have these event times.
 
-        They are in seconds. Those that are late by the stream's LATENESS are left out.
+        They are in seconds. Those that are late by the stream's LATENESS are in no window.
         """
         number = self._numbers.get(stream, -1) + 1
         self._numbers[stream] = number
@@ -145,10 +145,9 @@ class FakeHost(VirtualHost):
         if times is not None:
             clock = self._times.setdefault(stream, EventTime(round(known.lateness * 1e6)))
             block = clock.block(stream, number, at, [round(time * 1e6) for time in times])
-            rows, late = block.rows, len(times) - block.rows
         else:
-            block = Block(stream, number, rows, rows * BYTES_PER_ROW, at)
-        self.plan_event(ev.BlockArrived(at, block, read=rows + late, late=late))
+            block = Block(stream, number, rows, rows * BYTES_PER_ROW, at, late=late)
+        self.plan_event(ev.BlockArrived(at, block, read=block.rows, late=block.late))
 
     def end(self, stream: str, at: float) -> None:
         """A stream will end."""
@@ -250,8 +249,10 @@ class FakeHost(VirtualHost):
         panes = {one.group.id: tuple(sorted({time // one.group.pane for time in times}))
                  for one in synopses}
         rows = sum(block.rows for block in run.blocks)
+        late = sum(block.late for block in run.blocks)
         return ev.RunFinished(at, run.run, seconds, rows, {}, measured=measured, panes=panes,
-                              summarised=dict.fromkeys(riding, len(times)))
+                              summarised=dict.fromkeys(riding, len(times)),
+                              late=dict.fromkeys(riding, late) if late else {})
 
     def _times_of(self, run: Run) -> list[int]:
         known = self._times.get(run.blocks[0].stream)

@@ -166,7 +166,9 @@ def test_a_late_row_is_in_no_window_and_its_panes_stay_closed() -> None:
     drain(host)
     assert list(zip(ends(host, "q"), rows(host, "q"), strict=True)) == [
         (2, 1), (10, 2), (14, 1)]
-    assert Summary.of(host.record).streams["s"].late == 2
+    summary = Summary.of(host.record)
+    assert summary.streams["s"].late == summary.queries["q"].late == 2
+    assert summary.accounting() == []
 
 
 # --- drained ---------------------------------------------------------------------------------

@@ -239,12 +239,26 @@ def test_the_digest_holds_the_verdict() -> None:
 # --- every kind of fault ------------------------------------------------------------------------
 
 
-def test_rows_read_must_be_kept_late_or_rejected() -> None:
+def test_rows_read_must_be_kept_or_rejected() -> None:
     block = BlockArrived(1.0, Block("s", 0, 10, 1000, 1.0), read=14, late=2, rejected=1)
     assert faults(block) == [
-        "stream s, block 0: 14 rows read, but 10 kept + 2 late + 1 rejected",
-        "stream s: 14 rows read, but 10 kept + 2 late + 1 rejected",
+        "stream s, block 0: 14 rows read, but 10 kept + 1 rejected",
+        "stream s: 14 rows read, but 10 kept + 1 rejected",
     ]
+
+
+def test_late_rows_are_among_those_kept_and_counted_for_window_aggregates_alone() -> None:
+    added = QueryAdded(0.0, "w", ("s",), window=(10, 5))
+    grouped = GroupFormed(0.0, 7, "p", ("q", "w"))
+    block = BlockArrived(1.0, Block("s", 0, 10, 1000, 1.0, late=3), read=11, late=3, rejected=1)
+    done = RunFinished(2.0, 1, 0.5, 10, {"q": 9}, summarised={"w": 5}, late={"w": 4})
+    result = Summary.of([*START, added, grouped, block, decided(1, 0, group=7), done])
+    assert result.accounting() == []
+    assert (result.streams["s"].kept, result.streams["s"].late) == (10, 3)
+    row_by_row, windows = result.queries["q"], result.queries["w"]
+    assert (row_by_row.filtered, row_by_row.late) == (1, 0)
+    assert (windows.rows_in, windows.summarised, windows.late, windows.filtered) == (10, 5, 4, 1)
+    assert digest(result)["queries"][1]["late"] == 4
 
 
 FAULTS: dict[str, tuple[Event, ...]] = {
@@ -256,8 +270,14 @@ FAULTS: dict[str, tuple[Event, ...]] = {
     "the run drained, but 1 blocks of s were not delivered, from block 0 on": (
         arrived(0), arrived(1), decided(1, 1), finished(1), RunEnded(3.0, "drained")),
     "block 0 arrived twice": (arrived(0), arrived(0)),
-    "10 rows in + 0 added, but 9 out + 2 rejected": (
+    "10 rows in + 0 added, but 9 out + 0 late + 2 rejected": (
         arrived(0), decided(1, 0), RunFinished(2.0, 1, 0.5, 10, {"q": 9}, rejected={"q": 2})),
+    "stream s, block 0: 11 of 10 rows are late": (
+        BlockArrived(1.0, Block("s", 0, 10, 1000, 1.0), read=10, late=11),),
+    "10 rows in + 0 added, but 6 summarised + 5 late + 0 rejected": (
+        QueryAdded(0.0, "w", ("s",), window=(10, 5)), GroupFormed(0.0, 7, "p", ("w",)),
+        arrived(0), decided(1, 0, group=7),
+        RunFinished(2.0, 1, 0.5, 10, {}, summarised={"w": 6}, late={"w": 5})),
     "blocks of 10 rows, decided for 11, 10 read": (
         arrived(0), decided(1, 0, rows=11), finished(1)),
     "blocks of 10 rows, decided for 10, 9 read": (arrived(0), decided(1, 0), finished(1, 9)),

@@ -60,7 +60,7 @@ class Feed:
         return [self.table.rows[a:b] for a, b in zip(starts, ends, strict=True)]
 
     def punctual(self) -> Table:
-        """The table without its late rows, which no query sees."""
+        """The table without its late rows, which no window takes."""
         if self.lateness is None:
             return self.table
         kept: list[tuple[Any, ...]] = []
@@ -115,7 +115,7 @@ class Drawn:
     @property
     def tables(self) -> list[Table]:
         """What queries see."""
-        return [*(s.punctual() for s in self.streams), *(r.table for r in self.relations)]
+        return [*(s.table for s in self.streams), *(r.table for r in self.relations)]
 
     def __repr__(self) -> str:
         """Its size; the text is long, and the data follows from the seed."""

@@ -93,6 +93,7 @@ def _query(query: QueryMeasures) -> dict[str, Any]:
         "rows_in": query.rows_in,
         "rows_out": query.rows_out,
         "filtered": query.filtered,
+        "late": query.late,
         "rejected": query.rejected,
         "added": query.added,
         "delivered_before": query.delivered_before,

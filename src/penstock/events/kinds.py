@@ -63,8 +63,9 @@ class BlockArrived:
     at: float
     block: Block
     read: int
-    """Rows the source gave: those of the block, the late ones and the rejected ones."""
+    """Rows the source gave: those of the block and the rejected ones."""
     late: int = 0
+    """Rows of the block that came too late for windows."""
     rejected: int = 0
     progress: int = 0
     """How much of the source's total has been read, in the unit of the total."""
@@ -80,7 +81,7 @@ class BlockHeld:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkMoved:
-    """No row of the stream with an earlier time will be seen any more, but as a late one."""
+    """Rows of the stream with an earlier time are late from now on."""
 
     at: float
     stream: str
@@ -279,7 +280,10 @@ class RunFinished:
     panes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Per group of window aggregates the panes that got rows; nothing is delivered then."""
     summarised: Mapping[str, int] = field(default_factory=dict)
-    """Rows per window aggregate that went into panes."""
+    """Rows per window aggregate that went into panes of windows still to be answered."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """Rows per window aggregate that came too late: by the rule of the stream, whatever the query's
+    conditions say of them, or because all windows that they are in have been answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class StreamMeasures:
     read: int = 0
     kept: int = 0
     late: int = 0
+    """Of the rows kept: those that came too late for windows."""
     rejected: int = 0
     files_rejected: int = 0
     """Files that were set aside; their rows, where they are known, count as rejected."""
@@ -61,10 +62,10 @@ class StreamMeasures:
 
     def faults(self) -> Iterator[str]:
         """Where its rows do not add up."""
-        if self.read != self.kept + self.late + self.rejected:
+        if self.read != self.kept + self.rejected:
             yield (
                 f"stream {self.name}: {self.read} rows read, but {self.kept} kept + "
-                f"{self.late} late + {self.rejected} rejected"
+                f"{self.rejected} rejected"
             )
 
     def note_arrival(self, at: float, rows: int) -> None:
@@ -102,7 +103,9 @@ class QueryMeasures:
     """The window and the slide of a window aggregate, in microseconds: its rows in go into panes,
     its rows out are answers."""
     summarised: int = 0
-    """Rows that went into the panes of a window aggregate."""
+    """Rows that went into the panes of a window aggregate, for windows still to be answered."""
+    late: int = 0
+    """Rows that came too late for the windows of a window aggregate."""
     answers: int = 0
     """Windows answered."""
     last_end: int | None = None
@@ -128,7 +131,7 @@ class QueryMeasures:
     def filtered(self) -> int:
         """Rows that did not meet its conditions."""
         passed = self.rows_out if self.window is None else self.summarised
-        return self.rows_in + self.added - passed - self.rejected
+        return self.rows_in + self.added - passed - self.late - self.rejected
 
     def take_wait(self, bucket: int, seconds: float, rows: int) -> None:
         """A block of so many rows was delivered after so many seconds."""
@@ -140,10 +143,13 @@ class QueryMeasures:
 
     def faults(self) -> Iterator[str]:
         """Where its rows do not add up."""
-        if min(self.rows_in, self.added, self.rows_out, self.rejected, self.filtered) < 0:
+        counts = (self.rows_in, self.added, self.rows_out, self.late, self.rejected, self.filtered)
+        if min(counts) < 0:
+            passed = "out" if self.window is None else "summarised"
+            rows = self.rows_out if self.window is None else self.summarised
             yield (
                 f"query {self.name}: {self.rows_in} rows in + {self.added} added, but "
-                f"{self.rows_out} out + {self.rejected} rejected"
+                f"{rows} {passed} + {self.late} late + {self.rejected} rejected"
             )
 
     @property

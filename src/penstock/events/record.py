@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 
@@ -15,17 +15,24 @@ from penstock.events.lines import encode
 
 FILE = "events.jsonl"
 _LARGE = 256 * 1024
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
 _log = logging.getLogger(__name__)
 
 
 def new_record(checkpoint: Path, at: float) -> Path:
     """Where the record of a run that starts now belongs: names sort as the runs began.
 
+    They do so even if the clock was set back since the run before.
+
     >>> new_record(Path("state"), 1735689600.25).as_posix()
     'state/runs/20250101T000000.250000Z/events.jsonl'
     """
-    stamp = datetime.fromtimestamp(at, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    return checkpoint / "runs" / stamp / FILE
+    began = datetime.fromtimestamp(at, UTC)
+    for folder in (checkpoint / "runs").glob("*Z"):
+        with contextlib.suppress(ValueError):  # whatever else somebody has put there
+            earlier = datetime.strptime(folder.name, _STAMP).replace(tzinfo=UTC)
+            began = max(began, earlier + timedelta(microseconds=1))
+    return checkpoint / "runs" / began.strftime(_STAMP) / FILE
 
 
 class Recorder:

@@ -47,7 +47,7 @@ class Summary:
     >>> from penstock.model import Block
     >>> summary = Summary.of([
     ...     QueryAdded(0.0, "big", ("packets",)),
-    ...     BlockArrived(1.0, Block("packets", 0, 98, 980, arrived=1.0), read=100, late=2),
+    ...     BlockArrived(1.0, Block("packets", 0, 98, 980, arrived=1.0), read=100, rejected=2),
     ...     GroupFormed(1.0, group=0, path="p0", members=("big",)),
     ...     Decided(1.0, run=0, segment="p0", group=0, stream="packets", blocks=(0,), rows=98,
     ...             reason="the oldest"),
@@ -124,9 +124,10 @@ class Summary:
     def accounting(self) -> list[str]:
         """Every way in which the books do not balance; an empty list when they do.
 
-        Each stream: rows read = kept + late + rejected. Each query: rows in + added by joins = out
-        + filtered + rejected, none of them negative, and each block that arrived after it joined
-        was delivered to each of its branches once, or still waits.
+        Each stream: rows read = kept + rejected, and no more are late than were kept. Each query:
+        rows in + added by joins = out (of a window aggregate: summarised) + filtered + late +
+        rejected, none of them negative, and each block that arrived after it joined was delivered
+        to each of its branches once, or still waits.
         """
         faults = list(self._faults)
         if self.faults_seen > len(faults):
@@ -200,11 +201,14 @@ class Summary:
         stream.rejected += event.rejected
         stream.progress = max(stream.progress, event.progress)
         stream.note_arrival(event.at, event.read)
-        if event.read != block.rows + event.late + event.rejected:
+        if event.read != block.rows + event.rejected:
             self._fault(
                 f"stream {stream.name}, block {block.number}: {event.read} rows read, but "
-                f"{block.rows} kept + {event.late} late + {event.rejected} rejected"
+                f"{block.rows} kept + {event.rejected} rejected"
             )
+        if event.late > block.rows:
+            self._fault(f"stream {stream.name}, block {block.number}: {event.late} of "
+                        f"{block.rows} rows are late")
         if not stream.queue.arrive(block):
             self._fault(f"stream {stream.name}: block {block.number} arrived twice")
         stream.queue_peak = max(stream.queue_peak, stream.queue.bytes)
@@ -383,7 +387,7 @@ class Summary:
 
     def _count(self, group: _Group, event: k.RunFinished) -> None:
         """Add up what became of the rows; what a sink refused is not counted."""
-        for measure in ("rows_out", "rejected", "added", "summarised"):
+        for measure in ("rows_out", "rejected", "added", "summarised", "late"):
             for name, rows in getattr(event, measure).items():
                 query = group.queries.get(name)
                 if query is None:

@@ -96,7 +96,7 @@ class EventTime:
     lateness: int
     seen: int | None = None
     times: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """By block, without the late ones."""
+    """By block, without the late ones: those that windows take."""
 
     def block(self, stream: str, number: int, arrived: float, times: Sequence[int]) -> Block:
         """A block whose rows have these times."""
@@ -105,8 +105,8 @@ class EventTime:
         self.times[number] = kept
         self.seen = max(kept if self.seen is None else (*kept, self.seen), default=None)
         watermark = None if self.seen is None else self.seen - self.lateness
-        return Block(stream, number, len(kept), len(kept) * BYTES_PER_ROW, arrived,
-                     cutoff, watermark, self.seen)
+        return Block(stream, number, len(times), len(times) * BYTES_PER_ROW, arrived,
+                     cutoff, watermark, self.seen, len(times) - len(kept))
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@
       application.json    the statements in force
       offsets/STREAM/     how far each source was read (Structured Streaming's own)
       spool/STREAM/       the decoded blocks and a manifest for each
-      late/STREAM/        rows that came too late
+      late/NAME/          rows that came too late for the windows over a stream, or of a query
       rejects/NAME/       rows that could not be read, or that a Python function raised for
       folders.json        the sink folders written so far: by whom, in which format, which columns
       deliveries.jsonl    what each query has delivered

@@ -35,7 +35,7 @@ from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.expressions import data_type
 from penstock.spark.fanout import CompiledFanout, output_name
-from penstock.spark.names import OURS, all_of, compiled, ours, renamed
+from penstock.spark.names import OURS, all_of, compiled, ours, place, renamed
 from penstock.spark.panes import Group as PaneGroup
 from penstock.spark.pipeline import Pipeline, Progress
 from penstock.spark.python_stage import ERROR
@@ -43,6 +43,8 @@ from penstock.spark.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
 
 REJECTED = "@rejected"
+TIME = Field("time", TIMESTAMP)
+"""The time of a row, among what Python computes for window aggregates."""
 MOST_FANOUTS = 64
 """Tables of constants kept in the JVM; the least recently used go first."""
 
@@ -59,6 +61,8 @@ class Answers:
     """Where the frame holds an output of this name and type."""
     row: SparkColumn | None = None
     """A rejected row as JSON."""
+    shown: tuple[SparkColumn, ...] = ()
+    """The columns in it."""
     progress: Progress | None = None
 
     @property
@@ -138,6 +142,8 @@ class Summarised:
     """Where Python is involved: what it rejected."""
     _places: Mapping[Expression, Expression] | None = None
     """Where the frame holds what Python has computed; None when its columns are the stream's."""
+    columns: tuple[SparkColumn, ...] = ()
+    """What is shown of a row: the stream's columns, or those that a path through Python has."""
 
     def __enter__(self) -> Summarised:
         """What Python computes is computed once: several groupings may read it."""
@@ -160,6 +166,22 @@ class Summarised:
         if self._places is None:
             return aggregate
         return replace(aggregate, args=tuple(self._places[arg] for arg in aggregate.args))
+
+    def before(self, group: Group, time: int) -> DataFrame:
+        """The rows that a group would summarise but for their time, which is earlier."""
+        if self.python is None:
+            rows, at, wanted = self.frame, compiled(self.time), all_of(group.where)
+        else:
+            rows, at = self.python.frame, self.python.columns(TIME)
+            wanted = ours(ERROR).isNull()
+        early = rows.where(sf.unix_micros(at) < sf.lit(time))
+        return (early if wanted is None else early.where(wanted)).select(
+            *self.columns)
+
+    def compute(self) -> None:
+        """Have Python's part computed where no panes are made of it: it counts as it computes."""
+        if self.python is not None:
+            self.python.frame.write.format("noop").mode("overwrite").save()
 
     def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
         """What a synopsis of these families wants of the frame."""
@@ -220,7 +242,10 @@ class Compiler:
         time = self._time(path.stream)
         if not path.expensive:
             rows = self._joined(path, block)
-            return Summarised(rows.where(compiled(time).isNotNull()), time)
+            declared = self._application.streams[path.stream].columns
+            own = [ours(place(0, column.name)).alias(column.name) for column in declared]
+            return Summarised(rows.where(compiled(time).isNotNull()), time,
+                              columns=tuple(own))
         branch = self._branch(path, members[0])
         answers = self._through_python(path, {members[0]: branch}, block, first)
         # What is aggregated may be the time, or what is grouped by: it is one column then.
@@ -231,14 +256,14 @@ class Compiler:
             *(answers.columns(Field(name, expression.type)).alias(places[expression].name)
               for expression, name in named.items()))
         known = held.where(compiled(places[time]).isNotNull())
-        return Summarised(known, places[time], answers, places)
+        return Summarised(known, places[time], answers, places, answers.shown)
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
         if not path.panes:
             return self._plan.branch(member)
         (group,) = self._plan.groups_on(path.id)
-        timed = Output("time", self._time(path.stream))
+        timed = Output(TIME.name, self._time(path.stream))
         return replace(group.rows, select=(timed, *group.rows.select))
 
     def _time(self, stream: str) -> Expression:
@@ -284,7 +309,8 @@ class Compiler:
         progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
         progress.observe(REJECTED, ours(ERROR).isNotNull())
         columns = _columns(branch, pipeline.stage.outputs)
-        return Answers(progress.frame, branches, columns, pipeline.stage.row, progress)
+        stage = pipeline.stage
+        return Answers(progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
 
     def _pipeline(self, path: Path, branch: Branch) -> Pipeline:
         def joined(rows: DataFrame, number: int) -> DataFrame:

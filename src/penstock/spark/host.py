@@ -10,6 +10,7 @@ import contextlib
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -18,7 +19,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.clock import Clock
+from penstock.clock import Clock, SteadyClock
 from penstock.engine import (
     Cool,
     Core,
@@ -82,7 +83,7 @@ class SparkHost:
         until_drained: bool,
     ) -> None:
         """Recover what an earlier run left in the checkpoint; nothing is read yet."""
-        self._spark, self._checkpoint, self._clock = spark, checkpoint, clock
+        self._spark, self._checkpoint, self._clock = spark, checkpoint, SteadyClock(clock)
         self._on_event, self._until_drained = on_event, until_drained
         self.application = application = at_home(application)
         self._cores = spark.sparkContext.defaultParallelism
@@ -281,7 +282,7 @@ class SparkHost:
         context.setJobGroup(_job_group(run.run), f"penstock run {run.run}: {run.segment}")
         context.setLocalProperty("spark.scheduler.pool", "urgent" if run.urgent else "segments")
         path = plan.path(run.path)
-        frame = self._frame(run)
+        frame = self._frame(run, path)
         measured, bare = (
             self._parts.measure(compiler, path, run, frame) if run.measure else ({}, 0.0))
         if path.expensive:
@@ -313,14 +314,21 @@ class SparkHost:
         self._parts.forget(run.run)
         rows = sum(block.rows for block in run.blocks)
         panes: dict[str, tuple[int, ...]] = {path.id: ()} if path.panes else {}
+        late = _late_rows(run) if path.panes else {}
         return ev.RunFinished(0.0, run.run, 0.0, rows, {}, operators=part.counts, jobs=1,
-                              panes=panes)
+                              panes=panes, late=late)
 
-    def _frame(self, run: Run) -> DataFrame:
+    def _frame(self, run: Run, path: Path) -> DataFrame:
+        """The rows that a run begins with; late ones are not for windows, and kept apart."""
         if run.parts:
             return self._parts.frame(run.parts)
         spool = self._spools[run.blocks[0].stream]
-        return spool.timed_frame([block.number for block in run.blocks], run.keep)
+        numbers = [block.number for block in run.blocks]
+        if not path.panes:
+            return spool.timed_frame(numbers, run.keep)
+        for number in () if run.again else numbers:
+            spool.set_late_aside(number)
+        return spool.timely_frame(numbers, run.keep)
 
     def _deliver(
         self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
@@ -344,17 +352,21 @@ class SparkHost:
         path = plan.path(run.path)
         with compiler.summarised(path, run.members, frame, run.first) as rows:
             taken = self._windows.take(run, plan, rows, synopses)
-            done = self._sinks.summarise(run, rows)
+            done = self._sinks.summarise(run, rows, taken.late)
         for number in run.parts:
             self._parts.forget(number)
         if taken.outgrown is not None:
             self._inbox.put(partial(self._move_away, taken.outgrown))
         read = sum(block.rows for block in run.blocks)
+        late = Counter(_late_rows(run))
+        late.update({query: own.rows for query, own in taken.late.items()})
+        passed = Counter(taken.rows)
+        passed.update(late)
         return ev.RunFinished(
             0.0, run.run, 0.0, read, {}, done.rejected,
-            added(run, read, taken.rows, done.rejected) if path.joins else {}, done.operators,
+            added(run, read, passed, done.rejected) if path.joins else {}, done.operators,
             done.jobs + taken.jobs, done.bytes, done.failed, panes=taken.panes,
-            summarised=taken.rows)
+            summarised=taken.rows, late=dict(late))
 
     def _refresh(self, refresh: Refresh, plan: Plan, kept: Kept) -> None:
         """Answer window aggregates from their synopsis, as it was when that was ordered."""
@@ -394,7 +406,9 @@ class SparkHost:
             except SourceError as error:
                 self._faults[name] = str(error)
                 continue
-            self._spools[name] = Spool(self._spark, self._checkpoint, self._files, stream)
+            spool = self._spools[name] = Spool(self._spark, self._checkpoint, self._files, stream)
+            if spool.last is not None:  # what comes now came after it, whatever the clock says
+                self._clock.reach(spool.last.arrived)
 
     def _begin(self, streams: list[str]) -> None:
         for name in streams:
@@ -432,11 +446,21 @@ class SparkHost:
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._standings.backlog(query)
             now, since = self._clock.now(), self._standings.since(query)
+            self._note_reach(query, since)
             self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at, since))
         self._begin_synopses(queries)
         for name in [query.name for query in queries if query.name in faults]:
             self._handle(ev.QueryFailed(self._clock.now(), name, faults[name]))
         self._handle(ev.Tick(self._clock.now()))
+
+    def _note_reach(self, query: Query, since: int | None) -> None:
+        """From when on the coming windows of a query hold rows: earlier ones are late for it."""
+        self._windows.reach.pop(query.name, None)
+        grouping = query.branches[0].grouping
+        if grouping is not None and since is not None:
+            exactly = grouping.window.exactly or self._until_drained
+            window = replace(grouping.window, exactly=exactly)
+            self._windows.reach[query.name] = window.reaches_back(since)
 
     def _begin_synopses(self, joining: Sequence[Query]) -> None:
         """Have the panes of new groups, and of those that grew, made of what the spool holds."""
@@ -493,6 +517,12 @@ class SparkHost:
             quantum=durations.seconds(self._setting("quantum")),
             gather=DRAIN_GATHER if self._until_drained else 0.0,
         )
+
+
+def _late_rows(run: Run) -> dict[str, int]:
+    """The rows of a run that are late for all windows, by query: they were left out."""
+    late = sum(block.late for block in run.blocks)
+    return dict.fromkeys((member.query for member in run.members), late) if late else {}
 
 
 def _job_group(run: int) -> str:

@@ -286,12 +286,10 @@ class Ingest:
         else:
             rows = files_frame(self._spark, self._stream, [v.file.path for v in batch])
             counted = self._copy(rows, number, cutoff, bounds)
-        if counted.late:
-            self._set_aside(rows, number, cutoff, bounds, "late")
         if counted.rejected:
-            self._set_aside(rows, number, cutoff, bounds, "rejects")
+            self._set_aside(rows, number, bounds)
         self._look_for_wrong_unit(counted, bounds)
-        kept = counted.read - counted.late - counted.rejected
+        kept = counted.read - counted.rejected
         seen = [t for t in (last.seen if last else None, counted.newest) if t is not None]
         read = counted.read if isinstance(batch, DataFrame) else sum(v.file.size for v in batch)
         in_place = self._stream.format == "parquet"
@@ -318,11 +316,11 @@ class Ingest:
     def _copy(
         self, batch: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds
     ) -> _Counted:
-        """Write the good rows to the spool and count all of them, in one job."""
+        """Write the good rows to the spool, late or not, and count all of them, in one job."""
         observation = Observation()
         kinds = self._kinds(batch, cutoff, bounds)
         counted = batch.select("*", *kinds).observe(observation, *self._measures(bounds))
-        good = counted.where(F.col("@bad").isNull() & ~F.col("@late"))
+        good = counted.where(F.col("@bad").isNull())
         columns = [F.col(quoted(column.name)) for column in self._stream.columns]
         good.select(*columns).write.mode("overwrite").option(
             "mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"
@@ -375,7 +373,7 @@ class Ingest:
                         row["farthest"])
 
     def _totals(self, bounds: times.Bounds) -> list[Column]:
-        good = F.col("@bad").isNull() & ~F.col("@late")
+        good = F.col("@bad").isNull()
         timed = self._stream.time is not None
         return [
             F.count(F.lit(1)).alias("read"),
@@ -387,7 +385,7 @@ class Ingest:
         ]
 
     def _kinds(self, batch: DataFrame, cutoff: int | None, bounds: times.Bounds) -> list[Column]:
-        """Two columns that tell good rows from bad and late ones."""
+        """Two columns: why a row is bad, and whether a good one is late."""
         bad: list[Column] = []
         if CORRUPT in batch.columns:
             bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
@@ -401,7 +399,7 @@ class Ingest:
         return [reason.alias("@bad"), (late & reason.isNull()).alias("@late")]
 
     def _measures(self, bounds: times.Bounds) -> list[Column]:
-        good = F.col("@bad").isNull() & ~F.col("@late")
+        good = F.col("@bad").isNull()
         sizes = [F.coalesce(F.octet_length(F.col(quoted(n))), F.lit(0)) for n in self._variable()]
         total = reduce(lambda a, b: a + b, sizes, F.lit(0))
         return [*self._totals(bounds),
@@ -415,17 +413,11 @@ class Ingest:
     def _variable(self) -> list[str]:
         return [c.name for c in self._stream.columns if c.type.name in ("STRING", "BINARY")]
 
-    def _set_aside(
-        self, batch: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds, kind: str
-    ) -> None:
-        """Keep late rows, or rejects with their reason, apart; a repeated batch replaces itself."""
-        marked = batch.select("*", *self._kinds(batch, cutoff, bounds))
-        columns = [F.col(quoted(column.name)) for column in self._stream.columns]
-        if kind == "late":
-            aside = marked.where(F.col("@late")).select(*columns)
-        else:
-            aside = marked.where(F.col("@bad").isNotNull()).select(*self._evidence(batch))
-        target = self._checkpoint.folder(kind, self._stream.name) / f"block={number:08d}"
+    def _set_aside(self, batch: DataFrame, number: int, bounds: times.Bounds) -> None:
+        """Keep rejects with their reason apart; a repeated batch replaces itself."""
+        marked = batch.select("*", *self._kinds(batch, None, bounds))
+        aside = marked.where(F.col("@bad").isNotNull()).select(*self._evidence(batch))
+        target = self._checkpoint.folder("rejects", self._stream.name) / f"block={number:08d}"
         aside.write.mode("overwrite").options(**JSON).json(str(target))
 
     def _evidence(self, batch: DataFrame) -> list[Column]:

@@ -61,10 +61,14 @@ class PythonStage:
     @property
     def row(self) -> SparkColumn:
         """The row as JSON: the columns that the query looks at."""
-        fields = [ours(at.name).alias(self._shown(c)) for c, at in self._carried.items()]
-        if not fields:
+        if not self._carried:
             return sf.lit("{}")
-        return sf.to_json(sf.struct(*fields), {**JSON, "ignoreNullFields": "false"})
+        return sf.to_json(sf.struct(*self.shown), {**JSON, "ignoreNullFields": "false"})
+
+    @property
+    def shown(self) -> list[SparkColumn]:
+        """The columns that the query looks at, by their own names."""
+        return [ours(at.name).alias(self._shown(c)) for c, at in self._carried.items()]
 
     @property
     def conditions(self) -> int:

@@ -179,7 +179,7 @@ class _Asked:
         synopsis = Synopsis([key.type for key in own.keys], families, own.span)
         numbers = [b.number for b in reaching(self._blocks(own.stream), end - length, end)]
         if numbers:
-            frame = self.spools[own.stream].timed_frame(numbers)
+            frame = self.spools[own.stream].timely_frame(numbers)
             path = self.plan.path(own.path)
             with compiler.summarised(path, own.members, frame) as rows:
                 asked = rows.group(own, families)

@@ -35,6 +35,7 @@ from penstock.spark.sources import plain
 from penstock.spark.staging import Move, Staging
 from penstock.spark.text import JSON, csv_columns
 from penstock.spark.text import options as text_options
+from penstock.spark.windows import Late
 
 FOLDER = "@folder"
 CONSOLE_ROWS = 20
@@ -119,13 +120,17 @@ class Sinks:
         if not run.again:
             self._commit(run, [], Delivered())
 
-    def summarise(self, run: Run, rows: Summarised) -> Delivered:
-        """Commit a run whose rows are in panes now; what Python rejected goes aside."""
+    def summarise(self, run: Run, rows: Summarised, late: Mapping[str, Late]) -> Delivered:
+        """Commit a run whose rows are in panes now; what Python rejected goes aside.
+
+        So do the rows that are ``late`` for one query alone.
+        """
         done = Delivered()
         if rows.python is not None:
             done.operators = rows.python.counts()
         if not run.again:
             moves = self._stage_rejects(run, rows.python, done) if rows.python else []
+            moves += self._stage_late(run, rows, late, done)
             self._commit(run, moves, done)
         return done
 
@@ -246,14 +251,29 @@ class Sinks:
         moves = []
         rejects = answers.rejects().select("error", "row")
         for number, query in enumerate(dict.fromkeys(member.query for member in run.members)):
-            folder = str(self._checkpoint.folder("rejects", query))
-            place = self._staging.place(run.run, f"rejects-{number}", folder)
-            done.jobs += 1
             done.rejected[query] = rejected
-            rejects.write.mode("overwrite").options(**_WRITE, **JSON).json(place)
-            moves += [replace(move, folder=self._staging.seen(folder))
-                      for move in self._staging.moves(run.run, f"rejects-{number}", place)]
+            moves += self._stage_aside(run, "rejects", number, query, rejects, done)
         return moves
+
+    def _stage_late(
+        self, run: Run, rows: Summarised, late: Mapping[str, Late], done: Delivered
+    ) -> list[Move]:
+        """Rows of windows that a query has answered already, in the checkpoint's late rows."""
+        return [move for number, (query, own) in enumerate(late.items())
+                for move in self._stage_aside(run, "late", number, query,
+                                              rows.before(own.group, own.before), done)]
+
+    def _stage_aside(
+        self, run: Run | Refresh, kind: str, number: int, query: str, rows: DataFrame,
+        done: Delivered,
+    ) -> list[Move]:
+        """Rows of a query that are no answers, in the checkpoint's folder of their kind."""
+        unit, folder = f"{kind}-{number}", str(self._checkpoint.folder(kind, query))
+        place = self._staging.place(run.run, unit, folder)
+        done.jobs += 1
+        rows.write.mode("overwrite").options(**_WRITE, **JSON).json(place)
+        return [replace(move, folder=self._staging.seen(folder))
+                for move in self._staging.moves(run.run, unit, place)]
 
     # --- commit and recovery -----------------------------------------------------------------
 

@@ -8,6 +8,7 @@ list of the stream's own files and nothing is copied.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -23,6 +24,7 @@ from penstock.spark.checkpoint import Checkpoint, folder_name, read_json, write_
 from penstock.spark.expressions import schema
 from penstock.spark.files import Files
 from penstock.spark.sources import LITERAL, files_frame
+from penstock.spark.text import JSON
 
 ARRIVED = "@arrived"
 """The column with the time at which a row's block arrived, of streams that have no own time."""
@@ -40,9 +42,10 @@ class Manifest:
     arrived: float
     read: int
     late: int = 0
+    """Of the rows: those that came too late for windows."""
     rejected: int = 0
     cutoff: int | None = None
-    """Rows with an earlier time (in microseconds) were late."""
+    """Rows with an earlier time (in microseconds) are late."""
     seen: int | None = None
     """The largest time on the stream up to and with this block, in microseconds."""
     progress: int = 0
@@ -74,6 +77,8 @@ class Spool:
         """Read the manifests that are there, and clear away what a crash left of others."""
         self._spark, self._files, self.stream = spark, files, stream
         self._folder = checkpoint.root / "spool" / folder_name(stream.name)
+        self._late = checkpoint.root / "late" / folder_name(stream.name)
+        self._setting_aside = threading.Lock()  # runs do it from their own threads
         self._schema = schema(stream.columns)
         self._manifests = self._load()
         if writing:
@@ -129,7 +134,7 @@ class Spool:
         elif newest is not None:
             watermark = newest - round(self.stream.lateness * 1e6)
         return Block(self.stream.name, number, manifest.rows, manifest.bytes, manifest.arrived,
-                     cutoff, watermark, newest)
+                     cutoff, watermark, newest, manifest.late)
 
     def held(self) -> list[Block]:
         """The blocks that can be read, oldest first."""
@@ -162,7 +167,8 @@ class Spool:
         """The rows of some blocks; those to ``keep`` stay in memory once this frame is computed."""
         for number in keep:
             self._warm(number)
-        apart = [n for n in numbers if n in self._hot or self._is_filtered(n)]
+        apart = [n for n in numbers
+                 if n in self._hot or self._manifests[n].bounds is not None]
         together = [n for n in numbers if n not in set(apart)]
         frames = [self._hot.get(n) or self._read([n]) for n in apart]
         if together:
@@ -183,15 +189,26 @@ class Spool:
             F.lit(round(self._manifests[n].arrived * 1e6)))) for n in numbers]
         return reduce(DataFrame.unionAll, frames)
 
-    def _is_filtered(self, number: int) -> bool:
-        """Whether rows of the stream's own files must be left out in reading."""
-        manifest = self._manifests[number]
-        return self._has_late(number) or manifest.bounds is not None
+    def timely_frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
+        """The same without the late rows: what windows take."""
+        late = [n for n in numbers if self._manifests[n].late]
+        timely = [n for n in numbers if not self._manifests[n].late]
+        frames = [self.timed_frame([n], keep).where(~self._is_late(n)) for n in late]
+        frames += [self.timed_frame(timely, keep)] if timely else []
+        return reduce(DataFrame.unionAll, frames)
 
-    def _has_late(self, number: int) -> bool:
-        """Whether late rows are among the stream's own files and must be left out in reading."""
-        manifest = self._manifests[number]
-        return bool(manifest.files or manifest.copied) and manifest.late > 0
+    def set_late_aside(self, number: int) -> None:
+        """Keep the late rows of a block apart; done once, however many windows leave them out."""
+        target = self._late / f"block={number:08d}"
+        with self._setting_aside:
+            if self._manifests[number].late and not (target / "_SUCCESS").exists():
+                late = self.frame([number]).where(self._is_late(number))
+                late.write.mode("overwrite").options(**JSON).json(str(target))
+
+    def _is_late(self, number: int) -> Column:
+        cutoff = self._manifests[number].cutoff
+        assert cutoff is not None
+        return is_late(self.stream, cutoff)
 
     def _read(self, numbers: Sequence[int]) -> DataFrame:
         """The rows of some blocks; one of which rows are left out is read alone."""
@@ -199,9 +216,6 @@ class Spool:
         own = [n for n in numbers if self._manifests[n].copied or not self._manifests[n].files]
         frame = self.read_files(files, *own)
         manifest = self._manifests[numbers[0]]
-        if self._has_late(manifest.number):
-            assert manifest.cutoff is not None
-            frame = frame.where(~is_late(self.stream, manifest.cutoff))
         if manifest.bounds is not None:
             frame = frame.where(times.fault(self.stream, times.Bounds(*manifest.bounds)).isNull())
         return frame

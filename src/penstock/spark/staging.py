@@ -21,7 +21,7 @@ from penstock.spark.files import Files, same_device
 
 OUTSIDE = "_penstock"
 """The folder in a sink's own in which files wait that could not be renamed from the checkpoint."""
-_OWN = ("results", "rejects")
+_OWN = ("results", "rejects", "late")
 """The folders of the checkpoint that files are delivered to."""
 _RUN = re.compile("[0-9]{8,}")
 

@@ -93,7 +93,8 @@ class Kept:
         """
         left = dict(found)
         for block in blocks:
-            room = block.rows if block is not blocks[-1] else sum(left.values())
+            timely = block.rows - block.late
+            room = timely if block is not blocks[-1] else sum(left.values())
             mine = dict.fromkeys(left, 0)
             for pane, rows in left.items():
                 mine[pane] = min(rows, room)
@@ -114,6 +115,16 @@ class Kept:
             self.far.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Rows that came for windows which their query has answered already."""
+
+    group: Group
+    before: int
+    """The time from which on coming windows hold rows, in microseconds."""
+    rows: int
+
+
 @dataclass(slots=True)
 class Taken:
     """What a run has put into panes."""
@@ -121,15 +132,26 @@ class Taken:
     panes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By group: the panes that got rows."""
     rows: dict[str, int] = field(default_factory=dict)
-    """By query: rows that went into panes."""
+    """By query: rows that went into panes of windows still to be answered."""
+    late: dict[str, Late] = field(default_factory=dict)
+    """By query: rows of windows that all have been answered, if there are any."""
     jobs: int = 0
     outgrown: Group | None = None
     """A group that is too large for the driver by now."""
 
-    def count(self, group: Group, found: Mapping[int, int]) -> None:
-        """So many rows of a group went into each pane."""
+    def count(self, group: Group, found: Mapping[int, int], reach: Mapping[str, int]) -> None:
+        """So many rows of a group went into each pane.
+
+        ``reach`` has the time from which on coming windows of a query hold rows.
+        """
         self.panes[group.id] = tuple(sorted(found))
-        self.rows |= dict.fromkeys((m.query for m in group.members), sum(found.values()))
+        whole = sum(found.values())
+        for query in (member.query for member in group.members):
+            first = reach[query] // group.pane if query in reach else _EVER
+            late = sum(rows for pane, rows in found.items() if pane < first)
+            self.rows[query] = whole - late
+            if late:
+                self.late[query] = Late(group, first * group.pane, late)
 
 
 class Windows:
@@ -144,6 +166,8 @@ class Windows:
         self._spark, self._most = spark, most
         self._kept: dict[str, Kept] = {}
         self._latest: PaneJob | None = None
+        self.reach: dict[str, int] = {}
+        """By query the time before which rows are in no window that it has still to answer."""
 
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
         """Keep the synopses of this plan's groups; those that begin without panes are returned.
@@ -229,7 +253,7 @@ class Windows:
         for group in groups:
             kept = synopses.get(group.id)
             if kept is not None and kept.had.keys() >= set(blocks):
-                taken.count(group, kept.brought(blocks))
+                taken.count(group, kept.brought(blocks), self.reach)
             elif kept is not None:
                 wanted.append(kept)
         found = self._take_near([kept for kept in wanted if kept.far is None], rows, taken)
@@ -238,9 +262,12 @@ class Windows:
                 taken.jobs += 1
                 with kept.lock:
                     found[kept.group.id] = kept.far.add(rows)
-            taken.count(plan.group(kept.group.id), found[kept.group.id])
+            taken.count(plan.group(kept.group.id), found[kept.group.id], self.reach)
             kept.take(run.blocks, found[kept.group.id])
+        if not wanted:
+            rows.compute()
         taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
+        taken.late = {query: late for query, late in taken.late.items() if query in riding}
         return taken
 
     def _take_near(

@@ -265,7 +265,7 @@ def _failures(summary: Summary) -> Iterator[RenderableType]:
 def verdict(faults: Sequence[str]) -> RenderableType:
     """Whether the books balance, in words."""
     if not faults:
-        text = "balanced: every row read was kept, late or rejected, and every block reached every "
+        text = "balanced: every row read was kept or rejected, and every block reached every "
         text += "query once or still waits"
         return _indented(Text.assemble("accounting ", (text, "green")))
     head = Text.assemble("accounting ", (counted(len(faults), "fault"), "bold red"))
