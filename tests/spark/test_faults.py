@@ -17,8 +17,9 @@ import pytest
 from penstock.errors import CheckpointError, RunError, SyntaxFault
 from penstock.events import Summary
 from penstock.events import kinds as ev
-from penstock.language import load_attribute
+from penstock.language import bind, load_attribute
 from penstock.spark import files as files_module
+from penstock.spark.sources import relation_frame
 
 pytestmark = pytest.mark.spark
 
@@ -519,3 +520,10 @@ def test_a_relation_that_no_jar_reads_is_named(engine, place):
         """, place)
     assert "relation far" in summary.queries["joined"].reason
     assert "None" not in summary.queries["joined"].reason
+
+
+def test_an_option_of_a_source_may_have_any_name(spark, tmp_path: Path) -> None:
+    (tmp_path / "hosts.csv").write_text("1\n2\n")
+    options = "OPTIONS (self = 1, key = 'x')"
+    app = bind(f"CREATE RELATION hosts (id INT) FROM csv 'hosts.csv' {options}", folder=tmp_path)
+    assert relation_frame(spark, app.relations["hosts"]).count() == 2
