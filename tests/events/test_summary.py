@@ -17,6 +17,7 @@ from penstock.events import (
     BlockReleased,
     Decided,
     Event,
+    FileSetAside,
     GroupFormed,
     Histogram,
     LatencyMissed,
@@ -237,6 +238,17 @@ def test_the_digest_holds_the_verdict() -> None:
 
 
 # --- every kind of fault ------------------------------------------------------------------------
+
+
+def test_a_file_that_was_set_aside_is_counted_with_its_rows_and_warned_of() -> None:
+    summary = Summary.of([arrived(0), FileSetAside(1.0, "s", "in/a.csv", "it is UTF-16 text"),
+                          FileSetAside(2.0, "s", "in/b.parquet", "no column 'n'", rows=5)])
+    stream = summary.streams["s"]
+    assert (stream.files_rejected, stream.read, stream.kept, stream.rejected) == (2, 15, 10, 5)
+    assert [warning.text for warning in summary.warnings] == [
+        "in/a.csv is set aside: it is UTF-16 text", "in/b.parquet is set aside: no column 'n'"]
+    assert summary.accounting() == []
+    assert digest(summary)["streams"][0]["files_rejected"] == 2
 
 
 def test_rows_read_must_be_kept_or_rejected() -> None:

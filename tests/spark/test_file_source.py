@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 
 from penstock.arrow import arrow_type
 from penstock.errors import CheckpointError
+from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
 from penstock.spark.file_batches import Known, Limits
 from penstock.spark.file_log import FileLog
@@ -170,6 +172,21 @@ def test_a_drain_reads_what_was_there(tmp_path):
         again.source.check(1)
 
 
+def test_an_archive_without_its_end_is_tried_again_when_it_has_changed(tmp_path):
+    """Only reading can tell: the batch fails, the file is left out, others are not held up."""
+    watched = Watched(tmp_path, folder(tmp_path, "json"))
+    cut = lines(tmp_path / "in" / "a.json.gz", gzip.compress(b'{"n": 1}\n')[:-4])
+    (verdict,) = watched.source.next(0, NOW)
+    assert watched.source.leave_out(0, [verdict], {str(cut): "it ends too early"}) == []
+    assert watched.next() == [] and watched.source.waiting == 1
+    lines(tmp_path / "in" / "b.json", '{"n": 1}\n')
+    assert watched.next() == ["b.json"]
+    assert watched.next(NOW + 61) == []
+    assert watched.aside == [("a.json.gz", "it ends too early", 0)]
+    lines(cut, gzip.compress(b'{"n": 1}\n'), NOW + 62)
+    assert watched.next(NOW + 62) == ["a.json.gz"]
+
+
 @pytest.mark.parametrize("content, reason", [
     (b"n,wort\n1,a\n", "column 'word' is declared but not in the data, which has n, wort"),
     (b"word,n\na,1\n", "its header is word, n; declare these columns in this order"),
@@ -209,3 +226,166 @@ def test_text_that_does_not_fit_is_set_aside(tmp_path, content, reason):
 ])  # fmt: skip
 def test_which_columns_fit(kind, wanted, fit):
     assert fits(kind, arrow_type(wanted)) == fit
+
+
+# --- through the engine --------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+def test_many_files_of_one_time_in_folders_with_odd_names(engine, tmp_path):
+    """None is late, whatever the folder, the files and the checkpoint are called."""
+    odd = tmp_path / "My [Data] {1}%20#?"
+    for n in range(40):
+        when = [BEGIN + timedelta(minutes=n, seconds=k) for k in range(5)]
+        parquet(odd / f"part {n:02d} [a]{{b}}%2F#?.parquet",
+                {"ts": pa.array(when, pa.timestamp("us", "UTC")), "n": pa.array([n] * 5)})
+    lines(tmp_path / "t [1]" / "a ?.json", '{"n": 7}\n')
+    with engine("run [1] {a}%20?") as e:
+        e.execute(f"""
+            CREATE STREAM s (ts TIMESTAMP, n BIGINT) FROM parquet '{odd}'
+                OPTIONS (maxFilesPerTrigger = 1) TIME ts;
+            CREATE STREAM t (n INT) FROM json 't [1]';
+            CREATE QUERY q AS SELECT n FROM s;
+            CREATE QUERY r AS SELECT n FROM t;
+        """, folder=tmp_path)
+        summary = e.run()
+        assert sorted(e.results("q")["n"].to_pylist()) == sorted(list(range(40)) * 5)
+        assert e.results("r")["n"].to_pylist() == [7]
+    stream = summary.streams["s"]
+    assert (stream.read, stream.kept, stream.late, stream.blocks) == (200, 200, 0, 40)
+    assert summary.failures() == []
+
+
+@pytest.mark.spark
+def test_what_python_writes_is_read(engine, tmp_path):
+    """Zone-less and nanosecond times, odd integers, categoricals, folders that hold a column."""
+    when = [datetime(2025, 1, 1, 12, 0, 0, 123456), None]
+    day = tmp_path / "in" / "day=2025-01-02" / "site=a%2Fb"
+    words = pa.array(["x", "y"])
+    for n, (ts, number, word) in enumerate([
+        (pa.array(when, pa.timestamp("us")), pa.array([1, 2], pa.int16()), words),
+        (pa.array(when, pa.timestamp("ns")), pa.array([3, 4], pa.uint32()),
+         words.dictionary_encode()),
+        (pa.array(when, pa.timestamp("us", "UTC")), pa.array([5, 6], pa.int32()),
+         words.cast(pa.large_string())),
+    ]):
+        parquet(day / f"{n}.parquet", {"ts": ts, "n": number, "word": word}, NOW + n)
+    parquet(tmp_path / "in" / "day=oops" / "site=a" / "3.parquet",
+            {"ts": ts, "n": number, "word": word})
+    parquet(day / "4.parquet", {"ts": ts, "n": pa.array([7, 2**32 - 1], pa.uint32()), "word": word})
+    lines(tmp_path / "csv" / "day=2025-01-03" / "a.csv", "n\n8\n")
+    seen: list[FileSetAside] = []
+
+    def watch(event: object) -> None:
+        if isinstance(event, FileSetAside):
+            seen.append(event)
+
+    with engine(on_event=watch) as e:
+        e._clock = Clock(NOW)
+        e.execute("""
+            CREATE STREAM s (day DATE, ts TIMESTAMP, n INT, word STRING, site STRING)
+                FROM parquet 'in' TIME ts;
+            CREATE STREAM c (n INT, day DATE) FROM csv 'csv' OPTIONS (header = true);
+            CREATE QUERY q AS SELECT day, ts, n, word, site FROM s;
+            CREATE QUERY w AS SELECT COUNT(*) AS n FROM s [WINDOW 1 HOUR SLIDE EXACTLY 1 HOUR];
+            CREATE QUERY r AS SELECT n, day FROM c;
+        """, folder=tmp_path)
+        summary = e.run()
+        rows = sorted(e.results("q").to_pylist(), key=lambda row: row["n"])
+        assert e.results("r").to_pylist() == [{"n": 8, "day": date(2025, 1, 3)}]
+        assert e.results("w")["n"].to_pylist() == [3]
+    utc = datetime(2025, 1, 1, 12, 0, 0, 123456, UTC)
+    assert rows == [{"day": date(2025, 1, 2), "ts": utc if n % 2 else None, "n": n,
+                     "word": "x" if n % 2 else "y", "site": "a/b"} for n in range(1, 7)]
+    stream = summary.streams["s"]
+    assert (stream.files_rejected, stream.read, stream.kept, stream.rejected) == (2, 10, 6, 4)
+    reasons = {Path(event.file).name: event.reason for event in seen}
+    assert reasons["3.parquet"] == "column 'day' is declared DATE but its folder says 'oops'"
+    assert "4294967295" in reasons["4.parquet"]
+
+
+@pytest.mark.spark
+def test_a_bad_file_does_not_stop_a_stream(engine, tmp_path):
+    archive = gzip.compress(b"n,word\n" + b"".join(b"%d,w\n" % n for n in range(9000)))
+    lines(tmp_path / "in" / "a.csv", "n,word\n1,a\n")
+    lines(tmp_path / "in" / "cut.csv.gz", archive[:-2000], 1000)
+    lines(tmp_path / "in" / "wide.csv", "n,word\n1,a\n".encode("utf-16"))
+    lines(tmp_path / "in" / "other.csv", "k,word\n1,a\n")
+    lines(tmp_path / "in" / "z.csv.gz", gzip.compress(b"n,word\n2,b\n"))
+    with engine() as e:
+        e.execute("""
+            CREATE STREAM s (n INT, word STRING) FROM csv 'in' OPTIONS (header = true);
+            CREATE QUERY q AS SELECT n FROM s;
+        """, folder=tmp_path)
+        summary = e.run()
+        assert sorted(e.results("q")["n"].to_pylist()) == [1, 2]
+        lines(tmp_path / "in" / "cut.csv.gz", archive, 2000)
+        again = e.run()
+        assert e.results("q").num_rows == 2 + 9000, "the whole file is read once it is there"
+    assert summary.failures() == again.failures() == []
+    assert (summary.streams["s"].files_rejected, again.streams["s"].files_rejected) == (3, 0)
+    told = "\n".join(warning.text for warning in summary.warnings)
+    assert all(name in told for name in ("cut.csv.gz", "wide.csv", "other.csv"))
+    assert "column 'n' is declared but not in the data" in told and "UTF-16" in told
+    assert "cut.csv.gz is set aside: Unexpected end of input stream" in told
+    assert summary.accounting() == []
+
+
+class Clock:
+    """A clock that stands still, but for a little at every look."""
+
+    def __init__(self, now: float) -> None:
+        self.time = now
+
+    def now(self) -> float:
+        self.time += 1e-4
+        return self.time
+
+
+@pytest.mark.spark
+def test_a_time_far_ahead_of_the_clock_is_rejected(engine, tmp_path):
+    """It makes no other row late. Times may be numbers in a unit; a wrong unit is noticed."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    good = [now + timedelta(seconds=n) for n in range(3)]
+    for n, far in enumerate([datetime(9999, 12, 31, tzinfo=UTC), now + timedelta(hours=25),
+                             now + timedelta(hours=23)]):
+        parquet(tmp_path / "p" / f"{n}.parquet",
+                {"ts": pa.array([*good, far], pa.timestamp("us", "UTC"))}, NOW + n)
+    largest = pa.array([2**63 - 1, -2**63 + 1], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    parquet(tmp_path / "p" / "3.parquet", {"ts": largest}, NOW - 1)
+    millis = [round(t.timestamp() * 1000) for t in good]
+    numbers = [*millis, 2**63 - 1, -2**63, millis[0] * 1000]  # the last is in microseconds
+    lines(tmp_path / "j" / "a.json", "".join(json.dumps({"t": t}) + "\n" for t in numbers))
+    lines(tmp_path / "k" / "a.json", "".join(json.dumps({"t": t}) + "\n" for t in millis))
+    with engine() as e:
+        e._clock = Clock(now.timestamp())
+        e.execute("""
+            CREATE STREAM p (ts TIMESTAMP) FROM parquet 'p'
+                OPTIONS (maxFilesPerTrigger = 1) TIME ts LATENESS 1 DAY;
+            CREATE STREAM j (t BIGINT) FROM json 'j' TIME t UNIT MILLISECONDS;
+            CREATE STREAM k (t TIMESTAMP) FROM json 'k' TIME t;
+            CREATE STREAM l (t BIGINT) FROM json 'k' TIME t UNIT SECONDS;
+            CREATE QUERY q AS SELECT COUNT(*) AS n FROM p [WINDOW 1 DAY SLIDE EXACTLY 1 DAY];
+            CREATE QUERY a AS SELECT ts FROM p;
+            CREATE QUERY r AS SELECT COUNT(*) AS n, MAX(t) AS t
+                FROM j GROUP BY TUMBLE(t, INTERVAL '2' SECOND);
+            CREATE QUERY s AS SELECT 'k' AS t FROM k UNION ALL SELECT 'l' FROM l;
+        """, folder=tmp_path)
+        summary = e.run()
+        assert e.results("q")["n"].to_pylist() == [10]
+        assert e.results("a").num_rows == 10
+        assert sorted(zip(e.results("r")["n"].to_pylist(), e.results("r")["t"].to_pylist(),
+                          strict=True)) == [(1, millis[2]), (2, millis[1])]
+        assert e.results("s").num_rows == 0
+        told = [json.loads(line) for path in (e.checkpoint / "rejects" / "p").rglob("*.json")
+                for line in path.read_text().splitlines()]
+    assert summary.failures() == []
+    measured = {s.name: (s.read, s.kept, s.late, s.rejected) for s in summary.streams.values()}
+    assert measured == {"p": (14, 10, 0, 4), "j": (6, 3, 0, 3), "k": (3, 0, 0, 3),
+                        "l": (3, 0, 0, 3)}
+    assert {row["reason"].partition(", is ")[2] for row in told} == {
+        "more than 86400 seconds ahead of the clock", "before the year 1"}
+    hints = {warning.subject: warning.text for warning in summary.warnings}
+    assert hints["stream k"].endswith("declare it BIGINT, and TIME t UNIT MILLISECONDS")
+    assert hints["stream l"].endswith("declare TIME t UNIT MILLISECONDS")
+

@@ -5,7 +5,7 @@
     checkpoint/
       checkpoint.json     the checkpoint's id, and the versions of the files beside it
       application.json    the statements in force
-      offsets/STREAM/     how far each source was read (Structured Streaming's own)
+      offsets/STREAM/     how far each source was read: files.jsonl, or Structured Streaming's own
       spool/STREAM/       the decoded blocks and a manifest for each
       late/NAME/          rows that came too late for the windows over a stream, or of a query
       rejects/NAME/       rows that could not be read, or that a Python function raised for

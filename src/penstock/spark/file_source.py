@@ -51,7 +51,9 @@ class FileSource:
     def next(self, number: int, now: float) -> list[Verdict]:
         """The files of a batch, in order; none when nothing is there to be read."""
         if self._log.last is not None and self._log.last[0] == number:
-            return self._again(number, now)
+            batch = self._again(number, self._log.last[1], now)
+            if batch:
+                return batch
         listing = [file for file in self._files.listing(self._path)
                    if wanted(file, self._stream)
                    and (self._only is None or file.path in self._only)]
@@ -62,17 +64,18 @@ class FileSource:
             self._log.begin(number, [verdict.file for verdict in batch])
         return batch
 
-    def _again(self, number: int, now: float) -> list[Verdict]:
-        """The batch that a crash, or a file that could not be read, has left unfinished."""
-        assert self._log.last is not None
+    def _again(self, number: int, files: Iterable[Listed], now: float) -> list[Verdict]:
+        """The batch that a crash has left unfinished, as far as its files can still be read."""
         batch = []
-        for file in self._log.last[1]:
-            verdict = judged(self._files, file, self._stream, now)
+        for file in files:
+            there = next(self._files.listing(file.path), file)
+            verdict = judged(self._files, there, self._stream, now)
             if verdict.state == "whole":
                 batch.append(verdict)
             else:
-                self.set_aside(file, verdict.reason or "it is gone", verdict.rows)
-        self._log.begin(number, [verdict.file for verdict in batch])
+                self.set_aside(there, verdict.reason or "it is gone", verdict.rows)
+        if batch:
+            self._log.begin(number, [verdict.file for verdict in batch])
         return batch
 
     def _ready(self, fresh: Iterable[Listed], now: float) -> list[Verdict]:

@@ -6,6 +6,7 @@ import errno
 import glob
 import os
 import posixpath
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,6 +46,15 @@ def canonical(path: str) -> str:
 
 GLOB = "*?[{"
 """What makes a path a pattern, unless there is a file or a folder of just this name."""
+
+
+def as_pattern(path: str) -> str:
+    r"""The pattern that matches a path and nothing else: Spark's readers take patterns only.
+
+    >>> as_pattern("/run [1]/a.csv")
+    '/run \\[1\\]/a.csv'
+    """
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 @dataclass(frozen=True, slots=True)

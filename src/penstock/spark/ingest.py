@@ -109,7 +109,7 @@ class Ingest:
         offsets = self._checkpoint.folder("offsets", self._stream.name)
         if self._stream.format in FILES:
             self._source = FileSource(self._files, offsets, self._stream, until_drained,
-                                  self._tell_set_aside, self._tell_changed)
+                                      self._tell_set_aside, self._tell_changed)
             self._source.check(self._next)
             follow = partial(self._follow, self._source, until_drained, interval)
             self._thread = threading.Thread(target=follow, daemon=True)
@@ -142,8 +142,9 @@ class Ingest:
             pass
         if self._query is not None:
             self._query.stop()
-        if self._source is not None and self._thread is not None:
-            self._thread.join()
+        if self._source is not None:
+            if self._thread is not None:
+                self._thread.join()
             self._source.close()
 
     def _watch(self) -> None:
@@ -267,7 +268,9 @@ class Ingest:
                 frame = files_frame(self._spark, self._stream, [verdict.file.path])
                 frame.write.format("noop").mode("overwrite").save()
             except FAULTS as error:
-                bad[verdict.file.path] = plain(error)
+                if "FAILED_READ_FILE" not in str(error):  # it is not the file that is at fault
+                    raise
+                bad[verdict.file.path] = _cause(error)
         return bad
 
     def _store(self, batch: DataFrame | list[Verdict], number: int) -> Manifest:
@@ -470,6 +473,12 @@ def _reason(error: PySparkException) -> str:
         if mark in text:
             text = text.rsplit(mark, 1)[-1]
     return plain(ValueError(text.replace("[STREAM_FAILED] ", "")))
+
+
+def _cause(error: BaseException) -> str:
+    """Why a file could not be read, from the depth of Spark's stack of causes."""
+    causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
+    return causes[-1].split(": ", 2)[-1].strip() if causes else plain(error)
 
 
 def _remove_torn(offsets: Path) -> None:

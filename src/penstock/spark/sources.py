@@ -19,7 +19,7 @@ from penstock.errors import SourceError
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark import file_checks, onoff, partitions
 from penstock.spark.expressions import data_type, schema
-from penstock.spark.files import GLOB, Files, local_path
+from penstock.spark.files import GLOB, Files, as_pattern, local_path
 from penstock.spark.session import know_onoff
 
 FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
@@ -29,8 +29,6 @@ TEXTUAL = ("csv", "json", "xml")
 FAULTS = (PySparkException, Py4JJavaError, ValueError)
 """What Spark raises when it cannot read something; not every cause has a Python name."""
 CORRUPT = "@corrupt"
-LITERAL = ("__globPaths__", "false")
-"""The option by which Spark's own file source has its reader take paths as they are written."""
 _REFUSED = {
     "latestfirst": "files are read in the order of their modification times",
     "maxfileage": "files are read however old they are",
@@ -86,7 +84,7 @@ def files_frame(spark: SparkSession, stream: Stream, paths: Sequence[str]) -> Da
         reader = _with(spark.read.format(stream.format).schema(schema(columns)), options)
         if folders:
             reader = reader.option("basePath", base)
-        frame = reader.option(*LITERAL).load(files)
+        frame = reader.load([*map(as_pattern, files)])
         frames.append(frame.select(*[F.col(quoted(column.name)) for column in columns]))
     return reduce(DataFrame.unionAll, frames)
 
@@ -112,12 +110,11 @@ def _with(reader: _Reader, options: Mapping[str, str]) -> _Reader:
 
 
 def _load(reader: _Reader, source: Stream | Relation) -> DataFrame:
-    options = _options(source)
     if source.format in FILES:
         reader = reader.schema(schema(_columns(source)))
-        options |= _literal(source)
-    reader = _with(reader, options)
-    return reader.load(source.path) if source.path is not None else reader.load()
+    reader = _with(reader, _options(source))
+    path = _path(source) if source.format in FILES else source.path
+    return reader.load(path) if path is not None else reader.load()
 
 
 def _options(source: Stream | Relation) -> dict[str, str]:
@@ -134,10 +131,12 @@ def _columns(source: Stream | Relation) -> list[Field]:
     return [*source.columns, *malformed]
 
 
-def _literal(source: Stream | Relation) -> dict[str, str]:
-    """A path that is there as it is written is no pattern."""
+def _path(source: Stream | Relation) -> str | None:
+    """The path as Spark's reader takes it: one that is there as it is written is no pattern."""
     local = local_path(source.path) if source.path is not None else None
-    return dict([LITERAL]) if local is not None and local.exists() else {}
+    if source.path is not None and local is not None and local.exists():
+        return as_pattern(source.path)
+    return source.path
 
 
 def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
@@ -211,8 +210,7 @@ def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -
     try:
         options = {k: v for k, v in source.options if k.lower() in ("header", "sep", "delimiter",
                                                                     "encoding", "quote", "escape")}
-        options |= _literal(source)
-        found = spark.read.format(source.format).options(**options).load(source.path).schema
+        found = spark.read.format(source.format).options(**options).load(_path(source)).schema
     except FAULTS as error:
         raise SourceError(f"{source.path} cannot be read: {plain(error)}") from error
     _compare(found, source, types=source.format == "parquet")

@@ -22,8 +22,8 @@ from penstock.model import Block, Stream
 from penstock.spark import times
 from penstock.spark.checkpoint import Checkpoint, folder_name, read_json, write_json
 from penstock.spark.expressions import schema
-from penstock.spark.files import Files
-from penstock.spark.sources import LITERAL, files_frame
+from penstock.spark.files import Files, as_pattern
+from penstock.spark.sources import files_frame
 from penstock.spark.text import JSON
 
 ARRIVED = "@arrived"
@@ -223,9 +223,9 @@ class Spool:
     def read_files(self, files: Sequence[str], *numbers: int | None) -> DataFrame:
         """The rows of the stream's own files and of blocks' folders, with its columns."""
         frames = [files_frame(self._spark, self.stream, files)] if files else []
-        folders = [str(self.folder(number)) for number in numbers if number is not None]
+        folders = [as_pattern(str(self.folder(n))) for n in numbers if n is not None]
         if folders:
-            frames.append(self._spark.read.schema(self._schema).option(*LITERAL).parquet(*folders))
+            frames.append(self._spark.read.schema(self._schema).parquet(*folders))
         return reduce(DataFrame.unionAll, frames)
 
     def _warm(self, number: int) -> None:
