@@ -173,3 +173,17 @@ def test_no_message_of_the_language_speaks_of_forms_or_of_inner_words():
 def test_names_and_paths_of_which_something_cannot_be_seen_are_told_from_blank_ones(text, fault):
     with pytest.raises(LanguageError, match=fault):
         bind(text, bind("CREATE STREAM s (a INT) FROM csv 'in'"))
+
+
+def test_a_stream_has_options_of_its_own_and_a_time_that_is_a_number():
+    application = bind("""
+        CREATE STREAM s (t BIGINT) FROM json 'in'
+            OPTIONS (maxAhead = '10 minutes', multiLine = true, fileTimeout = '2 s')
+            TIME t UNIT MILLISECONDS LATENESS 1 SECOND;
+        CREATE QUERY q AS SELECT COUNT(*) AS n FROM s GROUP BY TUMBLE(t, INTERVAL '1' MINUTE);
+    """)
+    stream = application.streams["s"]
+    assert (stream.time, stream.unit, stream.lateness) == ("t", "MILLISECONDS", 1.0)
+    assert (stream.max_ahead, stream.file_timeout) == (600.0, 2.0)
+    assert stream.options == (("multiLine", "true"),)
+    assert bind_statements(application.statements).streams == application.streams

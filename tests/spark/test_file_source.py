@@ -16,6 +16,7 @@ from penstock.arrow import arrow_type
 from penstock.errors import CheckpointError
 from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
+from penstock.spark import file_checks, files, partitions
 from penstock.spark.file_batches import Known, Limits
 from penstock.spark.file_log import FileLog
 from penstock.spark.file_source import FileSource
@@ -389,3 +390,31 @@ def test_a_time_far_ahead_of_the_clock_is_rejected(engine, tmp_path):
     assert hints["stream k"].endswith("declare it BIGINT, and TIME t UNIT MILLISECONDS")
     assert hints["stream l"].endswith("declare TIME t UNIT MILLISECONDS")
 
+
+
+@pytest.mark.spark
+def test_a_folder_on_another_file_system_is_read_through_hadoop(engine, tmp_path, monkeypatch):
+    """What Python cannot open is listed, looked at and counted by Hadoop and Spark."""
+    def elsewhere(path: str) -> Path | None:
+        return None if "/in" in path else local(path)
+
+    local = files.local_path
+    for module in (files, file_checks, partitions):
+        monkeypatch.setattr(module, "local_path", elsewhere)
+    when = pa.array([BEGIN, BEGIN + timedelta(days=4000)], pa.timestamp("us", "UTC"))
+    whole = parquet(tmp_path / "in" / "day=1" / "b.parquet",
+                    {"ts": when, "n": pa.array([1, 2], pa.int32())}, 2000)
+    lines(tmp_path / "in" / "day=2" / "cut.parquet", whole.read_bytes()[:-9], 1000)
+    lines(tmp_path / "in" / "_hidden" / "x.parquet", b"nothing")
+    with engine() as e:
+        e._clock = Clock(NOW)
+        e.execute("""
+            CREATE STREAM s (ts TIMESTAMP, n INT, day INT) FROM parquet 'in' TIME ts;
+            CREATE QUERY q AS SELECT n, day FROM s;
+        """, folder=tmp_path)
+        summary = e.run()
+        monkeypatch.undo()
+        assert e.results("q").to_pylist() == [{"n": 1, "day": 1}]
+    stream = summary.streams["s"]
+    assert summary.failures() == []
+    assert (stream.read, stream.kept, stream.rejected, stream.files_rejected) == (2, 1, 1, 1)
