@@ -21,6 +21,7 @@ from penstock.spark.files import Files, canonical
 from penstock.spark.folders import at_home
 from penstock.spark.held import Held
 from penstock.spark.sinks import Sinks
+from penstock.spark.sources import plain
 
 APP = """
 CREATE STREAM s (ts TIMESTAMP, v INT) FROM parquet 'in' TIME ts;
@@ -131,6 +132,18 @@ def test_a_move_that_was_cut_short_between_its_two_names_is_finished(tmp_path):
     os.link(source, target)
     Files(None).move(str(source), str(target))
     assert (source.exists(), target.read_text()) == (False, "new")
+
+
+def test_a_full_disk_is_named_with_the_folder(driver, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(28, "Error writing bytes to file. Detail: [errno 28] ...")
+
+    monkeypatch.setattr(pq, "write_table", refuse)
+    one = driver().start()
+    with pytest.raises(OSError) as caught:
+        one.deliver(1)
+    assert plain(caught.value).startswith("No space left on device: ")
+    assert str(one.checkpoint.root / "staging") in plain(caught.value)
 
 
 # --- recovery ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -378,7 +379,11 @@ def _write_table(folder: str, table: pa.Table) -> None:
     place = local_path(folder)
     assert place is not None
     place.mkdir(parents=True)
-    pq.write_table(table, place / "part-00000.parquet", compression="snappy")
+    try:
+        pq.write_table(table, place / "part-00000.parquet", compression="snappy")
+    except OSError as error:  # it tells neither the folder nor, in plain words, the reason
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno, why, folder) from error
 
 
 def _held_counts(table: pa.Table, members: Sequence[Member]) -> dict[str, int]:

@@ -286,7 +286,7 @@ def plain(error: BaseException) -> str:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     told = f"{error}\n{getattr(error, '_stackTrace', '')}"  # Spark leaves its causes to the latter
     if _FULL in told:
-        where = re.search(r"writing rows to (?:file:)?(\S+?)\.?\s", told)
+        where = re.search(r"writing rows to (?:file:)?(\S+?)(?:/_temporary\S*|\.)?\s", told)
         return f"{_FULL}: {where[1]}" if where else _FULL
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
