@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from penstock.events import (
+    AnswersSkipped,
     BlockArrived,
     BlockHot,
     Decided,
@@ -24,10 +25,12 @@ from penstock.events import (
     Summary,
     Tick,
     Warned,
+    digest,
 )
 from penstock.events.kinds import RefreshFinished
 from penstock.model import Block
 from penstock.view import Account, LiveWatch, Picture, PlainWatch, show_account, watch
+from penstock.view.watching import progress_line
 
 
 def summary(queries: int = 3, streams: int = 1) -> Summary:
@@ -121,6 +124,24 @@ def test_window_aggregates_show_their_windows_answers_and_latency() -> None:
     for words in ("1 refresh by hybrid+late", "synopses 5.00 MB", "sum_0 10 min 2500 ms",
                   "2025-01-01 00:00:07.5"):
         assert words in account, words
+
+
+def test_answers_that_a_late_machine_skipped_are_shown_and_counted() -> None:
+    seen = windowed(1, 2)
+    assert "skipped" not in progress_line(seen)
+    for count in (3, 4):
+        seen.apply(AnswersSkipped(3.0, 2, "g", {"sum_1": count}, 0, 9_000_000, "1 pane late"))
+    assert (seen.queries["sum_1"].skipped, seen.run.skipped) == (7, 7)
+    lines = [line.replace(" min", "min").replace("last end", "last_end")
+             for line in drawn(Picture(seen, "app.sql"), 100)]
+    assert cells(lines, "sum_1")["skipped"] == "7"
+    assert "· 7 answers skipped" in "\n".join(drawn(Picture(seen, "app.sql"), 80))
+    assert "7 answers skipped" in progress_line(seen)
+    account = " ".join(" ".join(drawn(Account(seen), 140)).split())
+    assert "the machine was late and skipped 7 answers of 1 query" in account
+    told = digest(seen)
+    assert told["run"]["skipped"] == 7
+    assert [query["skipped"] for query in told["queries"]] == [0, 0, 7]
 
 
 @pytest.mark.parametrize("plain", [0, 1, 12, 300])

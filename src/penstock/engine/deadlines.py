@@ -3,6 +3,11 @@
 Deadlines are panes. A task's deadline moves only when it has run: to the end that it answered plus
 its period, even if it was late. So the tasks that are not due lie in a heap, and a pane that closes
 looks at those that fall due with it and at no others.
+
+Event time may jump, and many panes close at once. That makes nobody late: the clock does. Of the
+ends that fall due together the first is expected now, and each pane after it a pane later, as in a
+stream that keeps time. A task is late when its deadline lies before the pane that is expected by
+now, and more panes have closed since it fell due. Only then are ends left out.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import inf
 
 from penstock.policies.refresh import Due, Group, Query, Task
 
@@ -23,14 +29,17 @@ class Deadlines:
     >>> deadlines = Deadlines(Group("g", (a, b)))
     >>> deadlines.adopt([Task("two", "g", (a,), 2), Task("three", "g", (b,), 3)])
     >>> deadlines.close(2)
-    >>> [(due.task.id, due.end, due.left) for due in deadlines.due()]
+    >>> [(due.task.id, due.end, due.left) for due in deadlines.due(at=2.0)]
     [('two', 2, 0)]
     >>> deadlines.start(["two"], ["a"], end=2)
     >>> deadlines.close(3)
     >>> deadlines.finish(["a"], end=2)
+    >>> deadlines.close(4)
     >>> deadlines.close(5)
-    >>> [(due.task.id, due.end, due.left) for due in deadlines.due()]
+    >>> [(due.task.id, due.end, due.left) for due in deadlines.due(at=5.0)]
     [('two', 5, -1), ('three', 5, -2)]
+    >>> deadlines.skipped(["two", "three"], end=5)
+    {'a': 1, 'b': 1}
 
     A query that is answered *exactly* has an end of its own: the next multiple of its period whose
     window holds a row. None is left out. While it is late its ends wait one behind the other, and
@@ -41,13 +50,20 @@ class Deadlines:
     closed: int | None = None
     """The pane before which all are closed."""
     answered: dict[str, int] = field(default_factory=dict)
-    """The last window end of each query that was answered."""
+    """The last window end of each query that was answered, or was left out for it held no row."""
     _since: dict[str, int | None] = field(default_factory=dict)
     """The pane after which the ends of a query lie that was not answered yet."""
     _coming: dict[str, int] = field(default_factory=dict)
     """The next end of exact queries, where it is known: it stays until they are answered."""
-    _begun: int = 0
-    """Where the first panes closed that were told."""
+    _floor: dict[str, int] = field(default_factory=dict)
+    """The first end for which the panes of a query are still there, though its task is new."""
+    _before: int = 0
+    """What was closed until panes closed the last time."""
+    _closed_at: float = -inf
+    """When that was."""
+    _pace: tuple[int, float] | None = None
+    """The first end that waits, and when it fell due: the panes after it are expected from then on,
+    one after the other. None while nothing waits but exact tasks."""
     _filled: Sequence[int] = ()
     """Closed panes that hold rows; a range as long as all are taken to."""
     _tasks: dict[str, Task] = field(default_factory=dict)
@@ -65,6 +81,11 @@ class Deadlines:
 
     def adopt(self, tasks: Sequence[Task]) -> None:
         """Work with these tasks from now on; a query's deadline follows from its last answer."""
+        if self.closed is not None:
+            self._floor = {
+                name: min(self.closed, self._deadline.get(home, self._busy.get(name, self.closed)))
+                for name, home in self._home.items()}
+            self._deadline.clear()
         self._tasks = {task.id: task for task in tasks}
         self._places = {task.id: place for place, task in enumerate(tasks)}
         self._home = {query.name: task.id for task in tasks for query in task.queries}
@@ -74,17 +95,23 @@ class Deadlines:
         self._coming.clear()
         self._file_all()
 
-    def close(self, end: int, filled: Sequence[int] | None = None) -> None:
+    def close(
+        self, end: int, filled: Sequence[int] | None = None, at: float = -inf
+    ) -> None:
         """All panes before ``end`` are closed; ``filled`` are those that hold rows.
 
         Without ``filled`` all are taken to. Panes that closed earlier need not be told again.
+        Without a time whoever waits when the next panes close is late.
         """
         if self.closed is None:
+            self._closed_at = at
             self._begin(end, filled)
         elif end > self.closed:
             self._forget()
             self._fill(end, filled)
-            self.closed = end
+            self._before, self.closed, self._closed_at = self.closed, end, at
+            if all(self._tasks[id].exactly for id in self._due):
+                self._pace = None
             for id in list(self._idle):
                 del self._idle[id]
                 self._file(id)
@@ -94,6 +121,9 @@ class Deadlines:
         """These are under way; they are not due until they have finished or failed."""
         for id in tasks:
             del self._due[id]
+            for query in self._tasks[id].queries:
+                if not query.exactly and query.name not in queries and self._may_end(query, end):
+                    self.answered[query.name] = end
         self._busy.update(dict.fromkeys(queries, end))
 
     def finish(self, queries: Sequence[str], end: int) -> None:
@@ -112,6 +142,12 @@ class Deadlines:
             self._file(id)
         self._ripen()
 
+    def since(self, query: str) -> int:
+        """The pane after which a query's next end lies."""
+        since = self.answered.get(query, self._since[query])
+        assert since is not None, "no pane has closed"
+        return since
+
     @property
     def last(self) -> int | None:
         """The youngest pane that holds rows."""
@@ -119,24 +155,76 @@ class Deadlines:
 
     # --- what is due --------------------------------------------------------------------------
 
-    def due(self) -> list[Due]:
-        """The tasks that may be run, in plan order."""
-        return [self._shown(id) for id in sorted(self._due, key=self._places.__getitem__)]
+    @property
+    def is_due(self) -> bool:
+        """Whether any task may be run."""
+        return bool(self._due)
 
-    def _shown(self, id: str) -> Due:
+    def due(self, at: float) -> list[Due]:
+        """The tasks that may be run, in plan order."""
+        return [self._shown(id, at) for id in sorted(self._due, key=self._places.__getitem__)]
+
+    def _shown(self, id: str, at: float) -> Due:
+        task, end = self._tasks[id], self._deadline[id]
+        left = end - self._expected(at)
+        if left < 0 and not task.exactly:
+            end = self._latest(task, end - left)
+        return Due(task, end, left, self.group.pane)
+
+    def _latest(self, task: Task, most: int) -> int:
+        """The last end, up to a pane, that holds a row for one of a task's queries."""
+        youngest = self._filled[self._filled_before(most) - 1]
+        ends = [(query, min(most, youngest + query.window)) for query in task.queries]
+        return max(end for query, end in ends if self._may_end(query, end))
+
+    def _expected(self, at: float) -> int:
+        """The pane that is expected by now: at most the first of those that closed the last time.
+
+        A jump of event time makes nobody late, however long those wait that fell due with it.
+        """
         assert self.closed is not None
-        task, deadline = self._tasks[id], self._deadline[id]
-        end = deadline if task.exactly else self.closed
-        return Due(task, end, deadline - self.closed, self.group.pane)
+        if self._pace is None:
+            return self.closed
+        (first, since), newest = self._pace, self._before + 1
+        gone = (at - since) * 1e6 / self.group.pane
+        return max(first, newest if gone >= newest - first else first + int(gone))
 
     def queries(self, task: str, end: int) -> list[Query]:
-        """The queries of a task that a run for this end answers."""
+        """The queries of a task that a run for this end answers: their windows hold a row."""
         given = self._tasks[task]
         if given.exactly:
             return [query for query in given.queries if self._next(query) == end]
-        # Some may have been answered for this end, or for later ones: in an earlier run, or before
-        # the tasks were made anew. Others have only just joined, and ask for later ends alone.
-        return [query for query in given.queries if self.answered.get(query.name, end - 1) < end]
+        return [query for query in given.queries
+                if self._may_end(query, end) and self._holds_row(end, query.window)]
+
+    def _may_end(self, query: Query, end: int) -> bool:
+        """Whether it is to be answered for this end.
+
+        It may have been answered for it, or for later ones: in an earlier run, or before the tasks
+        were made anew. Or it has only just joined, and asks for later ends alone.
+        """
+        return end >= self._earliest(query)
+
+    def _earliest(self, query: Query) -> int:
+        after = self.since(query.name)
+        return max(after + 1, self._floor.get(query.name, after))
+
+    def skipped(self, tasks: Sequence[str], end: int) -> dict[str, int]:
+        """How many answers a run for this end leaves out, because these tasks are late.
+
+        They are the ends a slide apart between the last one and this, whose windows hold a row.
+        """
+        slides = {query.name: query.period for query in self.group.queries}
+        late = [query for id in tasks if end > self._deadline[id] and not self._tasks[id].exactly
+                for query in self._tasks[id].queries]
+        missed = {query.name: self._missed(query, slides[query.name], end) for query in late}
+        return {name: count for name, count in missed.items() if count}
+
+    def _missed(self, query: Query, slide: int, end: int) -> int:
+        count, left_out = 0, self._first(self.since(query.name) + slide, slide, query.window)
+        while left_out is not None and left_out < end:
+            count, left_out = count + 1, self._first(left_out + slide, slide, query.window)
+        return count
 
     def oldest(self) -> int | None:
         """The first pane that any coming answer may read; None while no pane has closed."""
@@ -151,16 +239,21 @@ class Deadlines:
         if query.exactly:
             coming = self._next(query)
             end = end + 1 if coming is None else min(end + 1, coming)
+        else:
+            end = min(end, self._deadline.get(self._home[query.name], end))
         return min(end, self._busy.get(query.name, end)) - query.window
 
     # --- when a task is due -------------------------------------------------------------------
 
     def _begin(self, end: int, filled: Sequence[int] | None) -> None:
-        self.closed = self._begun = end
+        self.closed = end
         self._filled = range(end - 1, end) if filled is None else sorted(filled)
         first = self._filled[0] if self._filled else end - 1
         self._since = {name: first if since is None else since
                        for name, since in self._since.items()}
+        self._before = min([end - 1, *(self.answered.get(name, since)
+                                       for name, since in self._since.items()
+                                       if since is not None)])
         self._file_all()
 
     def _fill(self, end: int, filled: Sequence[int] | None) -> None:
@@ -195,44 +288,78 @@ class Deadlines:
         """Move what has fallen due out of the heap."""
         assert self.closed is not None
         while self._heap and self._heap[0][0] <= self.closed:
-            self._due[heappop(self._heap)[2]] = None
+            _, place, id = heappop(self._heap)
+            if self._tasks[id].exactly:
+                self._due[id] = None
+            elif self._pass_over(id):
+                heappush(self._heap, (self._deadline[id], place, id))
+            else:
+                self._due[id] = None
+                self._pace = self._pace or (self._deadline[id], self._closed_at)
+
+    def _pass_over(self, id: str) -> bool:
+        """Move a deadline past windows without a row; whether there were any."""
+        assert self.closed is not None
+        task, end = self._tasks[id], self._deadline[id]
+        found = min((one for query in task.queries if (one := self._first(
+            _onward(end, task.period, max(end, self._earliest(query))), task.period, query.window,
+        )) is not None), default=_onward(end, task.period, self.closed + 1))
+        for query in task.queries if found > end else ():
+            self.answered[query.name] = max(self.since(query.name), found - task.period)
+        self._deadline[id] = found
+        return found > end
 
     def _reckoned(self, task: Task) -> int | None:
         """The deadline of a task; None while no row has come for its next window."""
         if task.exactly:
             ends = [end for query in task.queries if (end := self._next(query)) is not None]
             return min(ends, default=None)
-        last = [self.answered[query.name] for query in task.queries
-                if query.name in self.answered]
-        if last:
-            return min(last) + task.period
+        known = [query for query in task.queries if query.name in self.answered]
+        if known:
+            return min(max(self.since(query.name) + task.period, self._earliest(query))
+                       for query in known)
         # New tasks begin at a multiple of their period, so that they are in step with the others.
-        first = min(self._after(query) for query in task.queries) + 1
-        return _multiple(task.period, max(first, self._begun))
+        return _multiple(task.period, min(map(self._earliest, task.queries)))
 
     def _next(self, query: Query) -> int | None:
         """The next multiple of its period whose window holds a row; None: no row for it yet."""
-        if query.name in self._coming:
-            return self._coming[query.name]
-        end, filled = _multiple(query.period, self._after(query) + 1), self._filled
-        while (at := bisect_left(filled, end - query.window)) < len(filled):
-            if filled[at] < end:
-                self._coming[query.name] = end
+        if query.name not in self._coming:
+            first = _multiple(query.period, self.since(query.name) + 1)
+            end = self._first(first, query.period, query.window)
+            if end is None:
+                return None
+            self._coming[query.name] = end
+        return self._coming[query.name]
+
+    def _first(self, end: int, period: int, window: int) -> int | None:
+        """The first of the ends from this one on, a period apart, whose window holds a row."""
+        while (at := self._filled_before(end - window)) < len(self._filled):
+            if self._filled[at] < end:
                 return end
-            end = _multiple(query.period, filled[at] + 1)
+            end = _onward(end, period, self._filled[at] + 1)
         return None
 
-    def _after(self, query: Query) -> int:
-        """The pane after which the query's next end lies."""
-        after = self.answered.get(query.name, self._since[query.name])
-        assert after is not None, "no pane has closed"
-        return after
+    def _holds_row(self, end: int, window: int) -> bool:
+        return self._filled_before(end - window) < self._filled_before(end)
+
+    def _filled_before(self, pane: int) -> int:
+        """How many of the panes that hold rows lie before this one."""
+        return bisect_left(self._filled, pane)
 
     def _forget(self) -> None:
         """Let go of what is known of panes that nobody needs."""
         oldest = self.oldest()
         if oldest is not None and self._filled and self._filled[0] < oldest:
             self._filled = self._filled[bisect_left(self._filled, oldest):]
+
+
+def _onward(end: int, period: int, least: int) -> int:
+    """The first end from a pane on, whole periods after a given one.
+
+    >>> _onward(4, 3, 10), _onward(4, 3, 11)
+    (10, 13)
+    """
+    return end - (end - least) // period * period
 
 
 def _multiple(period: int, least: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from penstock.engine.deadlines import Deadlines
 from penstock.engine.figures import differs
@@ -75,13 +76,15 @@ class Refresher:
         for deadlines in self._groups.values():
             self._prepare(at, deadlines, "another policy decides")
 
-    def close(self, group: str, end: int, filled: Sequence[int] | None = None) -> None:
+    def close(
+        self, group: str, end: int, filled: Sequence[int] | None = None, at: float = -inf
+    ) -> None:
         """All panes before ``end`` are closed and in the synopsis; ``filled`` hold rows.
 
-        Without ``filled`` all panes are taken to hold rows. An exact query is not answered for a
-        window that has none, however long the gap.
+        Without ``filled`` all panes are taken to hold rows. No query is answered for a window that
+        has none, however long the gap. ``at`` tells when they closed, which says who is late.
         """
-        self._groups[group].close(end, filled)
+        self._groups[group].close(end, filled, at)
 
     def conclude(self, group: str) -> None:
         """No row will come any more: every window that has begun is closed."""
@@ -93,7 +96,7 @@ class Refresher:
     def decide(self, at: float, group: str | None = None) -> Scan | None:
         """The next joint run, of one group if that is given; None while nothing is due."""
         groups = self._groups.values() if group is None else [self._groups[group]]
-        due = [one for deadlines in groups for one in deadlines.due()]
+        due = [one for deadlines in groups for one in deadlines.due(at)]
         decision = self.policy.choose(View(tuple(due)))
         if decision is None:
             return None
@@ -107,13 +110,18 @@ class Refresher:
         answering: float = 0.0,
     ) -> None:
         """A run has delivered, in so many seconds: of them for reading panes, and for answers."""
-        done = self._under_way.pop(run)
-        deadlines = self._groups.get(done.group)
-        if deadlines is None:
-            return
-        deadlines.finish([name for name, _ in done.queries], done.end)
-        if not self.drained and self._measure(at, done, seconds, scanning, answering):
-            self._prepare(at, deadlines, "costs have changed")
+        done = self._under_way[run]
+        self.passed(run)
+        self.measured(at, [done], seconds, scanning, answering)
+
+    def measured(
+        self, at: float, runs: Sequence[Scan], seconds: float, scanning: float | None = None,
+        answering: float = 0.0,
+    ) -> None:
+        """Runs over one group that were delivered together have taken so many seconds."""
+        known = [run for run in runs if run.group in self._groups and run.queries]
+        if known and not self.drained and self._measure(at, known, seconds, scanning, answering):
+            self._prepare(at, self._groups[known[0].group], "costs have changed")
 
     def passed(self, run: int) -> None:
         """A run counts as delivered: whoever ordered it sees to its answers."""
@@ -137,13 +145,13 @@ class Refresher:
     @property
     def is_due(self) -> bool:
         """Whether any answer is due."""
-        return any(deadlines.due() for deadlines in self._groups.values())
+        return any(deadlines.is_due for deadlines in self._groups.values())
 
     def oldest(self, group: str) -> int | None:
         """The first pane of a group that any coming answer may read; None while nothing closed.
 
-        A synopsis keeps the panes from here on. Usually that is the longest window; exact queries
-        that are late need more, since none of their ends is left out.
+        A synopsis keeps the panes from here on. Usually that is the longest window; more while
+        ends wait that fell due earlier.
         """
         return self._groups[group].oldest()
 
@@ -169,9 +177,13 @@ class Refresher:
         self.runs += 1
         run = Scan(self.runs, group, end, tuple((q.name, q.window) for q in queries), reason)
         names = tuple(query.name for query in queries)
+        self._notes.append(ev.RefreshDecided(at, run.run, group, end, names, reason, waiting))
+        if skipped := deadlines.skipped(tasks, end):
+            pane, since = deadlines.group.pane, min(map(deadlines.since, skipped))
+            self._notes.append(ev.AnswersSkipped(
+                at, run.run, group, skipped, since * pane, end * pane, reason))
         deadlines.start(tasks, names, end)
         self._under_way[run.run] = run
-        self._notes.append(ev.RefreshDecided(at, run.run, group, end, names, reason, waiting))
         return run
 
     def _prepare(self, at: float, deadlines: Deadlines, reason: str) -> None:
@@ -192,17 +204,19 @@ class Refresher:
             name: rival.cost(group, rival.prepare([group])) for name, rival in rivals.items()}
 
     def _measure(
-        self, at: float, run: Scan, seconds: float, scanning: float | None, answering: float
+        self, at: float, runs: Sequence[Scan], seconds: float, scanning: float | None,
+        answering: float,
     ) -> bool:
-        """Record a run; True if the group's costs are materially others than its tasks rest on."""
+        """Record runs; True if the group's costs are materially others than its tasks rest on."""
         read = seconds - answering if scanning is None else scanning
-        panes = max(window for _, window in run.queries)
+        panes = sum(max(window for _, window in run.queries) for run in runs)
+        answers, group_id = sum(len(run.queries) for run in runs), runs[0].group
         renewed = [
-            self.statistics.record(f"{run.group} {what}", at, count, count, spent)
+            self.statistics.record(f"{group_id} {what}", at, count, count, spent)
             for what, count, spent in (
                 ("start", 1, max(0.0, seconds - read - answering)), ("read", panes, read),
-                ("answer", len(run.queries), answering))]
-        deadlines = self._groups[run.group]
+                ("answer", answers, answering))]
+        deadlines = self._groups[group_id]
         told, group = deadlines.group.costs, self._measured(deadlines.group)
         changed = any(differs(getattr(told, what), getattr(group.costs, what))
                       for what in ("start", "read", "merge", "answer"))

@@ -7,6 +7,7 @@ decides which answers are renewed.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +20,7 @@ from penstock.policies import refresh as refreshing
 
 _EVER = -(1 << 62)
 MOST_SCANS = 256
-"""Ends that one refresh answers for where nobody waits: its delivery has a fixed cost."""
+"""Ends that one refresh answers for where many are due at once: its delivery has a fixed cost."""
 
 
 @dataclass(slots=True)
@@ -35,8 +36,19 @@ class _Panes:
     arrived: float = 0.0
     """When the rows came that closed the latest of them."""
     trimmed: int | None = None
+    came: list[tuple[int, float]] = field(default_factory=list)
+    """Up to where blocks let panes close that are not closed yet, and when each of them came."""
     asked: tuple[list[Block], Block, bool] | None = None
     """What there was to close with while a refresh of the synopsis before it was under way."""
+
+    def see(self, newest: Block, at: float) -> None:
+        """A block is the newest: whoever waits for the panes that it lets close waits from now."""
+        if newest.watermark is not None:
+            end, known = newest.watermark // self.group.pane, self.closed
+            if self.came:
+                known = self.came[-1][0]
+            if known is None or end > known:
+                self.came.append((end, at))
 
 
 @dataclass(slots=True)
@@ -127,6 +139,7 @@ class Windows:
         if panes is None or newest is None:
             return
         waiting = list(unfinished)
+        panes.see(newest, at)
         if self._is_held_up(group):
             panes.asked = waiting, newest, ended
             return
@@ -143,9 +156,25 @@ class Windows:
         self._tell(at)
         filled = sorted(pane for pane in panes.open if pane < end)
         panes.open.difference_update(filled)
+        steps = self._steps(at, panes, end)
         panes.closed, panes.arrived = end, arrived
-        if panes.name in self._known:
-            self.refresher.close(panes.name, end, filled)
+        for step, came in steps if panes.name in self._known else ():
+            until = bisect_left(filled, step)
+            self.refresher.close(panes.name, step, filled[:until], came)
+            filled = filled[until:]
+
+    def _steps(self, at: float, panes: _Panes, end: int) -> list[tuple[int, float]]:
+        """How the panes up to an end would have closed had each block been taken in as it came.
+
+        So the refresher sees that it is late, though blocks wait for the same machine and let many
+        panes close at once. A synopsis that is new owes nothing yet.
+        """
+        steps = {min(step, end): came for step, came in reversed(panes.came)}
+        panes.came = [one for one in panes.came if one[0] > end]
+        if panes.closed is None:
+            return [(end, at)]
+        return sorted((step, came) for step, came in {end: at, **steps}.items()
+                      if step > panes.closed)
 
     def _conclude(self, at: float, panes: _Panes, arrived: float) -> None:
         if panes.open:
@@ -180,22 +209,26 @@ class Windows:
         return chosen
 
     def _scans(self, at: float) -> list[Scan]:
-        """One joint run; where nobody waits for a first answer, many ends of a group at once."""
+        """One joint run, and more of its group while there are ends before the newest to answer.
+
+        Where nobody waits for a first answer, all that is due of the group.
+        """
         scan = self.refresher.decide(at)
-        if scan is None or not self.refresher.drained:
-            return [scan] if scan else []
         scans: list[Scan] = []
         while scan is not None:
             self.refresher.passed(scan.run)  # what fails is asked for here, not there
             scans.append(scan)
-            more = len(scans) < MOST_SCANS
+            behind = self.refresher.drained or scan.end != self._called(scan.group).closed
+            more = behind and len(scans) < MOST_SCANS
             scan = self.refresher.decide(at, scan.group) if more else None
         return scans
 
     def _note(self, run: int) -> None:
         """What was decided, under the number of the run that carries it out."""
-        self._notes += [replace(note, refresh=run) if isinstance(note, ev.RefreshDecided) else note
-                        for note in self.refresher.noted()]
+        self._notes += [
+            replace(note, refresh=run)
+            if isinstance(note, ev.RefreshDecided | ev.AnswersSkipped) else note
+            for note in self.refresher.noted()]
 
     def noted(self) -> list[ev.Event]:
         """What was decided since this was last asked, for the record."""
@@ -205,10 +238,9 @@ class Windows:
     def finish(self, event: ev.RefreshFinished) -> None:
         """A refresh has been delivered."""
         done = self._under_way.pop(event.refresh)
-        if not self.refresher.drained and done.first_try:
-            (scan,) = done.scans
-            self.refresher.finished(event.at, scan.run, event.seconds, event.scanning,
-                                    event.answering)
+        if done.first_try:
+            self.refresher.measured(
+                event.at, done.scans, event.seconds, event.scanning, event.answering)
         for query, end in done.ends.items():
             self._answered[query] = end
         self._go_on(event.at, done)
@@ -221,8 +253,6 @@ class Windows:
         broken = self._under_way.pop(run)
         if not broken.first_try:
             return [member.query for member in broken.members]
-        if not self.refresher.drained:
-            self.refresher.passed(broken.scans[0].run)
         if not self._is_current(broken):  # its queries are due again, from the synopsis after it
             self._go_on(at, broken)
             return []
@@ -274,14 +304,9 @@ class Windows:
     # --- what may go -------------------------------------------------------------------------
 
     def trims(self, at: float) -> Iterator[Trim]:
-        """Panes that no coming answer looks at.
-
-        The refresher knows what is under way, but for what counts as answered with it already.
-        """
+        """Panes that no coming answer looks at; what is under way counts as answered already."""
         self._tell(at)
-        passed = [refresh for refresh in self._under_way.values()
-                  if self.refresher.drained or not refresh.first_try]
-        busy = {refresh.group for refresh in (*passed, *self._again)}
+        busy = {refresh.group for refresh in (*self._under_way.values(), *self._again)}
         for id, panes in self._panes.items():
             if id not in busy and panes.name in self._known:
                 oldest = self.refresher.oldest(panes.name)

@@ -6,6 +6,7 @@ from penstock.events.digest import digest
 from penstock.events.histogram import Histogram
 from penstock.events.kinds import (
     KINDS,
+    AnswersSkipped,
     BlockArrived,
     BlockCold,
     BlockHeld,
@@ -47,6 +48,7 @@ from penstock.events.summary import Summary
 
 __all__ = [
     "KINDS",
+    "AnswersSkipped",
     "BlockArrived",
     "BlockCold",
     "BlockHeld",

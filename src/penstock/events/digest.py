@@ -55,6 +55,7 @@ def _run(summary: Summary) -> dict[str, Any]:
         "block_latency": _latency(summary.latency_of_blocks()),
         "missed_blocks": summary.missed()[0],
         "missed_rows": summary.missed()[1],
+        "skipped": summary.run.skipped,
     }
 
 
@@ -100,6 +101,7 @@ def _query(query: QueryMeasures) -> dict[str, Any]:
         "last_delivery": query.last_delivery,
         "window": query.window,
         "answers": query.answers,
+        "skipped": query.skipped,
         "last_end": query.last_end,
         "latency_goal": query.latency_goal,
         "latency": _latency(query.latency),

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from penstock.events.refreshes import AnswersSkipped as AnswersSkipped
+from penstock.events.refreshes import PeriodsChosen as PeriodsChosen
+from penstock.events.refreshes import RefreshDecided as RefreshDecided
+from penstock.events.refreshes import RefreshFailed as RefreshFailed
+from penstock.events.refreshes import RefreshFinished as RefreshFinished
+from penstock.events.refreshes import SynopsisBegun as SynopsisBegun
 from penstock.model import Block, Query
-from penstock.plan import Group
 
 Figure: TypeAlias = tuple[float, float, float, float, float]
 """What an operator did: rows in, rows out, seconds, bytes in, bytes out."""
@@ -304,31 +309,6 @@ class LatencyMissed:
 
 
 @dataclass(frozen=True, slots=True)
-class SynopsisBegun:
-    """A group of window aggregates has a synopsis without panes: a new one, or a larger one.
-
-    Its panes are made of the blocks that come, and of earlier ones that its windows reach back to.
-    """
-
-    at: float
-    group: str
-    queries: tuple[str, ...]
-    stream: str
-    blocks: tuple[int, ...]
-    """Earlier blocks, to be read for the panes alone."""
-    pane: int
-    """How long a pane is, in microseconds."""
-    span: int
-    """Panes in the longest window."""
-
-    @staticmethod
-    def of(group: Group, at: float, blocks: tuple[int, ...]) -> SynopsisBegun:
-        """The synopsis of a group begins."""
-        queries = tuple(member.query for member in group.members)
-        return SynopsisBegun(at, group.id, queries, group.stream, blocks, group.pane, group.span)
-
-
-@dataclass(frozen=True, slots=True)
 class RunProgressed:
     """How much of a run's work is done, as a part of it: asked for when it might be overtaken."""
 
@@ -364,68 +344,6 @@ class RunFailed:
 
     at: float
     run: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodsChosen:
-    """The answers of a group are renewed at least this often from now on, for a reason."""
-
-    at: float
-    group: str
-    periods: Mapping[str, int]
-    """Per query, in panes; a query may be answered more often than it asks."""
-    costs: Mapping[str, float]
-    """Per pane: of what was ``chosen``, and of the ``conservative`` and ``aggressive`` schedule."""
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshDecided:
-    """The core ordered a joint run over a synopsis, for a reason."""
-
-    at: float
-    refresh: int
-    group: str
-    end: int
-    """The pane before which all windows end."""
-    queries: tuple[str, ...]
-    reason: str
-    waiting: int = 0
-    """Tasks that were due when the choice was made."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshFinished:
-    """A joint run delivered its answers."""
-
-    at: float
-    refresh: int
-    seconds: float
-    rows_out: Mapping[str, int]
-    """Rows delivered per query; a query that got none may be absent."""
-    scanning: float | None = None
-    """Seconds of it for reading and merging panes; None: all but the answering."""
-    answering: float = 0.0
-    """Seconds of it for making answers of merged panes."""
-    answers: Mapping[str, int] = field(default_factory=dict)
-    """Windows answered per query."""
-    arrived: float = 0.0
-    """When the rows came that closed the last of these windows."""
-    jobs: int = 0
-    bytes_out: int = 0
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """Queries whose sink refused the answers, and why."""
-    ends: Mapping[str, int] = field(default_factory=dict)
-    """The end of the last window that each query is answered for, in microseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshFailed:
-    """A joint run broke before it delivered anything."""
-
-    at: float
-    refresh: int
     reason: str
 
 
@@ -490,14 +408,15 @@ Event: TypeAlias = (
     | StreamEnded | StreamFailed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
     | Decided | Queued | RunFinished | RunKept | LatencyMissed
-    | SynopsisBegun | PeriodsChosen | RefreshDecided | RefreshFinished | RefreshFailed
-    | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
+    | SynopsisBegun | PeriodsChosen | RefreshDecided | AnswersSkipped | RefreshFinished
+    | RefreshFailed | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick
+    | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, FileSetAside, StreamEnded,
     StreamFailed, QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut,
     Decided, Queued, RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, SynopsisBegun,
-    PeriodsChosen, RefreshDecided, RefreshFinished, RefreshFailed, BlockHot, BlockCold,
-    BlockReleased, Tick, Warned, Memory,
+    PeriodsChosen, RefreshDecided, AnswersSkipped, RefreshFinished, RefreshFailed, BlockHot,
+    BlockCold, BlockReleased, Tick, Warned, Memory,
 )

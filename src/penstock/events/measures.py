@@ -108,6 +108,8 @@ class QueryMeasures:
     """Rows that came too late for the windows of a window aggregate."""
     answers: int = 0
     """Windows answered."""
+    skipped: int = 0
+    """Windows that hold rows and were not answered, a slide apart, because the machine was late."""
     last_end: int | None = None
     """The end of the last window answered, in microseconds."""
     added: int = 0
@@ -202,6 +204,8 @@ class RunMeasures:
     finished: int = 0
     refreshes: int = 0
     """Joint answers of window aggregates."""
+    skipped: int = 0
+    """Answers that were left out because the machine was late, over all queries."""
     failed: int = 0
     jobs: int = 0
     bytes_out: int = 0

@@ -400,6 +400,12 @@ class Summary:
         for name, reason in event.failed.items():
             self._end(name, "failed", reason)
 
+    def _answers_skipped(self, event: k.AnswersSkipped) -> None:
+        for name, answers in event.answers.items():
+            if name in self.queries:
+                self.queries[name].skipped += answers
+                self.run.skipped += answers
+
     def _refresh_finished(self, event: k.RefreshFinished) -> None:
         run = self.run
         run.refreshes += 1
@@ -481,6 +487,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.RunFailed: Summary._run_failed,
     k.PeriodsChosen: Summary._tick,
     k.RefreshDecided: Summary._tick,
+    k.AnswersSkipped: Summary._answers_skipped,
     k.RefreshFinished: Summary._refresh_finished,
     k.RefreshFailed: Summary._refresh_failed,
     k.SynopsisBegun: Summary._tick,

@@ -138,6 +138,8 @@ def _footer(summary: Summary, hint: str, wide: int) -> Table:
         left.append(f", {failed} failed", "bold red")
     if missed:
         left.append(f" · {counted(missed, 'block')} late", "yellow")
+    if skipped := summary.run.skipped:
+        left.append(f" · {counted(skipped, 'answer')} skipped", "yellow")
     left.append(f" · {counted(run.jobs, 'job')}", _QUIET)
     if run.refreshes:
         left.append(f" · {counted(run.refreshes, 'refresh')}", _QUIET)
@@ -225,7 +227,7 @@ def _run_line(summary: Summary) -> RenderableType:
         line.append(f"; from arrival to answer {_percentiles(latency)}, ")
         line.append(f"{seconds(latency.maximum)} (max) by rows, ")
         line.append(f"{_percentiles(summary.latency_of_blocks())} by blocks")
-    line.append(_missed(summary), "yellow")
+    line.append(_missed(summary) + _skipped(summary), "yellow")
     if run.waiting_peak:
         line.append(f"; {size(run.waiting_peak)} waiting at most, {size(run.hot_peak)} hot")
     if run.driver_peak:
@@ -249,6 +251,16 @@ def _missed(summary: Summary) -> str:
         return ""
     return (f"; later than promised: {counted(blocks, 'block')} of {counted(rows, 'row')}, "
             f"for {counted(late, 'query')}")
+
+
+def _skipped(summary: Summary) -> str:
+    """What was left out because the machine was late, in words."""
+    count = summary.run.skipped
+    late = sum(query.skipped > 0 for query in list(summary.queries.values()))
+    if not count:
+        return ""
+    return (f"; the machine was late and skipped {counted(count, 'answer')} of "
+            f"{counted(late, 'query')}")
 
 
 def _failures(summary: Summary) -> Iterator[RenderableType]:

@@ -138,5 +138,7 @@ def _query_words(summary: Summary) -> str:
     missed, rows = summary.missed()
     if missed:
         words += f", {counted(missed, 'block')} of {counted(rows, 'row')} late"
+    if skipped := summary.run.skipped:
+        words += f", {counted(skipped, 'answer')} skipped"
     failed = sum(query.state == "failed" for query in queries)
     return f"{words}, {failed} failed" if failed else words
