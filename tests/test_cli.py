@@ -107,7 +107,7 @@ class FakeEngine:
             return False
         return True
 
-    def stop(self) -> None:
+    def stop(self, within: float | None = None) -> None:
         self.calls.append("stop")
 
     def status(self) -> Summary:

@@ -338,7 +338,7 @@ def test_the_examples_of_an_aggregate_use_it_and_have_the_type_that_is_told(row:
 
 
 def test_the_page_names_the_settings_and_their_defaults() -> None:
-    from penstock.spark.host import DEFAULTS
+    from penstock.spark.defaults import DEFAULTS
 
     assert sorted(names(LANGUAGE, "settings")) == sorted(SETTINGS)
     told = {quoted(row[0])[0]: quoted(row[1])[0].strip("'")

@@ -331,3 +331,24 @@ def test_a_watch_that_never_showed_anything_closes() -> None:
     console = Console(file=io.StringIO(), force_terminal=True)
     watch(console, "app.sql").close()
     assert isinstance(console.file, io.StringIO)
+
+
+def test_a_failure_is_one_line_and_is_not_told_again_at_the_end() -> None:
+    console, file = plain()
+    view = watch(console, "app.sql")
+    lost = "stream s failed: no such folder"
+    some = Summary.of([
+        QueryAdded(0.0, "a", ("s",)), QueryAdded(0.0, "b", ("s",)), QueryAdded(0.0, "c", ("t",)),
+        StreamFailed(1.0, "s", "no such folder"), QueryFailed(1.0, "a", lost),
+        QueryFailed(1.0, "b", lost), QueryFailed(1.0, "c", "its disk is full"),
+        Warned(1.0, "stream t", "a strange file"),
+        RunEnded(2.0, "failed", f"no query is left (a: {lost}; c: its disk is full)"),
+    ])
+    view.show(some)
+    view.show(some)
+    view.close()
+    show_account(console, some, told=view.told)
+    for text in ("no such folder", "its disk is full", "a strange file", "no query is left"):
+        assert file.getvalue().count(text) == 1, file.getvalue()
+    assert "query b failed" not in file.getvalue()
+    assert "\n".join(drawn(Account(some), 120)).count("its disk is full") == 1, "of a record"

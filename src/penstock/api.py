@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from penstock.clock import SystemClock
 from penstock.errors import CheckpointError, RunError
-from penstock.events import Event, Recorder, Summary, new_record
+from penstock.events import Event, Recorder, Summary, Warned, new_record
 from penstock.language import bind, bind_question, bind_statements
 from penstock.model import Application, Statement
 from penstock.policies.operators import DEFAULT, policy
@@ -21,7 +22,7 @@ from penstock.spark.checkpoint import Checkpoint, read_json, write_json
 from penstock.spark.host import SparkHost
 from penstock.spark.questions import Questions
 from penstock.spark.results import Results
-from penstock.spark.session import activate, local_session, tuned
+from penstock.spark.session import activate, forget, local_session, lost, tuned
 
 if TYPE_CHECKING:
     import pandas
@@ -137,21 +138,29 @@ class Engine:
         self._host = host
         try:
             host.start()
-        except BaseException:
-            self.stop()
-            raise
+        except BaseException as error:
+            gone = lost(self._spark) if self._spark is not None else ""
+            if not gone:
+                self.stop()
+                raise
+            with contextlib.suppress(Exception):
+                self.stop(0.0)
+            raise RunError(gone) from error
         finally:
-            if self._given is not None:
+            if self._given is not None and not lost(self._given):
                 activate(self._given)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run ends by itself; True when it has."""
         return self._host is None or self._host.wait(timeout)
 
-    def stop(self) -> None:
-        """Finish the work under way and stop; the same checkpoint goes on from here."""
+    def stop(self, within: float | None = None) -> None:
+        """Finish the work under way and stop; the same checkpoint goes on from here.
+
+        Work that takes longer than ``within`` seconds is cancelled; the next run does it again.
+        """
         if self._host is not None:
-            self._host.stop()
+            self._host.stop(within)
             self._host = None
         if self._recorder is not None:
             self._recorder.close()
@@ -174,9 +183,18 @@ class Engine:
     def _record(self, event: Event) -> None:
         self._summary.apply(event)
         if self._recorder is not None:
-            self._recorder.record(event)
+            self._write(self._recorder, event)
         if self._on_event is not None:
             self._on_event(event)
+
+    def _write(self, recorder: Recorder, event: Event) -> None:
+        """Record an event; a record that cannot be written stops nothing, and is told once."""
+        try:
+            recorder.record(event)
+        except OSError as error:
+            self._recorder = None
+            self._record(Warned(event.at, "record", "it ends here, since it cannot be written: "
+                                f"{error.strerror}: {self._checkpoint.root}"))
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -214,7 +232,9 @@ class Engine:
         """Stop, let the checkpoint go, and stop Spark if the engine started it."""
         self.stop()
         self._checkpoint.close()
-        if self._spark is not None and self._given is None:
+        if self._spark is not None and lost(self._spark):
+            forget(self._spark)
+        elif self._spark is not None and self._given is None:
             self._spark.stop()
         self._spark = None
         if self._checkpoint.temporary:

@@ -342,6 +342,8 @@ class Query:
     """Seconds after which the query ends by itself."""
     start: str = "now"
     """``now``, or ``earliest``: from the oldest block in the spool."""
+    rejects: str = "keep"
+    """What comes of a Python function that rejects every row: ``keep`` warns, ``fail`` stops."""
 
 
 @dataclass(frozen=True)
@@ -396,3 +398,5 @@ class Block:
     """The largest time on the stream up to and with it, in microseconds."""
     late: int = 0
     """How many of its rows are late."""
+    stored: int = 0
+    """Bytes that the spool holds for it; none where the stream's own files serve."""

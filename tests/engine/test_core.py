@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -270,3 +273,84 @@ def test_every_block_reaches_every_query_once_whatever_fails_now_and_then(
     rows = {name: sum(r for s, _, r in arrivals if s == name) for name in "st"}
     assert summary.queries["q1"].rows_in == rows["s"]
     assert summary.queries["both"].rows_in == rows["s"] + rows["t"]
+
+
+# --- what does not end ---------------------------------------------------------------------------
+
+
+def stuck(*queries: str) -> Callable[[Run], float]:
+    """A cost without end for runs in which one of these rides."""
+    return lambda run: inf if any(m.query in queries for m in run.members) else 1.0
+
+
+EIGHT = "CREATE STREAM s (a INT) FROM rate;" + "".join(
+    f"CREATE QUERY q{n} AS SELECT a FROM s WHERE a = {n};" for n in range(8))
+
+
+def test_a_stuck_query_is_cancelled_found_and_stopped_alone() -> None:
+    host = FakeHost.of(EIGHT, cost=stuck("q5"),
+                       settings=Settings(until_drained=True, timeout=300.0))
+    for at in (1.0, 1.1, 30.0):
+        host.arrive("s", at=at)
+    host.end("s", at=40.0)
+    host.run()
+    assert host.failures == {"q5": "its job did not finish within 5 min, nor within 30 s when it "
+                                   "was tried again; SET timeout gives jobs more"}
+    finished = {e.run for e in host.record if isinstance(e, ev.RunFinished)}
+    delivered = [(m.query, b.number) for run in host.runs if run.run in finished
+                 for b in run.blocks for m in run.members]
+    assert sorted(delivered) == sorted((f"q{n}", b) for n in range(8) if n != 5 for b in range(3))
+    assert host.finished is not None and host.finished.outcome == "drained"
+    (stopped,) = (e.at for e in host.record if isinstance(e, ev.QueryFailed))
+    assert stopped < 300 + 3 * 30 + 60, "only the first job has had the whole time"
+
+
+def test_other_queries_get_on_once_a_stuck_one_was_cancelled() -> None:
+    host = FakeHost.of(TWO, cost=stuck("q1"), settings=Settings(timeout=300.0))
+    host.arrive("s", at=1.0)
+    for at in (2.0, 3.0, 600.0):
+        host.arrive("t", at=at)
+    host.run()
+    assert set(host.failures) == {"q1"}
+    seen = [(e.at, e.blocks) for e in host.record if isinstance(e, ev.Decided)
+            and e.segment == "t/fanout"]
+    assert seen[0][0] < 400 and {b for _, blocks in seen for b in blocks} == {0, 1, 2}
+
+
+def test_a_job_may_take_longer_if_jobs_like_it_did() -> None:
+    costs = iter([100.0, 900.0, 1001.0, 1.0, 1.0, 1.0])
+    host = FakeHost.of("CREATE STREAM s (a INT) FROM rate; CREATE QUERY q AS SELECT a FROM s;",
+                       cost=lambda run: next(costs), settings=Settings(timeout=200.0))
+    host.arrive("s", at=1.0, rows=100)
+    host.arrive("s", at=500.0, rows=100)
+    host.run()
+    assert host.failures == {} and len(host.runs) == 2, "ten times a hundred seconds"
+    host.arrive("s", at=5000.0, rows=10)
+    host.run()
+    assert [e.at for e in host.record if isinstance(e, ev.RunFailed)] == [5000.0 + 900.0]
+    assert host.failures == {}, "what was cancelled is tried again"
+
+
+def test_a_query_that_is_stuck_once_goes_on() -> None:
+    costs = iter([inf, *[1.0] * 9])
+    host = FakeHost.of(ONE, cost=lambda run: next(costs), settings=Settings(timeout=60.0))
+    for at in (1.0, 100.0, 200.0):
+        host.arrive("s", at=at)
+    host.run()
+    assert host.failures == {}
+    assert [m.query for m in host.runs[-1].members] == ["q1", "q2"], "they ride together again"
+
+
+def test_refreshes_that_do_not_end_are_cancelled_and_stop_the_query_alone() -> None:
+    host = FakeHost.of("""
+        CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts;
+        CREATE QUERY good AS SELECT COUNT(*) FROM s [WINDOW 2 SECONDS SLIDE EXACTLY 2 SECONDS];
+        CREATE QUERY bad AS SELECT SUM(a) FROM s [WINDOW 4 SECONDS SLIDE EXACTLY 2 SECONDS];
+    """, settings=Settings(until_drained=True, timeout=100.0),
+        refreshing=lambda r: inf if "bad" in {m.query for m in r.members} else 0.1)
+    host.arrive("s", at=1.0, times=(0, 1, 3, 5, 9))
+    host.end("s", at=2.0)
+    host.run()
+    assert set(host.failures) == {"bad"}
+    assert {a.end // 1_000_000 for a in host.answers if a.query == "good"} == {2, 4, 6, 10}
+    assert host.finished is not None and host.finished.outcome == "drained"

@@ -20,8 +20,8 @@ def balanced_books(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     faults: list[str] = []
     stop = Engine.stop
 
-    def stop_and_check(self: Engine) -> None:
-        stop(self)
+    def stop_and_check(self: Engine, within: float | None = None) -> None:
+        stop(self, within)
         faults.extend(self.status().accounting())
 
     monkeypatch.setattr(Engine, "stop", stop_and_check)

@@ -96,6 +96,12 @@ def test_a_function_or_callback_that_raises(engine, place):
         "@penstock.predicate\n"
         "def never(n): raise RuntimeError('out of order')\n"
         "def calls(query, table): raise OSError('nobody answers')\n"
+        "class Mute(BaseException):\n"
+        "    def __str__(self): raise ValueError()\n"
+        "@penstock.predicate\n"
+        "def mute(n): raise Mute()\n"
+        "@penstock.predicate\n"
+        "def dies(n): import os; os._exit(3)\n"
     ))  # fmt: skip
     with engine() as e:
         summary = run(e, """
@@ -104,6 +110,10 @@ def test_a_function_or_callback_that_raises(engine, place):
             CREATE QUERY some AS SELECT n FROM nums WHERE picky(n) AND n < 9;
             CREATE QUERY none INTO parquet 'none' AS SELECT n, word FROM nums WHERE never(n);
             CREATE QUERY phone INTO callback 'raising:calls' AS SELECT n FROM nums;
+            CREATE FUNCTION mute FROM 'raising:mute';
+            CREATE FUNCTION dies FROM 'raising:dies';
+            CREATE QUERY silent WITH (rejects = 'fail') AS SELECT n FROM nums WHERE mute(n);
+            CREATE QUERY dead AS SELECT n FROM nums WHERE dies(n);
         """, place)
         assert values(e, "some") == [5, 6, 8]
         (row,) = rejects(e, "some")
@@ -112,6 +122,14 @@ def test_a_function_or_callback_that_raises(engine, place):
     some, none = summary.queries["some"], summary.queries["none"]
     assert (some.rows_in, some.rows_out, some.rejected, some.filtered) == (10, 3, 1, 6)
     assert (none.rejected, none.rows_out) == (10, 0)
+    told = {w.subject: w.text for w in summary.warnings}
+    assert told == {"query none": "its function rejected every row of 1 block (10 rows), beginning "
+                                  "with: RuntimeError: out of order"}
+    reasons = dict(summary.failures())
+    assert reasons["query silent"] == (
+        "its function rejected every row of 1 block (10 rows), beginning with: "
+        "Mute: its text cannot be had: ValueError")
+    assert reasons["query dead"].startswith("the Python process that called its function died")
     phone = summary.queries["phone"]
     assert phone.state == "failed"
     assert "callback raising:calls raised OSError: nobody answers" in phone.reason
@@ -144,6 +162,46 @@ def test_two_engines_with_modules_of_one_name_call_their_own(engine, place):
             hear = load_attribute("twin", "heard", str(place / folder))
             assert sorted(hear) == [8, 9]
     assert heard == {"one": [9], "two": [8, 9]}
+
+
+def test_stuck_functions_and_callbacks_stop_alone(engine, place):
+    """One slot: the others go on when the limit has passed, and the workers are killed."""
+    module(place, "endless", (
+        "import penstock, pyarrow.compute as pc, time\n"
+        "@penstock.predicate\n"
+        "def spins(n):\n"
+        "    while pc.any(pc.greater(n, 9)).as_py(): pass\n"
+        "    return pc.less(n, 5)\n"
+        "def sleeps(query, table):\n"
+        "    while max(table['n'].to_pylist(), default=0) > 9: time.sleep(1)\n"
+    ))  # fmt: skip
+    with engine() as e:
+        e.execute(GOOD + """
+            SET trigger = '50 ms';
+            CREATE FUNCTION spins FROM 'endless:spins';
+            CREATE QUERY spinning AS SELECT n FROM nums WHERE spins(n);
+            CREATE QUERY phone INTO callback 'endless:sleeps' AS SELECT n FROM nums;
+            CREATE QUERY counted AS SELECT COUNT(*) AS n FROM nums [WINDOW 1 HOUR SLIDE 1 MINUTE];
+        """, folder=place)
+        e.start()
+        queries = e.status().queries
+        eventually(lambda: all(queries[q].rows_in == 10 for q in ("good", "spinning", "phone")),
+                   "the first file was answered", 120)
+        numbers(place / "nums", 3, 2)
+        eventually(lambda: all(queries[q].rows_in == 12 for q in ("good", "spinning", "phone")),
+                   "a file was answered when all was warm", 120)
+        e.execute("SET timeout = '2 seconds'")  # or ten times what that file has taken
+        numbers(place / "nums", 10, 5)
+        eventually(lambda: {queries[q].state for q in ("spinning", "phone")} == {"failed"},
+                   "both were stopped", 240)
+        numbers(place / "nums", 15, 5)
+        eventually(lambda: queries["good"].rows_in == queries["counted"].rows_in == 22,
+                   "the others went on")
+        e.stop()
+        assert values(e, "good") == sorted([*range(20), 3, 4])
+        assert values(e, "spinning") == [0, 1, 2, 3, 3, 4, 4]
+        assert "its job did not finish within" in queries["spinning"].reason
+        assert "endless:sleeps did not return within" in queries["phone"].reason
 
 
 # --- sinks -------------------------------------------------------------------------------------
@@ -431,6 +489,48 @@ def test_a_later_file_that_does_not_fit_is_set_aside(engine, place):
         assert "column 'word' is declared but not in the data, which has n" in told
         assert "not a Parquet file" in told
     assert not [event for event in seen if isinstance(event, ev.RunFailed | ev.StreamFailed)]
+
+
+def test_a_stream_is_tried_again_until_its_disk_has_room(engine, place, monkeypatch):
+    """Its queries have had what came before; with no patience left they stop after that."""
+    from penstock.spark import ingest
+
+    store, full = ingest.Ingest._store, [False]
+
+    def fails(self, *args):
+        if full[0] and self._stream.name == "lines":
+            raise OSError(28, "No space left on device", "spool/lines")
+        return store(self, *args)
+
+    monkeypatch.setattr(ingest.Ingest, "_store", fails)
+    text(place / "lines" / "a.csv", "1,a\n2,b\n")
+    seen: list[ev.Event] = []
+    with engine(on_event=seen.append) as e:
+        e.execute(GOOD + """
+            SET trigger = '50 ms'; SET retry = '3 seconds'; SET spool = '1 GB';
+            CREATE STREAM lines (n INT, word STRING) FROM csv 'lines';
+            CREATE QUERY l AS SELECT n FROM lines;
+        """, folder=place)
+        e.start()
+        status = e.status()
+        eventually(lambda: status.queries["l"].rows_in == 2, "the first file was read", 120)
+        full[0] = True
+        text(place / "lines" / "b.csv", "3,c\n")
+        eventually(lambda: status.streams["lines"].retries > 1, "it was tried again")
+        assert status.queries["l"].state == "running"
+        full[0] = False
+        eventually(lambda: status.queries["l"].rows_in == 3, "it went on")
+        full[0] = True
+        text(place / "lines" / "c.csv", "4,d\n")
+        eventually(lambda: status.queries["l"].state == "failed", "it was given up")
+        e.stop()
+        assert values(e, "l") == [1, 2, 3]
+        assert status.queries["good"].state == "stopped"
+    pauses = [event.pause for event in seen if isinstance(event, ev.StreamRetried)]
+    assert pauses[:2] == [1.0, 2.0] and pauses.count(1.0) == 2, "they grow, and begin anew"
+    assert "No space left on device" in status.queries["l"].reason
+    told = [w.text for w in status.warnings if "tried again" in w.text]
+    assert len(told) == 2, "once for each time that it broke"
 
 
 # --- the checkpoint ----------------------------------------------------------------------------

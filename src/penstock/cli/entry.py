@@ -17,7 +17,7 @@ from penstock.errors import (
     WorkloadError,
 )
 
-FAILED, WRONG, INTERRUPTED = 1, 2, 130
+FAILED, WRONG, BROKEN, INTERRUPTED = 1, 2, 3, 130
 
 _CALLERS_FAULT = (
     CallFault, CheckpointError, FunctionError, LanguageError, PolicyError, WorkloadError)
@@ -32,13 +32,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PenstockError as error:
         _complain(str(error))
         return WRONG if isinstance(error, _CALLERS_FAULT) else FAILED
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # Whoever read our output has had enough; Python must not complain while it exits.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return FAILED
+        _complain(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return BROKEN
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has had enough; Python must not complain while it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
 
 
 def _verbs() -> Mapping[str, Callable[[Namespace], int]]:

@@ -6,11 +6,13 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer, main_thread
+from threading import enumerate as enumerate_threads
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 GLANCE = 0.25
 """Seconds between two looks at the run."""
+STOP_WITHIN, CLOSE_WITHIN = 8.0, 4.0
+"""Seconds that a run may take to stop when it is told to, and Spark to end after that."""
+BROKEN = 3
+"""The exit status of a run that could not go on by no fault of a query or a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,12 @@ class Outcome:
 
     @property
     def status(self) -> int:
-        """The exit status: 1 when a query, a stream or the whole run failed."""
+        """The exit status: 1 when a query or a stream failed, 3 when the run itself broke.
+
+        Who ends us may end Spark, too: then the run was stopped.
+        """
+        if self.summary.run.state == "broken" and not self.interrupted:
+            return BROKEN
         return 1 if self.summary.run.state == "failed" or self.summary.failures() else 0
 
 
@@ -68,12 +79,31 @@ def run_job(
         _declare(engine, job)
         with Interrupts() as interrupts:
             _start(engine, job, console)
-            _follow(engine, job, console, interrupts)
+            told = _follow(engine, job, console, interrupts)
             outcome = Outcome(engine.status(), interrupts.count > 0)
-            _report(outcome, job, console)
+            _report(outcome, job, console, told)
         if then is not None and not outcome.interrupted:
             then(engine)
+        leaving = Timer(CLOSE_WITHIN, _leave, [outcome.status])
+        leaving.daemon = True
+        if outcome.interrupted:
+            leaving.start()
+    leaving.cancel()
+    if outcome.interrupted and _is_held_up():
+        _leave(outcome.status)
     return outcome
+
+
+def _is_held_up() -> bool:
+    """Whether a thread that does not come back would keep the process alive."""
+    return any(not thread.daemon and thread is not main_thread() for thread in enumerate_threads())
+
+
+def _leave(status: int) -> None:
+    """End at once: all that must outlive the process is in the checkpoint."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _declare(engine: Engine, job: Job) -> None:
@@ -90,7 +120,10 @@ def _start(engine: Engine, job: Job, console: Console) -> None:
         other.submit(engine.start, until_drained=job.until_drained).result()
 
 
-def _follow(engine: Engine, job: Job, console: Console, interrupts: Interrupts) -> None:
+def _follow(
+    engine: Engine, job: Job, console: Console, interrupts: Interrupts
+) -> Collection[str]:
+    """Show a run until it ends; the failures and warnings that were told."""
     with closing(watch(console, job.title)) as view:
         try:
             while not engine.wait(GLANCE) and not interrupts.count:
@@ -99,11 +132,14 @@ def _follow(engine: Engine, job: Job, console: Console, interrupts: Interrupts) 
         finally:
             if interrupts.count:
                 console.print(Text("stopping; Ctrl-C again leaves at once", "yellow"))
-            engine.stop()
+            engine.stop(STOP_WITHIN if interrupts.count else None)
+        return view.told
 
 
-def _report(outcome: Outcome, job: Job, console: Console) -> None:
-    show_account(console, outcome.summary)
+def _report(
+    outcome: Outcome, job: Job, console: Console, told: Collection[str]
+) -> None:
+    show_account(console, outcome.summary, told=told)
     penstock = how_called()
     console.print(Text(f" the record: {penstock} events {job.checkpoint}"), soft_wrap=True)
     if outcome.interrupted:

@@ -2,18 +2,21 @@
 
 from penstock.engine.core import Core
 from penstock.engine.instructions import (
+    Cancel,
     Cool,
     Finish,
     Forget,
     Instruction,
     Note,
+    Pause,
     Refresh,
     Release,
+    Resume,
     Run,
     Scan,
     Trim,
     Wake,
 )
 
-__all__ = ["Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Refresh", "Release",
-           "Run", "Scan", "Trim", "Wake"]
+__all__ = ["Cancel", "Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Pause", "Refresh",
+           "Release", "Resume", "Run", "Scan", "Trim", "Wake"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from penstock.engine.instructions import Cool, Instruction, Release
 from penstock.model import Block
@@ -46,6 +47,8 @@ class Blocks:
     retention: float
     """Seconds a block stays after it arrived, once all have read it."""
     hot_bytes: int = 0
+    stored: int = 0
+    """Bytes in the spool."""
     _held: dict[tuple[str, int], _Held] = field(default_factory=dict)
     _newest: dict[str, int] = field(default_factory=dict)
     _earlier: list[Block] = field(default_factory=list)
@@ -56,6 +59,7 @@ class Blocks:
         """A block is in the spool: it has come, or an ``earlier`` run has left it."""
         self._newest[block.stream] = max(block.number, self.newest(block.stream))
         self._held[block.stream, block.number] = _Held(block)
+        self.stored += block.stored
         if earlier:
             self._earlier.append(block)
 
@@ -138,9 +142,9 @@ class Blocks:
             yield self._cooled(held)
 
     def release(
-        self, at: float, needed: Mapping[str, int] | None = None
+        self, at: float, needed: Mapping[str, int] | None = None, most: float = inf
     ) -> Iterator[Instruction]:
-        """Cool what nobody waits for; delete what is past its retention.
+        """Cool what nobody waits for; delete what is past its retention, or past ``most`` bytes.
 
         ``needed`` has streams whose rows from some time on (in microseconds) may be read again:
         blocks that may hold such rows stay.
@@ -150,16 +154,20 @@ class Blocks:
             if held and held.hot and held.readers == 0:
                 yield self._cooled(held)
         self._cooling.clear()
-        while self._aging and self._aging[0][0] <= at:
-            _, stream, number = heapq.heappop(self._aging)
+        stay: list[tuple[float, str, int]] = []
+        while self._aging and (self._aging[0][0] <= at or self.stored >= most):
+            due, stream, number = heapq.heappop(self._aging)
             held = self._held.get((stream, number))
             if held and held.readers == held.parts == 0:
                 since = (needed or {}).get(stream)
                 if since is not None and (held.block.newest is None or held.block.newest >= since):
-                    heapq.heappush(self._aging, (at + LOOK_AGAIN, stream, number))
+                    stay.append((max(due, at + LOOK_AGAIN), stream, number))
                     continue
                 del self._held[stream, number]
+                self.stored -= held.block.stored
                 yield Release(stream, number)
+        for one in stay:
+            heapq.heappush(self._aging, one)
 
     def _cooled(self, held: _Held) -> Cool:
         held.hot = False

@@ -2,75 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from penstock.engine.account import Place
-from penstock.engine.blocks import Blocks
-from penstock.engine.figures import Figures, names
-from penstock.engine.gathering import Gathering
-from penstock.engine.instructions import Finish, Instruction, Note, Run, Wake
-from penstock.engine.lifetimes import Lifetimes
-from penstock.engine.overtaking import Overtaking
-from penstock.engine.promises import Promises
+from penstock.engine.figures import names
+from penstock.engine.instructions import Cancel, Finish, Instruction, Note, Run, Wake
 from penstock.engine.queues import AGAIN, Entry
-from penstock.engine.refilling import Refilling
-from penstock.engine.refresher import Refresher
 from penstock.engine.running import Running
-from penstock.engine.scheduler import Scheduler
-from penstock.engine.settings import Settings
-from penstock.engine.waiting import Waiting
-from penstock.engine.windows import Windows
+from penstock.engine.state import State
 from penstock.events import kinds as ev
 from penstock.model import Block
-from penstock.plan import Member, Path, Plan
-from penstock.policies.operators import Policy, Queue, Segment
+from penstock.plan import Member, Plan
+from penstock.policies.operators import Policy, Segment
 from penstock.policies.operators.routes import remainders
-from penstock.policies.refresh import DEFAULT as REFRESH
 from penstock.policies.refresh import Policy as RefreshPolicy
-from penstock.policies.refresh import policy as refresh_policy
 
 _JOINING = (ev.QueryAdded, ev.SynopsisBegun)
 
 
 @dataclass(slots=True)
-class Core:
+class Core(State):
     """Takes events, returns instructions; the same object serves every host.
 
     The host adopts a plan (again whenever queries come or go), reports every event through
     `handle`, and carries out the instructions in order.
     """
-
-    policy: Policy
-    settings: Settings = Settings()
-    plan: Plan = field(default_factory=lambda: Plan((), ()))
-    figures: Figures = field(default_factory=Figures)
-    refresh: RefreshPolicy = field(default_factory=lambda: refresh_policy(REFRESH))
-    _scheduler: Scheduler = field(init=False)
-    _overtaking: Overtaking = field(init=False)
-    _waiting: Waiting = field(init=False)
-    _windows: Windows = field(init=False)
-    _refilling: Refilling = field(init=False)
-    _paths: dict[str, Path] = field(default_factory=dict)
-    _active: dict[str, dict[Member, None]] = field(default_factory=dict)
-    _gathering: Gathering = field(default_factory=Gathering)
-    _running: dict[int, Running] = field(default_factory=dict)
-    _promises: Promises = field(default_factory=Promises)
-    _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    _lifetimes: Lifetimes = field(default_factory=Lifetimes)
-    _open: dict[str, None] = field(default_factory=dict)
-    _pending: list[Instruction] = field(default_factory=list)
-    _runs: int = 0
-    _ahead: float = 0.0
-    """Seconds that runs have had more than refreshes, since the latest run."""
-    _failures: dict[str, str] = field(default_factory=dict)
-    _finished: bool = False
-
-    def __post_init__(self) -> None:
-        """Nothing is planned yet."""
-        self._waiting = Waiting(Blocks(self.settings.retention))
-        self._refilling = Refilling(self._waiting, self._running)
-        self._schedule()
-        self._windows = Windows(Refresher(self.refresh, self.settings.until_drained))
 
     # --- the verbs ---------------------------------------------------------------------------
 
@@ -96,27 +52,33 @@ class Core:
         self._windows.use(policy, at)
         self._pending.append(Note(ev.PolicyChanged(at, refresh=name)))
 
+    def allow(self, seconds: float) -> None:
+        """Jobs that begin from now on may take so long."""
+        self._timeouts.allowed = seconds
+
     def handle(self, event: ev.Event) -> list[Instruction]:
         """Take an event in; say what is to be done."""
         out: list[Instruction] = []
         self._take(event, out)
         self._end_lifetimes(event.at, out)
+        self._cancel_late(event.at, out)
         if not isinstance(event, _JOINING):  # others may join with it and share its runs
             out.extend(self._windows.trims(event.at))  # before a refresh begins to read the panes
             self._dispatch(event.at, out)
+            self._fail_ending(event.at, out)
+        if self._timeouts.next is not None:
+            out.append(Wake(self._timeouts.next))
         out.extend(map(Note, self._windows.noted()))
         needed = self._windows.needed()
-        out.extend(self._waiting.make_room(event.at, self.settings.memory, needed))
+        out.extend(self._waiting.make_room(event.at, self.settings.memory, needed,
+                                           self._room_in_spool.most))
+        out.extend(self._room_in_spool.look(event.at, self._blocks.stored, self._is_idle))
         out.extend(self._waiting.forgotten())
         out.extend(self._pending)
         self._pending.clear()
         out.extend(self._waiting.account.news(event.at, self._blocks.hot_bytes))
-        self._finish(out)
+        self._finish(event.at, out)
         return out
-
-    def _schedule(self) -> None:
-        self._scheduler = Scheduler(self.policy, (), self._look)
-        self._overtaking = Overtaking(self._scheduler, self.figures)
 
     # --- what the policy is told -------------------------------------------------------------
 
@@ -135,24 +97,6 @@ class Core:
             if before not in (made, None):
                 self._pending.append(Note(ev.PathCut(at, id, made, reason)))
 
-    def _look(self, number: int) -> Queue:
-        """What waits before a stage, behind what is under way there."""
-        segment, place = self._scheduler.segments[number], self._waiting.places[number]
-        begun, done = [], 0.0
-        if running := self._under_way(place):
-            begun = running.entries
-            done = running.done * self.figures.cost(place[0], running.first, running.last)
-        waiting = self._waiting.queues[place].entries
-        head = (begun or waiting)[0]
-        blocks = [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
-        blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
-        return Queue(segment, len(blocks), head.arrived, done, head.rows, tuple(blocks))
-
-    def _under_way(self, place: Place) -> Running | None:
-        """The run that began with this stage and is not through."""
-        return next((running for running in self._running.values()
-                     if (running.path.id, running.first) == place), None)
-
     # --- events ------------------------------------------------------------------------------
 
     def _take(self, event: ev.Event, out: list[Instruction]) -> None:
@@ -168,6 +112,7 @@ class Core:
             case ev.QueryAdded():
                 self._add_query(event)
             case ev.QueryDropped(query=query):
+                self._rejections.leave(query)
                 self._remove_query(query)
             case ev.QueryFailed(query=query, reason=reason):
                 self._failures[query] = reason
@@ -179,7 +124,8 @@ class Core:
                 self._close_panes(event.at, stream)
             case ev.StreamFailed(stream=stream, reason=reason):
                 self._open.pop(stream, None)
-                self._fail_readers(event.at, stream, reason, out)
+                self._broken[stream] = reason
+                self._end_readers(stream)
             case ev.RunFinished():
                 self._finish_run(event, out)
             case ev.RunKept():
@@ -189,12 +135,14 @@ class Core:
             case ev.RunFailed(run=run, reason=reason):
                 self._fail_run(event.at, run, reason, out)
             case ev.RefreshFinished():
+                self._timeouts.end(event.refresh)
                 self._windows.finish(event)
                 self._ahead -= event.seconds
                 out.extend(self._promises.answer(event))
                 for query, reason in event.failed.items():
                     self._fail_query(event.at, query, reason, out)
             case ev.RefreshFailed(refresh=run, reason=reason):
+                self._timeouts.end(run)
                 for query in self._windows.fail(event.at, run):
                     self._fail_query(event.at, query, reason, out)
             case ev.BlockHot(stream=stream, number=number):
@@ -227,12 +175,16 @@ class Core:
         if query.lifetime is not None:
             joined = event.at if event.joined is None else event.joined
             self._lifetimes.begin(query.name, joined + query.lifetime)
+        for stream in {b.stream for b in query.branches if b.stream in self._broken}:
+            self._end_readers(stream)
 
     def _remove_query(self, name: str, waiting_too: bool = True) -> None:
         self._windows.remove(name)
+        self._ending.pop(name, None)
         for members in self._active.values():
             for member in [m for m in members if m.query == name]:
                 del members[member]
+                self._timeouts.clear([member])
         if waiting_too:
             if group := self.plan.group_of(name):
                 self._refilling.leave(group, name, self._active[group.stream])
@@ -240,11 +192,24 @@ class Core:
                 running.left.add(name)
             self._waiting.withdraw(name)
 
-    def _fail_readers(
-        self, at: float, stream: str, reason: str, out: list[Instruction]
-    ) -> None:
-        for member in list(self._active.get(stream, ())):
-            self._fail_query(at, member.query, f"stream {stream} failed: {reason}", out)
+    def _end_readers(self, stream: str) -> None:
+        """A stream is broken: its queries take no new block, and stop after those that wait."""
+        reason = f"stream {stream} failed: {self._broken[stream]}"
+        for query in {member.query: None for member in self._active.get(stream, ())}:
+            self._ending.setdefault(query, reason)
+            for members in self._active.values():
+                for member in [m for m in members if m.query == query]:
+                    del members[member]
+
+    def _fail_ending(self, at: float, out: list[Instruction]) -> None:
+        """Stop the queries of broken streams that have had all there is for them."""
+        for query, reason in list(self._ending.items()):
+            busy = any(m.query == query for running in self._running.values()
+                       for entry in running.entries for m in entry.members)
+            due = self.plan.group_of(query) is not None and not self._windows.idle
+            if not busy and not due and not self._waiting.is_wanted_by(query):
+                del self._ending[query]
+                self._fail_query(at, query, reason, out)
 
     def _fail_query(self, at: float, query: str, reason: str, out: list[Instruction]) -> None:
         if query in self._failures:
@@ -261,6 +226,10 @@ class Core:
         if self._lifetimes.next is not None:
             out.append(Wake(self._lifetimes.next))
 
+    def _cancel_late(self, at: float, out: list[Instruction]) -> None:
+        """Have jobs cancelled that last far longer than they should."""
+        out.extend(Cancel(run, limit) for run, limit in self._timeouts.over(at))
+
     # --- window aggregates -------------------------------------------------------------------
 
     def _begin_synopsis(self, event: ev.SynopsisBegun) -> None:
@@ -273,7 +242,8 @@ class Core:
     def _close_panes(self, at: float, stream: str) -> None:
         """Close the panes for which no row can come any more."""
         newest = self._blocks.find(stream, self._blocks.newest(stream))
-        ended = self.settings.until_drained and stream not in self._open
+        ended = (self.settings.until_drained and stream not in self._open
+                 and stream not in self._broken)
         for group in self.plan.groups:
             if group.stream == stream:
                 waiting = self._refilling.unfinished(group)
@@ -285,13 +255,15 @@ class Core:
         if refresh is None:
             return False
         self._runs += 1
+        limit = self._timeouts.limit(0.0, again=not refresh.first_try)
+        self._timeouts.begin(refresh.run, at, limit)
         out.append(refresh)
         return True
 
     # --- runs --------------------------------------------------------------------------------
 
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
-        running = self._running.pop(event.run)
+        running = self._ended(event.run)
         self._measure(event, running, sum(event.rows_out.values()))
         if running.path.panes:
             self._windows.fill({id: panes for id, panes in event.panes.items()
@@ -303,12 +275,23 @@ class Core:
         for entry in running.entries:
             self._waiting.let_go(entry)
             self._waiting.riders.clear(entry.members)
+            self._timeouts.clear(entry.members)
         for query, reason in event.failed.items():
             self._fail_query(event.at, query, reason, out)
+        for query, text in self._rejections.take(event, running):
+            self._tell_rejects(event.at, query, text, out)
+
+    def _tell_rejects(self, at: float, query: str, text: str, out: list[Instruction]) -> None:
+        """A function rejects everything: that is a warning, or the end of its query."""
+        if self.is_known(query) and self.plan.query(query).rejects == "fail":
+            self._fail_query(at, query, text, out)
+        else:
+            out.append(Note(ev.Warned(at, f"query {query}", text)))
 
     def _keep(self, event: ev.RunKept) -> None:
         """The rows of a run wait before the next stage."""
-        running = self._running.pop(event.run)
+        running = self._ended(event.run)
+        self._timeouts.clear(running.entries[0].members)
         self._measure(event, running, event.rows)
         head = running.entries[0]
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
@@ -335,17 +318,30 @@ class Core:
         if changed := self.figures.changed(self.plan):
             self._prepare(event.at, changed)
 
+    def _ended(self, run: int) -> Running:
+        """A run is through, and went well."""
+        self._timeouts.end(run)
+        return self._running.pop(run)
+
     def _fail_run(self, at: float, run: int, reason: str, out: list[Instruction]) -> None:
-        """Try once more; then halve the members until the one that fails stands alone."""
+        """Try once more; then halve the members until the one that fails stands alone.
+
+        What was cancelled is halved at once: to try it again as it is would take as long.
+        """
+        limit = self._timeouts.end(run)
         running = self._running.pop(run)
         members = tuple(m for m in running.entries[0].members if m.query not in running.left)
         units = list(dict.fromkeys(map(self._unit, members)))
-        if running.retried and len(units) == 1:
-            for query in dict.fromkeys(member.query for member in members):
-                self._fail_query(at, query, reason, out)
-        elif running.retried:
+        again = running.retried if limit is None else self._timeouts.are_suspects(members)
+        if len(units) == 1 and again:
+            for member in members:
+                why = reason if limit is None else self._timeouts.reason(member, limit)
+                self._fail_query(at, member.query, why, out)
+        elif len(units) > 1 and (running.retried or limit is not None):
             half = set(units[: len(units) // 2])
             self._waiting.riders.set_apart(members, lambda m: self._unit(m) in half)
+        if limit is not None:
+            self._timeouts.suspect(members, limit)
         for entry in running.entries:
             still = tuple(m for m in entry.members
                           if m.query not in running.left and m.query not in self._failures)
@@ -388,10 +384,6 @@ class Core:
         self._start(at, number, out, urgent)
         return True
 
-    def _is_busy(self, segment: Segment) -> bool:
-        """Whether stages of this segment are at work already: one run at a time, in order."""
-        return any(running.meets(segment) for running in self._running.values())
-
     def _ready(self, place: Place, at: float, out: list[Instruction]) -> bool:
         """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
         queue = self._waiting.queues[place]
@@ -422,6 +414,8 @@ class Core:
         expected = self.figures.expected(entering, *place)
         yields = self._overtaking.may_be(segment, expected, self.settings.quantum)
         self._running[self._runs] = Running(path, segment, train, retried, at, urgent, yields)
+        again = self._timeouts.has_suspects(members)
+        self._timeouts.begin(self._runs, at, self._timeouts.limit(expected, again))
         group, formed = self._waiting.riders.group(path.id, members)
         if formed:
             riders = tuple(str(member) for member in members)
@@ -444,51 +438,14 @@ class Core:
                 path, at, self.settings.measure_every,
                 busy=waiting > len(train) or at - train[0].arrived > self.settings.quantum)))
 
-    # --- blocks ------------------------------------------------------------------------------
-
-    @property
-    def _blocks(self) -> Blocks:
-        return self._waiting.blocks
-
-    @property
-    def _room(self) -> int:
-        """Bytes that are left of the memory budget."""
-        return self.settings.memory - self._waiting.held_in_memory
-
-    def _is_too_much(self, path: Path, first: int, last: int, train: list[Entry]) -> bool:
-        """Whether what a run is expected to keep has no room in memory."""
-        kept = self.figures.kept(path.id, first, last) * sum(entry.bytes for entry in train)
-        return kept > self._room
-
-    @property
-    def last_run(self) -> int:
-        """The highest number given to a run so far."""
-        return self._runs
-
-    @property
-    def under_way(self) -> tuple[int, ...]:
-        """The runs under way."""
-        return tuple(self._running)
-
-    def is_alive(self, query: str) -> bool:
-        """Whether a query takes the blocks that come."""
-        return any(member.query == query for members in self._active.values()
-                   for member in members)
-
-    def newest(self, stream: str) -> int:
-        """The highest number among the stream's blocks so far; -1 when there was none."""
-        return self._blocks.newest(stream)
-
     # --- the end -----------------------------------------------------------------------------
 
-    @property
-    def failures(self) -> dict[str, str]:
-        """Queries that stopped, and why."""
-        return dict(self._failures)
-
-    def _finish(self, out: list[Instruction]) -> None:
-        if self._finished or self._running or len(self._waiting) or not self._windows.idle:
+    def _finish(self, at: float, out: list[Instruction]) -> None:
+        if self._finished or not self._is_idle:
             return
+        if self.settings.until_drained and not self._open:
+            for query, text in list(self._rejections.rest()):
+                self._tell_rejects(at, query, text, out)
         alive = any(self._active.values())
         if self._failures and not alive:
             reason = "; ".join(f"{query}: {why}" for query, why in self._failures.items())

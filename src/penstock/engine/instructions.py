@@ -93,6 +93,15 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop a run or a refresh that has passed its limit; its end is reported as any other's."""
+
+    run: int
+    limit: float
+    """The seconds that it was allowed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trim:
     """Drop the panes of a group before this one: no answer will look at them."""
 
@@ -124,6 +133,16 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Let the streams wait: the spool is full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Let the streams go on: there is room in the spool."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Send a `Tick` at this time: something falls due."""
 
@@ -145,4 +164,6 @@ class Note:
     event: Event
 
 
-Instruction: TypeAlias = Run | Refresh | Trim | Cool | Forget | Release | Wake | Finish | Note
+Instruction: TypeAlias = (
+    Run | Refresh | Cancel | Trim | Cool | Forget | Release | Pause | Resume | Wake | Finish
+    | Note)

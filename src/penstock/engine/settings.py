@@ -28,6 +28,10 @@ class Settings:
     """Seconds after which the stages of a path are timed apart again."""
     quantum: float = inf
     """A train takes no more blocks than would run for so many seconds, so that decisions come."""
+    spool: float = inf
+    """Bytes that the spool may hold before the streams have to wait."""
+    timeout: float = inf
+    """Seconds after which a job is cancelled, unless jobs like it are known to take as long."""
 
     def lasting(self, panes: bool) -> float:
         """Seconds for which a run should last.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from penstock.engine.account import Account, Place
 from penstock.engine.blocks import Blocks
@@ -143,13 +144,13 @@ class Waiting:
         return gone
 
     def make_room(
-        self, at: float, memory: int, needed: dict[str, int]
+        self, at: float, memory: int, needed: dict[str, int], spool: float = inf
     ) -> Iterator[Instruction]:
         """Let go of blocks that are not worth their memory, or their place in the spool.
 
         ``needed`` has streams whose rows from some time on may be read again.
         """
-        gone = list(self.blocks.release(at, needed))
+        gone = list(self.blocks.release(at, needed, spool))
         gone += self.blocks.cool(self.held_in_memory - memory)
         for instruction in gone:
             if isinstance(instruction, Cool):
@@ -161,6 +162,11 @@ class Waiting:
     def __len__(self) -> int:
         """How many entries wait."""
         return sum(len(queue) for queue in self.queues.values())
+
+    def is_wanted_by(self, query: str) -> bool:
+        """Whether something waits for a query."""
+        return any(member.query == query for queue in self.queues.values()
+                   for entry in queue.entries for member in entry.members)
 
     def before(self, path: str) -> Iterator[Entry]:
         """What waits anywhere on a path."""

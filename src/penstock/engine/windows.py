@@ -288,6 +288,11 @@ class Windows:
         return not self._under_way and not self._is_due
 
     @property
+    def under_way(self) -> tuple[int, ...]:
+        """The refreshes under way."""
+        return tuple(self._under_way)
+
+    @property
     def slots(self) -> int:
         """Slots that refreshes take.
 

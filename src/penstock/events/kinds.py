@@ -16,6 +16,11 @@ from penstock.events.refreshes import RefreshDecided as RefreshDecided
 from penstock.events.refreshes import RefreshFailed as RefreshFailed
 from penstock.events.refreshes import RefreshFinished as RefreshFinished
 from penstock.events.refreshes import SynopsisBegun as SynopsisBegun
+from penstock.events.streams import SpoolFreed as SpoolFreed
+from penstock.events.streams import SpoolFull as SpoolFull
+from penstock.events.streams import StreamEnded as StreamEnded
+from penstock.events.streams import StreamFailed as StreamFailed
+from penstock.events.streams import StreamRetried as StreamRetried
 from penstock.model import Block, Query
 
 Figure: TypeAlias = tuple[float, float, float, float, float]
@@ -54,7 +59,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The engine stopped: ``drained``, ``stopped`` or ``failed``."""
+    """The engine stopped: ``drained``, ``stopped``, ``failed`` (no query is left) or ``broken``."""
 
     at: float
     outcome: str
@@ -103,23 +108,6 @@ class FileSetAside:
     reason: str
     rows: int = 0
     """The rows it is known to have; they count as read and rejected."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamEnded:
-    """A bounded stream has given its last block."""
-
-    at: float
-    stream: str
-
-
-@dataclass(frozen=True, slots=True)
-class StreamFailed:
-    """A stream cannot be read; the queries that need it stop, the others go on."""
-
-    at: float
-    stream: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +256,8 @@ class RunFinished:
     """Rows delivered per query; a query that got none may be absent."""
     rejected: Mapping[str, int] = field(default_factory=dict)
     """Rows per query that a Python function raised for."""
+    errors: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """What it raised first, per query."""
     added: Mapping[str, int] = field(default_factory=dict)
     """Rows per query that relation joins added beyond one per input row."""
     operators: Mapping[str, int] = field(default_factory=dict)
@@ -406,6 +396,7 @@ class Memory:
 Event: TypeAlias = (
     RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | FileSetAside
     | StreamEnded | StreamFailed
+    | StreamRetried | SpoolFull | SpoolFreed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
     | Decided | Queued | RunFinished | RunKept | LatencyMissed
     | SynopsisBegun | PeriodsChosen | RefreshDecided | AnswersSkipped | RefreshFinished
@@ -415,7 +406,8 @@ Event: TypeAlias = (
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, FileSetAside, StreamEnded,
-    StreamFailed, QueryAdded, QueryDropped, QueryFailed, GroupFormed, PolicyChanged, PathCut,
+    StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded, QueryDropped, QueryFailed,
+    GroupFormed, PolicyChanged, PathCut,
     Decided, Queued, RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, SynopsisBegun,
     PeriodsChosen, RefreshDecided, AnswersSkipped, RefreshFinished, RefreshFailed, BlockHot,
     BlockCold, BlockReleased, Tick, Warned, Memory,

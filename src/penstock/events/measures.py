@@ -19,8 +19,10 @@ class StreamMeasures:
 
     name: str
     state: str = "reading"
-    """reading, ended (it has no more), stopped (the run ended), failed."""
+    """reading, retrying, ended (it has no more), stopped (the run ended), failed."""
     reason: str = ""
+    retries: int = 0
+    """How often it had to be tried again."""
     read: int = 0
     kept: int = 0
     late: int = 0
@@ -68,8 +70,17 @@ class StreamMeasures:
                 f"{self.rejected} rejected"
             )
 
+    def retry(self, reason: str) -> bool:
+        """It could not be read and is tried again; False for the same reason once more."""
+        is_new = self.reason != reason
+        self.state, self.reason = "retrying", reason
+        self.retries += 1
+        return is_new
+
     def note_arrival(self, at: float, rows: int) -> None:
         """Remember rows for the rate, and forget those that are too old to matter."""
+        if self.state == "retrying":
+            self.state, self.reason = "reading", ""
         self.recent.append((at, rows))
         while self.recent[0][0] <= at - RATE_WINDOW:
             self.recent.popleft()
@@ -191,7 +202,7 @@ class RunMeasures:
     """The run as a whole."""
 
     state: str = "starting"
-    """starting, running, drained, stopped, failed."""
+    """starting, running, drained, stopped, failed (no query is left), broken (Spark has gone)."""
     reason: str = ""
     started: float = 0.0
     now: float = 0.0
@@ -225,6 +236,21 @@ class RunMeasures:
     synopses: int = 0
     """Bytes of the panes of window aggregates in the driver."""
     synopses_peak: int = 0
+    spool_full: float | None = None
+    """Since when the streams wait for room in the spool."""
+    spool_waited: float = 0.0
+    """Seconds for which they have waited before."""
+
+    def fill_spool(self, at: float) -> bool:
+        """The streams wait from now on; False if they have waited before."""
+        self.spool_full = at
+        return not self.spool_waited
+
+    @property
+    def waited(self) -> float:
+        """Seconds for which the streams have waited for room in the spool."""
+        since = self.now if self.spool_full is None else self.spool_full
+        return self.spool_waited + self.now - since
 
     @property
     def seconds(self) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.events import kinds as k
+from penstock.events.flights import Flight, RidingGroup
 from penstock.events.histogram import Histogram, bucket
-from penstock.events.ledger import Ledger, Waiting
+from penstock.events.ledger import Ledger, wait_of
 from penstock.events.measures import QueryMeasures, QueueMeasures, RunMeasures, StreamMeasures
 
 WARNINGS_KEPT = 100
@@ -21,23 +21,6 @@ QUEUES_KEPT = 1000
 """So many queues are remembered; of more, first the oldest that is empty is forgotten."""
 MEMBERS_KEPT = 1_000_000
 """So many memberships in groups are remembered; the groups used least recently go first."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Members that ride together, bound to their queries when the group was formed."""
-
-    riders: tuple[tuple[str, QueryMeasures, Ledger | None], ...]
-    queries: Mapping[str, QueryMeasures]
-
-
-@dataclass(frozen=True, slots=True)
-class _Flight:
-    """A run that was decided and has not ended: the blocks as they were then."""
-
-    decided: k.Decided
-    group: _Group
-    blocks: tuple[Waiting | None, ...]
 
 
 class Summary:
@@ -75,9 +58,9 @@ class Summary:
         """Ended queries that are remembered no longer."""
         self.faults_seen = 0
         self._faults: list[str] = []
-        self._groups: OrderedDict[int, _Group] = OrderedDict()
+        self._groups: OrderedDict[int, RidingGroup] = OrderedDict()
         self._memberships = 0
-        self._flights: dict[int, _Flight] = {}
+        self._flights: dict[int, Flight] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     @staticmethod
@@ -155,7 +138,7 @@ class Summary:
     def _run_ended(self, event: k.RunEnded) -> None:
         self.run.state, self.run.reason = event.outcome, event.reason
         for stream in self.streams.values():
-            if stream.state == "reading":
+            if stream.state in ("reading", "retrying"):
                 stream.state = "stopped"
         drained = event.outcome == "drained"
         for query in self.queries.values():
@@ -188,7 +171,7 @@ class Summary:
         self.warnings.append(event)
 
     def _tick(self, event: k.Event) -> None:
-        """Only the time moves, which `apply` has seen to."""
+        """Only the time moves."""
 
     # -- streams ---------------------------------------------------------------------------------
 
@@ -233,6 +216,18 @@ class Summary:
     def _stream_failed(self, event: k.StreamFailed) -> None:
         stream = self.stream(event.stream)
         stream.state, stream.reason = "failed", event.reason
+
+    def _stream_retried(self, event: k.StreamRetried) -> None:
+        if self.stream(event.stream).retry(event.reason):
+            text = f"failed and is tried again: {event.reason}"
+            self._warned(k.Warned(event.at, f"stream {event.stream}", text))
+
+    def _spool_full(self, event: k.SpoolFull) -> None:
+        if self.run.fill_spool(event.at):
+            self._warned(k.Warned(event.at, "spool", "it is full, and the streams wait"))
+
+    def _spool_freed(self, event: k.SpoolFreed) -> None:
+        self.run.spool_full, self.run.spool_waited = None, self.run.spool_waited + event.seconds
 
     def _block_hot(self, event: k.BlockHot) -> None:
         self.stream(event.stream).heat(event.number, event.bytes)
@@ -303,7 +298,7 @@ class Summary:
                 self._fault(f"group {event.group}: nobody knows query {member}")
                 continue
             riders.append((member, query, query.members.get(member)))
-        group = _Group(tuple(riders), {query.name: query for _, query, _ in riders})
+        group = RidingGroup(tuple(riders), {query.name: query for _, query, _ in riders})
         self._groups[event.group] = group
         self._memberships += len(riders)
         while self._memberships > MEMBERS_KEPT and len(self._groups) > 1:
@@ -324,7 +319,7 @@ class Summary:
         self._groups.move_to_end(event.group)
         waiting = self.stream(event.stream).queue.waiting
         blocks = tuple(waiting.get(number) for number in event.blocks)
-        self._flights[event.run] = _Flight(event, group, blocks)
+        self._flights[event.run] = Flight(event, group, blocks)
 
     def _run_failed(self, event: k.RunFailed) -> None:
         self.run.failed += 1
@@ -355,10 +350,10 @@ class Summary:
         if self._flights.pop(event.run, None) is None:
             self._fault(f"run {event.run} finished, but nobody had decided it")
 
-    def _deliver(self, flight: _Flight, event: k.RunFinished) -> None:
+    def _deliver(self, flight: Flight, event: k.RunFinished) -> None:
         """Give the blocks to every member that the sinks did not refuse."""
         rows = flight.decided.rows
-        waits = tuple(_wait(block, event.at) for block in flight.blocks)
+        waits = tuple(wait_of(block, event.at) for block in flight.blocks)
         for name, query, ledger in flight.group.riders:
             if query.name in event.failed:
                 continue
@@ -385,7 +380,7 @@ class Summary:
             self._fault(f"query {event.query}: {event.blocks} blocks of {event.rows} rows late by "
                         f"the core's account, {known} by the deliveries")
 
-    def _count(self, group: _Group, event: k.RunFinished) -> None:
+    def _count(self, group: RidingGroup, event: k.RunFinished) -> None:
         """Add up what became of the rows; what a sink refused is not counted."""
         for measure in ("rows_out", "rejected", "added", "summarised", "late"):
             for name, rows in getattr(event, measure).items():
@@ -430,7 +425,7 @@ class Summary:
     def _refresh_failed(self, event: k.RefreshFailed) -> None:
         self.run.failed += 1
 
-    def _check_rows(self, flight: _Flight, event: k.RunFinished) -> None:
+    def _check_rows(self, flight: Flight, event: k.RunFinished) -> None:
         decided = flight.decided
         known = [waiting.block.rows for waiting in flight.blocks if waiting]
         held = sum(known) if len(known) == len(flight.blocks) else decided.rows
@@ -455,14 +450,6 @@ class Summary:
             self._faults.append(text)
 
 
-def _wait(waiting: Waiting | None, now: float) -> tuple[int, float, int] | None:
-    """Bucket, seconds and weight of a block's wait."""
-    if waiting is None:
-        return None
-    seconds = max(0.0, now - waiting.block.arrived)
-    return bucket(seconds), seconds, waiting.block.rows
-
-
 _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.RunStarted: Summary._run_started,
     k.RunEnded: Summary._run_ended,
@@ -472,6 +459,9 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.FileSetAside: Summary._file_set_aside,
     k.StreamEnded: Summary._stream_ended,
     k.StreamFailed: Summary._stream_failed,
+    k.StreamRetried: Summary._stream_retried,
+    k.SpoolFull: Summary._spool_full,
+    k.SpoolFreed: Summary._spool_freed,
     k.QueryAdded: Summary._query_added,
     k.QueryDropped: Summary._query_dropped,
     k.QueryFailed: Summary._query_failed,

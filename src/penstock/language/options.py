@@ -57,7 +57,7 @@ def parse_with(cursor: Cursor) -> dict[str, object]:
     cursor.expect("(")
     options: dict[str, object] = {}
     while True:
-        name, place = cursor.name("an option: latency, priority, lifetime or start")
+        name, place = cursor.name("an option: latency, lifetime, priority, rejects or start")
         name = name.lower()
         if name not in _WITH:
             hint = suggestion(name, _WITH) or f"there are {', '.join(_WITH)}"
@@ -94,10 +94,19 @@ def _start(cursor: Cursor) -> str:
     return value
 
 
+def _rejects(cursor: Cursor) -> str:
+    place = cursor.place
+    value = cursor.string("'keep' or 'fail'")[0].lower()
+    if value not in ("keep", "fail"):
+        raise cursor.source.fault(TypeFault, f"rejects is 'keep' or 'fail', not '{value}'", place)
+    return value
+
+
 _WITH: dict[str, Callable[[Cursor], object]] = {
     "latency": _positive_duration,
     "lifetime": _positive_duration,
     "priority": _priority,
+    "rejects": _rejects,
     "start": _start,
 }
 

@@ -37,6 +37,10 @@ def _size(text: str) -> str:
     return " ".join(text.upper().split())
 
 
+def _bound(text: str) -> str:
+    return "none" if text.strip().lower() == "none" else _size(text)
+
+
 def _duration(text: str) -> str:
     durations.seconds(text)
     return " ".join(text.split())
@@ -56,8 +60,11 @@ SETTINGS: dict[str, Callable[[str], str]] = {
     "quantum": _duration,
     "refresh": _policy,
     "retention": _duration,
+    "retry": _duration,
     "slots": _count,
+    "spool": _bound,
     "synopses": _size,
+    "timeout": _duration,
     "trigger": _duration,
 }
 """What normalises the value of each setting, or raises ValueError."""

@@ -14,14 +14,17 @@ from typing import TypeAlias, TypeVar
 
 from penstock.clock import VirtualClock
 from penstock.engine import (
+    Cancel,
     Cool,
     Core,
     Finish,
     Forget,
     Instruction,
     Note,
+    Pause,
     Refresh,
     Release,
+    Resume,
     Run,
     Trim,
     Wake,
@@ -31,6 +34,7 @@ from penstock.events import kinds as ev
 _End: TypeAlias = (
     ev.RunFinished | ev.RunKept | ev.RunFailed | ev.RefreshFinished | ev.RefreshFailed)
 _E = TypeVar("_E", bound=_End)
+_REFRESHED = (ev.RefreshFinished, ev.RefreshFailed)
 _ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed, ev.RefreshFinished, ev.RefreshFailed)
 
 
@@ -47,6 +51,8 @@ class VirtualHost:
     released: list[tuple[str, int]] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     """Runs whose kept rows nobody will take up."""
+    paused: bool = False
+    """Whether the streams are to wait: the script goes on all the same."""
     finished: Finish | None = None
     _agenda: list[tuple[float, int, ev.Event]] = field(default_factory=list)
     _wakes: set[float] = field(default_factory=set)
@@ -93,6 +99,8 @@ class VirtualHost:
             case Refresh():
                 self.refreshes.append(instruction)
                 self.plan_event(self.renewal(instruction))
+            case Cancel(run=run, limit=limit):
+                self._cancel(run, limit)
             case Trim(group=group, before=before):
                 self.trim(group, before)
             case Cool(stream=stream, number=number):
@@ -103,6 +111,8 @@ class VirtualHost:
                 self.forgotten.append(run)
             case Wake(at=at):
                 self._wake(max(at, self.clock.now()))
+            case Pause() | Resume():
+                self.paused = isinstance(instruction, Pause)
             case Finish():
                 self.finished = instruction
 
@@ -114,6 +124,17 @@ class VirtualHost:
             for event in _warmed(run, end.at):
                 self.plan_event(event)
         self.plan_event(end)
+
+    def _cancel(self, run: int, limit: float) -> None:
+        """A run or a refresh ends now, and not as it would have."""
+        ends = {number: event for _, number, event in self._agenda
+                if isinstance(event, _ENDS) and _number(event) == run}
+        self._agenda = [planned for planned in self._agenda if planned[1] not in ends]
+        heapq.heapify(self._agenda)
+        reason = f"it did not finish within {limit:g} s"
+        for event in ends.values():
+            kind = ev.RefreshFailed if isinstance(event, _REFRESHED) else ev.RunFailed
+            self.plan_event(kind(self.clock.now(), run, reason))
 
     def _overtake(self, end: _E) -> _E:
         """A run overtakes those under way: all end later."""
@@ -154,6 +175,10 @@ def later(event: _E, seconds: float) -> _E:
     if isinstance(event, ev.RunFailed | ev.RefreshFailed):
         return replace(event, at=event.at + seconds)
     return replace(event, at=event.at + seconds, seconds=event.seconds + seconds)
+
+
+def _number(end: _End) -> int:
+    return end.refresh if isinstance(end, ev.RefreshFinished | ev.RefreshFailed) else end.run
 
 
 def _warmed(run: Run, at: float) -> Iterable[ev.BlockHot]:

@@ -103,7 +103,7 @@ def _answers(step: Step, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array,
         return pa.nulls(0, step.type), pa.nulls(0, pa.string())
     try:
         return _called(step, args, rows), pa.nulls(rows, pa.string())
-    except (Exception, SystemExit) as raised:  # whatever a user's function may do to us
+    except BaseException as raised:  # whatever a user's function may do to us
         if rows == 1 or isinstance(raised, BatchError):
             text = pa.array([_text(raised)] * rows, pa.string())
             return pa.nulls(rows, step.type), text
@@ -133,6 +133,14 @@ def _array(answer: Any) -> pa.Array:
 
 
 def _text(raised: BaseException) -> str:
-    if isinstance(raised, BatchError):
-        return str(raised)
-    return f"{type(raised).__name__}: {raised}"
+    return str(raised) if isinstance(raised, BatchError) else described(raised)
+
+
+def described(raised: BaseException) -> str:
+    """What was raised, in words that any file can hold; an error's own text may raise, too."""
+    try:
+        text = str(raised)
+    except BaseException as error:
+        text = f"its text cannot be had: {type(error).__name__}"
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return f"{type(raised).__name__}: {text}" if text else type(raised).__name__

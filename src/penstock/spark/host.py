@@ -6,7 +6,6 @@ streaming threads, runs in a small pool of workers; both only put events into th
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 import time
@@ -21,31 +20,34 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.clock import Clock, SteadyClock
 from penstock.engine import (
+    Cancel,
     Cool,
     Core,
     Finish,
     Forget,
     Instruction,
     Note,
+    Pause,
     Refresh,
     Release,
+    Resume,
     Run,
     Trim,
     Wake,
 )
-from penstock.engine.settings import Settings
+from penstock.engine.timeouts import written
 from penstock.errors import RunError, SourceError
 from penstock.events import kinds as ev
 from penstock.language import durations, sizes
 from penstock.model import Application, Query
 from penstock.plan import Group, Path, Plan
 from penstock.planning import plan as planned
-from penstock.policies.operators import DEFAULT, policy
-from penstock.policies.refresh import DEFAULT as REFRESH
+from penstock.policies.operators import policy
 from penstock.policies.refresh import policy as refresh_policy
 from penstock.spark import sources
 from penstock.spark.checkpoint import Checkpoint, folder_name
 from penstock.spark.compile import Compiler
+from penstock.spark.defaults import setting, settings
 from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files
 from penstock.spark.folders import at_home
@@ -56,21 +58,17 @@ from penstock.spark.parts import Parts
 from penstock.spark.progress import tasks_done
 from penstock.spark.questions import Questions
 from penstock.spark.relations import Relations
+from penstock.spark.session import lost
 from penstock.spark.sinks import Sinks, added
+from penstock.spark.sources import plain
 from penstock.spark.spool import Spool
 from penstock.spark.standings import Standings
+from penstock.spark.stopping import TICK, Stopping
 from penstock.spark.tasks import dealt
-from penstock.spark.windows import Kept, Windows
-
-TICK = 1.0
-"""Seconds between two looks at the clock when nothing happens."""
-DRAIN_GATHER = 1.0
-"""Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
-DEFAULTS = {"operators": DEFAULT, "refresh": REFRESH, "memory": "512 MB", "synopses": "512 MB",
-            "quantum": "1 second", "retention": "1 hour", "slots": "1", "trigger": "200 ms"}
+from penstock.spark.windows import Kept, Windows, late_rows
 
 
-class SparkHost:
+class SparkHost(Stopping):
     """Runs one application on Spark until it is drained or stopped."""
 
     def __init__(
@@ -83,6 +81,7 @@ class SparkHost:
         until_drained: bool,
     ) -> None:
         """Recover what an earlier run left in the checkpoint; nothing is read yet."""
+        super().__init__()
         self._spark, self._checkpoint, self._clock = spark, checkpoint, SteadyClock(clock)
         self._on_event, self._until_drained = on_event, until_drained
         self.application = application = at_home(application)
@@ -98,14 +97,13 @@ class SparkHost:
         self._ingests: dict[str, Ingest] = {}
         self._faults: dict[str, str] = {}
         self._inbox: queue.Queue[ev.Event | Callable[[], None]] = queue.Queue()
-        self._core = Core(policy(self._setting("operators")), self._settings(),
+        self._core = Core(policy(self._setting("operators")), settings(application, until_drained),
                           refresh=refresh_policy(self._setting("refresh")))
         self._standings = Standings(self._deliveries, self._spools, self._core.newest)
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
-        self._wakes: list[float] = []
-        self._ended = threading.Event()
-        self._measured = 0.0
+        self._wakes: set[float] = set()
+        self._ended, self._measured = threading.Event(), 0.0
 
     # --- life --------------------------------------------------------------------------------
 
@@ -140,22 +138,6 @@ class SparkHost:
         """Wait for the end; True when it has come."""
         return self._ended.wait(timeout)
 
-    def stop(self) -> None:
-        """Let the work under way finish, and end."""
-        for ingest in list(self._ingests.values()):
-            ingest.stop()
-        with contextlib.suppress(RunError):  # it may have ended by itself, or never begun
-            self._ask(self._close_slots)
-        self._workers.shutdown(wait=True)
-        with contextlib.suppress(RunError):
-            self._ask(lambda: self._end("stopped", ""))
-        self._needs.relations.close()
-        self._parts.close()
-        self._windows.close()
-        for spool in self._spools.values():
-            spool.close()
-        self._deliveries.close()
-
     def change(self, application: Application) -> None:
         """Go on with another set of queries; what the others answer does not change."""
         self._ask(lambda: self._change(at_home(application)))
@@ -181,9 +163,6 @@ class SparkHost:
                 raise RunError("the run has ended")
         asked.result()
 
-    def _close_slots(self) -> None:
-        self._core.settings = replace(self._core.settings, slots=0)
-
     def _run_loop(self) -> None:
         while not self._ended.is_set():
             try:
@@ -195,24 +174,22 @@ class SparkHost:
                     item()
                 else:
                     self._handle(item)
+                self._look_after()
             except Exception as error:
-                self._end("failed", f"{type(error).__name__}: {error}")
+                self._end("broken", lost(self._spark) or f"{type(error).__name__}: {plain(error)}")
 
     def _patience(self) -> float:
         now = self._clock.now()
-        self._wakes = sorted(at for at in set(self._wakes) if at > now - TICK)
-        due = [at - now for at in self._wakes[:1]]
-        return max(0.001, min([TICK, *due]))
+        due = min(self._wakes, default=now + TICK)
+        self._wakes = {at for at in self._wakes if at > now}
+        return max(0.001, min(TICK, due - now))
 
     def _handle(self, event: ev.Event) -> None:
         if isinstance(event, ev.BlockArrived) and self._core.policy.preemptive:
-            self._report_progress(event.at)
+            for run in self._core.under_way:  # how far are those that a new block might overtake?
+                done = tasks_done(self._spark, self._job_group(run))
+                self._give(ev.RunProgressed(event.at, run, done))
         self._give(event)
-
-    def _report_progress(self, at: float) -> None:
-        """Tell the core how far the runs are that a new block might overtake."""
-        for run in self._core.under_way:
-            self._give(ev.RunProgressed(at, run, tasks_done(self._spark, _job_group(run))))
 
     def _give(self, event: ev.Event) -> None:
         began = time.perf_counter()
@@ -230,11 +207,13 @@ class SparkHost:
             case Note(event=event):
                 self._on_event(event)
             case Run():
-                self._workers.submit(self._execute, instruction, self._core.plan, self._compiler,
-                                     self._windows.now)
+                self._submit(self._execute, instruction, self._core.plan, self._compiler,
+                             self._windows.now)
             case Refresh():
                 kept = self._windows.of(instruction.group)
-                self._workers.submit(self._refresh, instruction, self._core.plan, kept)
+                self._submit(self._refresh, instruction, self._core.plan, kept)
+            case Cancel(run=run, limit=limit):
+                self._cancel(run, f"within {written(limit)}")
             case Trim(group=group, before=before):
                 self._windows.trim(group, before)
             case Cool(stream=stream, number=number):
@@ -245,8 +224,12 @@ class SparkHost:
             case Release(stream=stream, number=number):
                 self._spools[stream].release(number)
                 self._on_event(ev.BlockReleased(self._clock.now(), stream, number))
+            case Pause():
+                self._room.clear()
+            case Resume():
+                self._room.set()
             case Wake(at=at):
-                self._wakes.append(at)
+                self._wakes.add(at)
             case Finish(outcome=outcome, reason=reason):
                 self._end(outcome, reason)
 
@@ -270,16 +253,19 @@ class SparkHost:
         try:
             event = self._answer(run, plan, compiler, synopses, began)
         except Exception as error:
-            event = ev.RunFailed(self._clock.now(), run.run, sources.plain(error))
+            if not (reason := self._fault(run.run, error)):
+                return
+            event = ev.RunFailed(self._clock.now(), run.run, reason)
             for number in run.keep:  # the core does not count them as hot, so they must not be
                 self._spools[run.blocks[0].stream].cool(number)
+        self._cancelled.pop(run.run, None)
         self._inbox.put(event)
 
     def _answer(
         self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept], began: float
     ) -> ev.Event:
         context = self._spark.sparkContext
-        context.setJobGroup(_job_group(run.run), f"penstock run {run.run}: {run.segment}")
+        context.setJobGroup(self._job_group(run.run), f"penstock run {run.run}: {run.segment}")
         context.setLocalProperty("spark.scheduler.pool", "urgent" if run.urgent else "segments")
         path = plan.path(run.path)
         frame = self._frame(run, path)
@@ -314,7 +300,7 @@ class SparkHost:
         self._parts.forget(run.run)
         rows = sum(block.rows for block in run.blocks)
         panes: dict[str, tuple[int, ...]] = {path.id: ()} if path.panes else {}
-        late = _late_rows(run) if path.panes else {}
+        late = late_rows(run) if path.panes else {}
         return ev.RunFinished(0.0, run.run, 0.0, rows, {}, operators=part.counts, jobs=1,
                               panes=panes, late=late)
 
@@ -342,7 +328,7 @@ class SparkHost:
         return ev.RunFinished(
             0.0, run.run, 0.0, rows, done.rows, done.rejected,
             added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
-            done.jobs, done.bytes, done.failed)
+            done.jobs, done.bytes, done.failed, errors=done.errors)
 
     def _summarise(
         self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
@@ -358,14 +344,14 @@ class SparkHost:
         if taken.outgrown is not None:
             self._inbox.put(partial(self._move_away, taken.outgrown))
         read = sum(block.rows for block in run.blocks)
-        late = Counter(_late_rows(run))
+        late = Counter(late_rows(run))
         late.update({query: own.rows for query, own in taken.late.items()})
         passed = Counter(taken.rows)
         passed.update(late)
         return ev.RunFinished(
             0.0, run.run, 0.0, read, {}, done.rejected,
             added(run, read, passed, done.rejected) if path.joins else {}, done.operators,
-            done.jobs + taken.jobs, done.bytes, done.failed, panes=taken.panes,
+            done.jobs + taken.jobs, done.bytes, done.failed, errors=done.errors, panes=taken.panes,
             summarised=taken.rows, late=dict(late))
 
     def _refresh(self, refresh: Refresh, plan: Plan, kept: Kept) -> None:
@@ -374,7 +360,7 @@ class SparkHost:
         event: ev.Event
         try:
             context = self._spark.sparkContext
-            context.setJobGroup(_job_group(refresh.run), f"penstock refresh {refresh.run}")
+            context.setJobGroup(self._job_group(refresh.run), f"penstock refresh {refresh.run}")
             context.setLocalProperty("spark.scheduler.pool", "segments")
             answers, scanning = self._windows.answers(refresh, plan, kept)
             done = self._sinks.deliver(refresh, plan, answers)
@@ -384,7 +370,10 @@ class SparkHost:
                 refresh.answers, refresh.arrived, done.jobs, done.bytes, done.failed,
                 refresh.ends)
         except Exception as error:
-            event = ev.RefreshFailed(self._clock.now(), refresh.run, sources.plain(error))
+            if not (reason := self._fault(refresh.run, error)):
+                return
+            event = ev.RefreshFailed(self._clock.now(), refresh.run, reason)
+        self._cancelled.pop(refresh.run, None)
         self._inbox.put(event)
 
     # --- streams -----------------------------------------------------------------------------
@@ -418,12 +407,13 @@ class SparkHost:
                 self._inbox.put(ev.StreamFailed(self._clock.now(), name, self._faults[name]))
                 continue
             ingest = Ingest(self._spark, self._checkpoint, self._files, self._spools[name],
-                            self._clock, self._inbox.put)
+                            self._clock, self._inbox.put,
+                            durations.seconds(self._setting("retry")), self._room)
             self._ingests[name] = ingest
             try:
                 ingest.start(self._until_drained, durations.seconds(self._setting("trigger")))
             except Exception as error:  # whatever Spark finds wrong with the source
-                self._inbox.put(ev.StreamFailed(self._clock.now(), name, sources.plain(error)))
+                self._inbox.put(ev.StreamFailed(self._clock.now(), name, plain(error)))
 
     # --- queries -----------------------------------------------------------------------------
 
@@ -497,6 +487,7 @@ class SparkHost:
             self._core.use(policy(operators), now, operators)
         if refresh != before[1]:
             self._core.use_refresh(refresh_policy(refresh), now, refresh)
+        self._core.allow(durations.seconds(self._setting("timeout")))
         streams = self._streams_of(added)
         self._open(streams)
         self._join(added)
@@ -506,24 +497,4 @@ class SparkHost:
         self._on_event(ev.Warned(self._clock.now(), subject, text))
 
     def _setting(self, name: str) -> str:
-        return self.application.settings.get(name, DEFAULTS[name])
-
-    def _settings(self) -> Settings:
-        return Settings(
-            slots=int(self._setting("slots")),
-            memory=sizes.bytes(self._setting("memory")),
-            retention=durations.seconds(self._setting("retention")),
-            until_drained=self._until_drained,
-            quantum=durations.seconds(self._setting("quantum")),
-            gather=DRAIN_GATHER if self._until_drained else 0.0,
-        )
-
-
-def _late_rows(run: Run) -> dict[str, int]:
-    """The rows of a run that are late for all windows, by query: they were left out."""
-    late = sum(block.late for block in run.blocks)
-    return dict.fromkeys((member.query for member in run.members), late) if late else {}
-
-
-def _job_group(run: int) -> str:
-    return f"penstock-{run}"
+        return setting(self.application, name)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -31,6 +31,8 @@ from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.file_checks import Verdict
 from penstock.spark.file_source import FileSource
 from penstock.spark.files import Files, Listed, local_path
+from penstock.spark.retries import Tries
+from penstock.spark.session import lost
 from penstock.spark.sources import (
     CORRUPT,
     FAULTS,
@@ -87,8 +89,14 @@ class Ingest:
         spool: Spool,
         clock: Clock,
         report: Callable[[ev.Event], None],
+        patience: float,
+        room: threading.Event,
     ) -> None:
-        """``report`` takes every event of this stream; it is called from other threads."""
+        """``report`` takes every event of this stream; it is called from other threads.
+
+        A fault that may pass is borne for ``patience`` seconds. Batches wait while ``room`` is not
+        set.
+        """
         self._spark, self._checkpoint, self._files = spark, checkpoint, files
         self._spool, self._clock, self._report = spool, clock, report
         self._stream = spool.stream
@@ -98,6 +106,7 @@ class Ingest:
         self._busy = threading.Lock()
         self._woken = threading.Event()
         self._stopping = False
+        self._patience, self._room = patience, room
         self._hinted = False
         self._end: int | None = None
         """The row after which a source that follows the clock has no more."""
@@ -107,24 +116,59 @@ class Ingest:
     def start(self, until_drained: bool, interval: float) -> None:
         """Begin to read; with ``until_drained`` read what is there, or is due to come, and end."""
         offsets = self._checkpoint.folder("offsets", self._stream.name)
+        read: Callable[[], None] = partial(self._query_it, offsets, until_drained, interval)
         if self._stream.format in FILES:
             self._source = FileSource(self._files, offsets, self._stream, until_drained,
                                       self._tell_set_aside, self._tell_changed)
             self._source.check(self._next)
-            follow = partial(self._follow, self._source, until_drained, interval)
-            self._thread = threading.Thread(target=follow, daemon=True)
-        else:
-            self._start_query(offsets, until_drained, interval)
-            self._thread = threading.Thread(target=self._watch, daemon=True)
+            read = partial(self._follow, self._source, until_drained, interval)
+        tries = Tries(self._stream.name, self._clock, self._report, self._patience, self._woken)
+        keep_reading = partial(tries.read_on, read, lambda: self._next, self._is_over)
+        self._thread = threading.Thread(target=keep_reading, daemon=True)
         self._thread.start()
 
-    def _start_query(self, offsets: Path, until_drained: bool, interval: float) -> None:
+    def hold(self) -> None:
+        """Take no further batch."""
+        self._stopping = True
+        self._woken.set()
+
+    def stop(self, within: float | None = None) -> None:
+        """Stop reading, between two batches where possible: after ``within`` seconds anyhow."""
+        self.hold()
+        wait = -1.0 if within is None else within
+        if self._busy.acquire(timeout=wait):  # the batch under way is finished
+            self._busy.release()
+        if within is None:
+            self._end_reading()
+            return
+        ending = threading.Thread(target=self._end_reading, daemon=True)
+        ending.start()
+        ending.join(within)
+
+    def _end_reading(self) -> None:
+        try:
+            if self._query is not None:
+                self._query.stop()
+        except Exception:
+            if not lost(self._spark):
+                raise
+        if self._thread is not None:
+            self._thread.join()
+        if self._source is not None:
+            self._source.close()
+
+    def _is_over(self) -> bool:
+        """Whether a source that seems to have ended was ended: by us, or with Spark."""
+        return self._stopping or bool(lost(self._spark))
+
+    def _query_it(self, offsets: Path, until_drained: bool, interval: float) -> None:
+        """Let a streaming query hand over what it reads."""
         self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
         _remove_torn(offsets)
         writer = (
             frame.writeStream.foreachBatch(self._take)
-            .queryName(f"penstock-{self._stream.name}-{id(self)}")
+            .queryName(f"penstock-{self._stream.name}-{uuid4().hex}")
             .option("checkpointLocation", str(offsets))
         )
         if until_drained and self._end is None:
@@ -132,53 +176,24 @@ class Ingest:
         else:
             writer = writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
         self._query = writer.start()
-        self._end_if_read()
-
-    def stop(self) -> None:
-        """Stop reading, between two batches where possible."""
-        self._stopping = True
-        self._woken.set()
-        with self._busy:  # the batch under way is finished; a later one sees that we stop
-            pass
-        if self._query is not None:
+        if self._stopping:
             self._query.stop()
-        if self._source is not None:
-            if self._thread is not None:
-                self._thread.join()
-            self._source.close()
-
-    def _watch(self) -> None:
-        assert self._query is not None
-        reason = ""
-        try:
-            self._query.awaitTermination()
-        except PySparkException as error:
-            reason = _reason(error)
-        self._over(reason)
+        self._end_if_read()
+        self._query.awaitTermination()
 
     def _follow(self, source: FileSource, until_drained: bool, interval: float) -> None:
         """Read a folder, batch by batch, until it is drained or we stop."""
-        reason = ""
-        try:
-            while not self._stopping:
-                if self._take_files(source):
-                    continue
-                if until_drained and not source.waiting:
-                    break
-                self._woken.wait(interval)
-        except Exception as error:  # whatever a file system, Spark or Arrow may raise
-            reason = plain(error)
-        self._over(reason)
+        while not self._stopping:
+            if self._take_files(source):
+                continue
+            if until_drained and not source.waiting:
+                return
+            self._woken.wait(interval)
 
-    def _over(self, reason: str) -> None:
-        """Tell that the source has ended, or why it cannot be read."""
-        if self._stopping:
-            return
-        now = self._clock.now()
-        if reason:
-            self._report(ev.StreamFailed(now, self._stream.name, reason))
-        else:
-            self._report(ev.StreamEnded(now, self._stream.name))
+    def _wait_for_room(self) -> None:
+        """While the spool is full no batch is taken."""
+        while not self._room.wait(0.2) and not self._stopping:
+            pass
 
     # --- a batch -----------------------------------------------------------------------------
 
@@ -189,6 +204,7 @@ class Ingest:
 
     def _take(self, batch: DataFrame, number: int) -> None:
         """Store what a streaming query hands over."""
+        self._wait_for_room()
         with self._busy:
             if self._spool.has(number) or self._stopping:
                 if self._stopping and not self._spool.has(number):
@@ -202,6 +218,7 @@ class Ingest:
 
     def _take_files(self, source: FileSource) -> bool:
         """Store the next files; False when there is nothing to be read now."""
+        self._wait_for_room()
         with self._busy:
             number = self._next
             batch = [] if self._stopping else source.next(number, self._clock.now())
@@ -464,15 +481,6 @@ def _too_long(name: str) -> Column:
     reason = F.concat(F.lit(f"column {name} holds "), size.cast("string"),
                       F.lit(f" bytes; at most {LONGEST} are taken"))
     return F.when(size > LONGEST, reason)
-
-
-def _reason(error: PySparkException) -> str:
-    """Why a streaming query ended, without Spark's wrapping of the cause."""
-    text = str(error)
-    for mark in ("] Reason: ", "Caused by: ", "] terminated with exception: "):
-        if mark in text:
-            text = text.rsplit(mark, 1)[-1]
-    return plain(ValueError(text.replace("[STREAM_FAILED] ", "")))
 
 
 def _cause(error: BaseException) -> str:

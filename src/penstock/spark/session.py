@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
+import signal
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -11,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.java import require_java
@@ -18,6 +23,9 @@ from penstock.spark import onoff
 
 Session: TypeAlias = SparkSession
 """A Spark session, for those who must not import pyspark themselves."""
+
+# What fails is reported as an event: Py4J would print its own traces where nobody has set up logs.
+logging.getLogger("py4j").addHandler(logging.NullHandler())
 
 _CONTEXT = {
     "spark.ui.enabled": "false",
@@ -105,10 +113,53 @@ def _output_to(log: Path | None) -> Iterator[None]:
 def tuned(session: SparkSession) -> SparkSession:
     """A clone of the session that shares its context and storage but has settings of our own."""
     clone = session.newSession()
+    _bear_loss(session)
     cores = session.sparkContext.defaultParallelism
     for key, value in {**_SESSION, "spark.sql.shuffle.partitions": str(cores)}.items():
         clone.conf.set(key, value)
     return clone
+
+
+def _bear_loss(session: SparkSession) -> None:
+    """Have PySpark's server for accumulators say nothing when the JVM it listens to has died."""
+    server: Any = session.sparkContext._accumulatorServer
+    complain = server.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not lost(session):
+            complain(request, address)
+
+    server.handle_error = handle_error
+
+
+def lost(session: SparkSession) -> str:
+    """Why Spark is gone, if it is: its JVM has ended, or somebody has stopped it."""
+    context = session.sparkContext
+    process = getattr(context._gateway, "proc", None)
+    status = process.poll() if process is not None else None
+    if status is None:
+        try:
+            stopped = context._jsc is None or context._jsc.sc().isStopped()
+            return "Spark was stopped" if stopped else ""
+        except Exception:  # the connection is gone; the process may need a moment more
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = process.wait(2) if process is not None else None
+    if status is None:
+        return "Spark's JVM does not answer any more"
+    number = -status if status < 0 else status - 128
+    how = f"by signal {number}" if 0 < number < 65 else f"with status {status}"
+    return f"Spark's JVM has ended {how}" + (
+        ", perhaps for want of memory" if number == signal.SIGKILL else "")
+
+
+def forget(session: SparkSession) -> None:
+    """Let PySpark start another JVM in this process, after one has died."""
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session.stop()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def know_onoff(session: SparkSession) -> None:

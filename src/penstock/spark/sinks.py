@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -22,6 +23,8 @@ from penstock.model import FILE_SINKS, Application, name_key, quoted
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
 from penstock.rendering import visible
+from penstock.spark.batches import described
+from penstock.spark.calls import Calls, GivenUp
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Answers, Summarised
 from penstock.spark.datasets import QUERY, Unit, units
@@ -57,6 +60,8 @@ class Delivered:
 
     rows: dict[str, int] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    """What a query's function raised first."""
     operators: dict[str, int] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     jobs: int = 0
@@ -82,6 +87,7 @@ class Sinks:
         """``callback`` finds a callback sink's function by its text and query."""
         self._checkpoint, self._files, self._deliveries = checkpoint, files, deliveries
         self._callback, self._say = callback, say
+        self.calls = Calls()
         self._staging = Staging(checkpoint, files, lambda: self.folders.known)
         self._results = str(checkpoint.folder("results"))
         self.folders = Folders(checkpoint, files)
@@ -167,7 +173,7 @@ class Sinks:
         elif unit.kind == "console":
             self._show(unit, frame.drop(MEMBER).toArrow())
         elif unit.kind == "callback":
-            self._call(unit, frame.drop(MEMBER).toArrow(), done)
+            self._call(run, unit, frame.drop(MEMBER).toArrow(), done)
         else:
             place = self._staging.place(run.run, str(number), unit.folders[0])
             self._write(run, unit, frame, place)
@@ -187,7 +193,7 @@ class Sinks:
         if unit.kind == "console":
             self._show(unit, table.drop_columns([MEMBER]))
         elif unit.kind == "callback":
-            self._call(unit, table.drop_columns([MEMBER]), done)
+            self._call(run, unit, table.drop_columns([MEMBER]), done)
         done.count(_held_counts(table, run.members))
         if unit.kind not in FILE_SINKS or not table.num_rows:
             return []
@@ -234,13 +240,18 @@ class Sinks:
         if len(rows) > CONSOLE_ROWS:
             self._say(f"{visible(query)}: ... and {len(rows) - CONSOLE_ROWS} more rows")
 
-    def _call(self, unit: Unit, table: pa.Table, done: Delivered) -> None:
+    def _call(
+        self, run: Run | Refresh, unit: Unit, table: pa.Table, done: Delivered
+    ) -> None:
         query = unit.members[0].query
         try:
-            self._callback(unit.target, query)(query, table)
-        except Exception as error:
-            done.failed[query] = (f"its callback {unit.target} raised "
-                                  f"{type(error).__name__}: {error}")
+            self.calls.call(run.run, self._callback(unit.target, query), query, table)
+        except GivenUp as error:
+            if not str(error):
+                raise  # the engine stops: the next run calls it again
+            done.failed[query] = f"its callback {unit.target} did not return {error}"
+        except BaseException as error:  # whatever a user's function may do to us
+            done.failed[query] = f"its callback {unit.target} raised {described(error)}"
 
     def _stage_rejects(
         self, run: Run | Refresh, answers: Answers, done: Delivered
@@ -253,7 +264,9 @@ class Sinks:
         rejects = answers.rejects().select("error", "row")
         for number, query in enumerate(dict.fromkeys(member.query for member in run.members)):
             done.rejected[query] = rejected
-            moves += self._stage_aside(run, "rejects", number, query, rejects, done)
+            staged = self._stage_aside(run, "rejects", number, query, rejects, done)
+            done.errors[query] = self._first_error(run, number, query)
+            moves += staged
         return moves
 
     def _stage_late(
@@ -275,6 +288,17 @@ class Sinks:
         rows.write.mode("overwrite").options(**_WRITE, **JSON).json(place)
         return [replace(move, folder=self._staging.seen(folder))
                 for move in self._staging.moves(run.run, unit, place)]
+
+    def _first_error(self, run: Run | Refresh, number: int, query: str) -> str:
+        """The error of the first of some staged rejects."""
+        folder = str(self._checkpoint.folder("rejects", query))
+        place = self._staging.place(run.run, f"rejects-{number}", folder)
+        for path, _ in sorted(self._files.data(place)):
+            local = local_path(path)
+            if local is not None:
+                with local.open(encoding="utf-8") as file:
+                    return str(json.loads(file.readline()).get("error", ""))
+        return ""
 
     # --- commit and recovery -----------------------------------------------------------------
 

@@ -274,28 +274,51 @@ _FULL = "No space left on device"
 
 
 def plain(error: BaseException) -> str:
-    """The first line of what went wrong, without Spark's stack of causes.
+    """What went wrong in one line, without Spark's stack of causes.
 
     >>> plain(ValueError("[X.Y] Cannot read it. SQLSTATE: 42K\\nat org.apache"))
     'Cannot read it.'
     >>> plain(ValueError("Task failed while writing rows to file:/out.\\nCaused by: "
     ...                  "java.io.IOException: No space left on device"))
     'No space left on device: /out'
+    >>> plain(ValueError("Job aborted.\\nCaused by: a.B: no\\nCaused by: java.io.EOFException"))
+    'no'
     """
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    told = f"{error}\n{getattr(error, '_stackTrace', '')}"  # Spark leaves its causes to the latter
-    if _FULL in told:
-        where = re.search(r"writing rows to (?:file:)?(\S+?)(?:/_temporary\S*|\.)?\s", told)
+    whole = _text(error)
+    if _FULL in whole:
+        where = re.search(r"writing rows to (?:file:)?(\S+?)(?:/_temporary\S*|\.)?\s", whole)
         return f"{_FULL}: {where[1]}" if where else _FULL
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by:")]
+    if _DIED in whole:
+        return ("the Python process that called its function died: it crashed, left the program, "
+                "or was killed for want of memory")
+    lines = [line.strip() for line in whole.splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     if "An error occurred while calling" in text and len(lines) > 1:  # the cause has its own line
-        text = lines[1].removeprefix(": ").split(": ", 1)[-1]
-    if causes and "Job aborted" in text:
-        text = causes[-1].removeprefix("Caused by:").split(": ", 1)[-1].strip()
+        text = _said(lines[1])
+    if any(vague in text for vague in _VAGUE):
+        causes = [_said(line) for line in lines if line.startswith("Caused by:")]
+        told = [cause for cause in causes if " " in cause or not cause.endswith("Exception")]
+        text = told[-1] if told else text
     text = text.split(" SQLSTATE:")[0]
     if text.startswith("[") and "] " in text:
         text = text.split("] ", 1)[1]
     return text[:500]
+
+
+_VAGUE = ("Job aborted", "Task failed while writing", "Exception thrown in awaitResult")
+"""What Spark says where only a cause says what happened."""
+_DIED = "Python worker exited unexpectedly"
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return f"{error}\n{getattr(error, '_stackTrace', '')}"  # Spark leaves causes to the latter
+    except Exception:  # Py4J asks the JVM for it, which may have died
+        return type(error).__name__
+
+
+def _said(line: str) -> str:
+    """The message behind the name of a class."""
+    return line.removeprefix("Caused by:").removeprefix(": ").strip().split(": ", 1)[-1].strip()

@@ -8,6 +8,7 @@ list of the stream's own files and nothing is copied.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -134,7 +135,14 @@ class Spool:
         elif newest is not None:
             watermark = newest - round(self.stream.lateness * 1e6)
         return Block(self.stream.name, number, manifest.rows, manifest.bytes, manifest.arrived,
-                     cutoff, watermark, newest, manifest.late)
+                     cutoff, watermark, newest, manifest.late,
+                     self._stored(number))
+
+    def _stored(self, number: int) -> int:
+        """Bytes on disk of what was copied for a block."""
+        with contextlib.suppress(FileNotFoundError):
+            return sum(entry.stat().st_size for entry in os.scandir(self.folder(number)))
+        return 0
 
     def held(self) -> list[Block]:
         """The blocks that can be read, oldest first."""

@@ -385,3 +385,8 @@ def _counted(tables: Tables) -> dict[int, int]:
     counting = next(table for family, table in tables.items() if family.kind in _COUNTING)
     summed = counting.group_by(PANE).aggregate([("m0", "sum")])
     return dict(zip(summed[PANE].to_pylist(), summed["m0_sum"].to_pylist(), strict=True))
+
+def late_rows(run: Run) -> dict[str, int]:
+    """The rows of a run that are late for all windows, by query: they were left out."""
+    late = sum(block.late for block in run.blocks)
+    return dict.fromkeys((member.query for member in run.members), late) if late else {}

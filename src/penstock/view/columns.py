@@ -26,7 +26,9 @@ STATES = {
     "dropped": "bright_black",
     "stopped": "yellow",
     "starting": "yellow",
+    "retrying": "yellow",
     "failed": "bold red",
+    "broken": "bold red",
 }
 """The colour of each state."""
 
@@ -73,6 +75,10 @@ def _stream_progress(summary: Summary, stream: StreamMeasures) -> Text | Progres
     done = stream.fraction
     if stream.state == "failed":
         return Text(f"failed: {one_line(stream.reason)}", "bold red")
+    if stream.state == "retrying":
+        return Text(f"tried again: {one_line(stream.reason)}", "yellow")
+    if summary.run.spool_full is not None and stream.state == "reading":
+        return Text("waits: the spool is full", "yellow")
     if done is None:
         return Text("endless", "bright_black")
     if stream.state == "ended":

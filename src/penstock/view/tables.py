@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from penstock.events import Histogram, QueryMeasures, QueueMeasures, Summary
+from penstock.events import Histogram, QueryMeasures, QueueMeasures, Summary, Warned
 from penstock.view.columns import (
     QUERIES,
     QUERY_TOTALS,
@@ -181,9 +181,14 @@ def _more(count: int, thing: str) -> Text:
 class Account:
     """What a run amounted to, with the verdict on its books."""
 
-    def __init__(self, summary: Summary, most: int | None = None) -> None:
-        """``most``: no more queries than this, the failed and the busiest."""
-        self.summary, self.most = summary, most
+    def __init__(
+        self, summary: Summary, most: int | None = None, told: Collection[str] = ()
+    ) -> None:
+        """``most``: no more queries than this, the failed and the busiest.
+
+        ``told`` are lines on failures and warnings that the reader has seen already.
+        """
+        self.summary, self.most, self.told = summary, most, told
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The run, its streams, its queries, the verdict."""
@@ -194,7 +199,7 @@ class Account:
         yield Text()
         yield from self._queries(wide)
         yield Text()
-        yield from _failures(summary)
+        yield from _failures(summary, self.told)
         yield verdict(summary.accounting())
 
     def _queries(self, wide: int) -> Iterator[RenderableType]:
@@ -234,8 +239,11 @@ def _run_line(summary: Summary) -> RenderableType:
         line.append(f"; driver {size(run.driver_peak)} at most")
         line.append(f", JVM {size(run.jvm_peak)}" if run.jvm_peak else "")
         line.append(f", synopses {size(run.synopses_peak)}" if run.synopses_peak else "")
-    if run.reason:
-        line.append(f"\n{run.reason}", "bold red" if run.state == "failed" else "")
+    if run.waited:
+        line.append(f"; streams waited {seconds(run.waited)} for room in the spool", "yellow")
+    if run.reason:  # why each query failed has a line of its own
+        reason = run.reason.partition(" (")[0] if run.state == "failed" else run.reason
+        line.append(f"\n{reason}", "bold red" if run.state in ("failed", "broken") else "")
     return _indented(line)
 
 
@@ -263,15 +271,28 @@ def _skipped(summary: Summary) -> str:
             f"{counted(late, 'query')}")
 
 
-def _failures(summary: Summary) -> Iterator[RenderableType]:
+def _failures(summary: Summary, told: Collection[str]) -> Iterator[RenderableType]:
     """Reasons in full: the table has room for their beginning only."""
-    failed = summary.failures()
-    for name, reason in failed[:_MOST_REASONS]:
-        yield _indented(Text(f"{name} failed: {reason.strip()}", "red"))
+    failed = [line for line in failure_lines(summary) if line not in told]
+    for line in failed[:_MOST_REASONS]:
+        yield _indented(Text(line, "red"))
     if len(failed) > _MOST_REASONS:
         yield _more(len(failed) - _MOST_REASONS, "failure")
-    for warning in list(summary.warnings)[-_MOST_REASONS:]:
-        yield _indented(Text(f"{warning.subject}: {warning.text.strip()}", "yellow"))
+    warnings = [warning_line(warning) for warning in list(summary.warnings)]
+    for line in [line for line in warnings if line not in told][-_MOST_REASONS:]:
+        yield _indented(Text(line, "yellow"))
+
+
+def failure_lines(summary: Summary) -> list[str]:
+    """A line for each failure; queries that a stream took with it have none of their own."""
+    failed = summary.failures()
+    streams = {f"{name} failed: {reason}" for name, reason in failed if name.startswith("stream ")}
+    return [f"{name} failed: {reason.strip()}" for name, reason in failed if reason not in streams]
+
+
+def warning_line(warning: Warned) -> str:
+    """A warning."""
+    return f"{warning.subject}: {warning.text.strip()}"
 
 
 def verdict(faults: Sequence[str]) -> RenderableType:

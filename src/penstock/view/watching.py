@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from penstock.events import Summary
 from penstock.view.formats import counted, exact, one_line, seconds, short
-from penstock.view.tables import Account, Picture
+from penstock.view.tables import Account, Picture, failure_lines, warning_line
 
 QUERIES_IN_THE_END = 40
 """More queries than this are not listed when a run ends; `penstock events` lists them all."""
@@ -25,15 +26,22 @@ class Watch(Protocol):
     def close(self) -> None:
         """Stop showing it."""
 
+    @property
+    def told(self) -> Collection[str]:
+        """The warnings and failures that were shown."""
+
 
 def watch(console: Console, title: str) -> Watch:
     """The right way to show a run on this console."""
     return LiveWatch(console, title) if console.is_terminal else PlainWatch(console)
 
 
-def show_account(console: Console, summary: Summary, most: int | None = QUERIES_IN_THE_END) -> None:
-    """What the run amounted to."""
-    console.print(Account(summary, most))
+def show_account(
+    console: Console, summary: Summary, most: int | None = QUERIES_IN_THE_END,
+    told: Collection[str] = (),
+) -> None:
+    """What the run amounted to; the lines that were ``told`` when it happened are left out."""
+    console.print(Account(summary, most, told))
 
 
 class LiveWatch:
@@ -55,6 +63,11 @@ class LiveWatch:
     def close(self) -> None:
         """Wipe the picture."""
         self._live.stop()
+
+    @property
+    def told(self) -> Collection[str]:
+        """What stays above the picture."""
+        return self._news.told
 
 
 class PlainWatch:
@@ -79,6 +92,11 @@ class PlainWatch:
     def close(self) -> None:
         """Nothing is left to wipe."""
 
+    @property
+    def told(self) -> Collection[str]:
+        """What was printed when it happened."""
+        return self._news.told
+
     def _print(self, now: float, line: str) -> None:
         self._console.print(Text(f"{now:6.1f} s  {line}"), soft_wrap=True)
 
@@ -88,7 +106,7 @@ class News:
 
     def __init__(self) -> None:
         """Nothing has been told."""
-        self._told: set[str] = set()
+        self.told: set[str] = set()
         self._warned = 0
 
     def since(self, summary: Summary) -> list[str]:
@@ -96,12 +114,10 @@ class News:
         fresh = summary.warned - self._warned
         self._warned = summary.warned
         warnings = list(summary.warnings)[-fresh:] if fresh else []
-        lines = [f"{warning.subject}: {one_line(warning.text)}" for warning in warnings]
-        for name, reason in summary.failures():
-            if name not in self._told:
-                self._told.add(name)
-                lines.append(f"{name} failed: {one_line(reason)}")
-        return lines
+        lines = [warning_line(warning) for warning in warnings]
+        lines += [line for line in failure_lines(summary) if line not in self.told]
+        self.told.update(lines)
+        return [one_line(line) for line in lines]
 
 
 def progress_line(summary: Summary) -> str:

@@ -1,0 +1,82 @@
+"""Queries whose Python function rejects every row: a person should know that at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from penstock.engine.running import Running
+from penstock.events import kinds as ev
+
+BLOCKS, ROWS = 3, 100
+"""A function that rejects every row of so many blocks in a row, or so many rows, is broken."""
+
+
+@dataclass(slots=True)
+class _Streak:
+    """What a query's function has rejected since it last let a row pass."""
+
+    error: str
+    """The first."""
+    blocks: int = 0
+    rows: int = 0
+    told: bool = False
+
+    @property
+    def text(self) -> str:
+        blocks = f"{self.blocks} block" + "s" * (self.blocks > 1)
+        return (f"its function rejected every row of {blocks} ({self.rows} rows), beginning with: "
+                f"{self.error}")
+
+
+@dataclass(slots=True)
+class Rejections:
+    """Counts, per query, blocks and rows of which nothing but rejects came."""
+
+    _streaks: dict[str, _Streak] = field(default_factory=dict)
+
+    def take(self, event: ev.RunFinished, running: Running) -> Iterator[tuple[str, str]]:
+        """A run is through: the queries that are to be told of now, each with the text."""
+        for query, rejected in event.rejected.items():
+            reached = _reached(running, event, rejected)
+            if reached is None:
+                self._streaks.pop(query, None)
+                continue
+            streak = self._streaks.setdefault(query, _Streak(event.errors.get(query, "")))
+            streak.blocks += sum(len(entry.blocks) for entry in running.entries)
+            streak.rows += reached
+            if not streak.told and (streak.blocks >= BLOCKS or streak.rows >= ROWS):
+                streak.told = True
+                yield query, streak.text
+        for query in event.rows_out:
+            if query not in event.rejected:
+                self._streaks.pop(query, None)
+
+    def rest(self) -> Iterator[tuple[str, str]]:
+        """At the end: those who had little to read, and got nothing but rejects."""
+        for query, streak in self._streaks.items():
+            if not streak.told:
+                streak.told = True
+                yield query, streak.text
+
+    def leave(self, query: str) -> None:
+        """A query has gone."""
+        self._streaks.pop(query, None)
+
+
+def _reached(running: Running, event: ev.RunFinished, rejected: int) -> int | None:
+    """The rows that reached a Python operator which rejected all; None if none did.
+
+    Rows for which a condition is false are dropped, so if fewer were rejected than came, the
+    function does answer for some.
+    """
+    before = running.rows
+    for operator in running.path.operators[running.first:]:
+        after = event.operators.get(operator.id)
+        if after is None:
+            continue
+        if operator.kind == "python" and 0 < before <= rejected and after == 0:
+            return before
+        before = after
+    # What an earlier run has kept may be rejects alone.
+    return running.rows if 0 < running.rows <= rejected else None

@@ -1,0 +1,157 @@
+"""What the core holds, and what may be asked of it; the verbs are in `core.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.engine.account import Place
+from penstock.engine.blocks import Blocks
+from penstock.engine.figures import Figures
+from penstock.engine.gathering import Gathering
+from penstock.engine.instructions import Instruction
+from penstock.engine.lifetimes import Lifetimes
+from penstock.engine.overtaking import Overtaking
+from penstock.engine.promises import Promises
+from penstock.engine.queues import Entry
+from penstock.engine.refilling import Refilling
+from penstock.engine.refresher import Refresher
+from penstock.engine.rejections import Rejections
+from penstock.engine.room import Room
+from penstock.engine.running import Running
+from penstock.engine.scheduler import Scheduler
+from penstock.engine.settings import Settings
+from penstock.engine.timeouts import Timeouts
+from penstock.engine.waiting import Waiting
+from penstock.engine.windows import Windows
+from penstock.plan import Member, Path, Plan
+from penstock.policies.operators import Policy, Queue, Segment
+from penstock.policies.refresh import DEFAULT as REFRESH
+from penstock.policies.refresh import Policy as RefreshPolicy
+from penstock.policies.refresh import policy as refresh_policy
+
+
+@dataclass(slots=True)
+class State:
+    """The queues, what is under way, and what is known of queries and streams."""
+
+    policy: Policy
+    settings: Settings = Settings()
+    plan: Plan = field(default_factory=lambda: Plan((), ()))
+    figures: Figures = field(default_factory=Figures)
+    refresh: RefreshPolicy = field(default_factory=lambda: refresh_policy(REFRESH))
+    _scheduler: Scheduler = field(init=False)
+    _overtaking: Overtaking = field(init=False)
+    _waiting: Waiting = field(init=False)
+    _windows: Windows = field(init=False)
+    _refilling: Refilling = field(init=False)
+    _paths: dict[str, Path] = field(default_factory=dict)
+    _active: dict[str, dict[Member, None]] = field(default_factory=dict)
+    _gathering: Gathering = field(default_factory=Gathering)
+    _running: dict[int, Running] = field(default_factory=dict)
+    _promises: Promises = field(default_factory=Promises)
+    _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    _lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    _timeouts: Timeouts = field(default_factory=Timeouts)
+    _room_in_spool: Room = field(default_factory=Room)
+    _broken: dict[str, str] = field(default_factory=dict)
+    """Streams that cannot be read any more, and why."""
+    _ending: dict[str, str] = field(default_factory=dict)
+    """Queries that stop when they have had what waits for them, and why."""
+    _rejections: Rejections = field(default_factory=Rejections)
+    _open: dict[str, None] = field(default_factory=dict)
+    _pending: list[Instruction] = field(default_factory=list)
+    _runs: int = 0
+    _ahead: float = 0.0
+    """Seconds that runs have had more than refreshes, since the latest run."""
+    _failures: dict[str, str] = field(default_factory=dict)
+    _finished: bool = False
+
+    def __post_init__(self) -> None:
+        """Nothing is planned yet."""
+        self._waiting = Waiting(Blocks(self.settings.retention))
+        self._refilling = Refilling(self._waiting, self._running)
+        self._timeouts = Timeouts(self.settings.timeout)
+        self._room_in_spool = Room(self.settings.spool)
+        self._schedule()
+        self._windows = Windows(Refresher(self.refresh, self.settings.until_drained))
+
+    def _schedule(self) -> None:
+        self._scheduler = Scheduler(self.policy, (), self._look)
+        self._overtaking = Overtaking(self._scheduler, self.figures)
+
+    def _look(self, number: int) -> Queue:
+        """What waits before a stage, behind what is under way there."""
+        segment, place = self._scheduler.segments[number], self._waiting.places[number]
+        begun, done = [], 0.0
+        if running := self._under_way(place):
+            begun = running.entries
+            done = running.done * self.figures.cost(place[0], running.first, running.last)
+        waiting = self._waiting.queues[place].entries
+        head = (begun or waiting)[0]
+        blocks = [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
+        blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
+        return Queue(segment, len(blocks), head.arrived, done, head.rows, tuple(blocks))
+
+    def _under_way(self, place: Place) -> Running | None:
+        """The run that began with this stage and is not through."""
+        return next((running for running in self._running.values()
+                     if (running.path.id, running.first) == place), None)
+
+    def _is_busy(self, segment: Segment) -> bool:
+        """Whether stages of this segment are at work already: one run at a time, in order."""
+        return any(running.meets(segment) for running in self._running.values())
+
+    # --- blocks ------------------------------------------------------------------------------
+
+    @property
+    def _blocks(self) -> Blocks:
+        return self._waiting.blocks
+
+    @property
+    def _room(self) -> int:
+        """Bytes that are left of the memory budget."""
+        return self.settings.memory - self._waiting.held_in_memory
+
+    def _is_too_much(self, path: Path, first: int, last: int, train: list[Entry]) -> bool:
+        """Whether what a run is expected to keep has no room in memory."""
+        kept = self.figures.kept(path.id, first, last) * sum(entry.bytes for entry in train)
+        return kept > self._room
+
+    @property
+    def last_run(self) -> int:
+        """The highest number given to a run so far."""
+        return self._runs
+
+    @property
+    def under_way(self) -> tuple[int, ...]:
+        """The runs under way."""
+        return tuple(self._running)
+
+    @property
+    def refreshing(self) -> tuple[int, ...]:
+        """The refreshes under way."""
+        return self._windows.under_way
+
+    def is_alive(self, query: str) -> bool:
+        """Whether a query takes the blocks that come."""
+        return any(member.query == query for members in self._active.values()
+                   for member in members)
+
+    def is_known(self, query: str) -> bool:
+        """Whether the plan has a query."""
+        return any(known.name == query for known in self.plan.queries)
+
+    def newest(self, stream: str) -> int:
+        """The highest number among the stream's blocks so far; -1 when there was none."""
+        return self._blocks.newest(stream)
+
+    # --- the end -----------------------------------------------------------------------------
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Queries that stopped, and why."""
+        return dict(self._failures)
+
+    @property
+    def _is_idle(self) -> bool:
+        return not self._running and not len(self._waiting) and self._windows.idle

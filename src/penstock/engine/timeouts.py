@@ -1,0 +1,112 @@
+"""How long a job may last before it is cancelled, and whose fault it may be that it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from penstock.plan import Member
+from penstock.rendering import span
+
+SLOWER = 10.0
+"""A job that takes so many times as long as expected is stuck, past the time allowed to all."""
+AGAIN = 10.0
+"""What is tried again after a job was cancelled may take one part in so many of the time: it need
+not show twice that it is stuck, and the others wait meanwhile."""
+LEAST = 10.0
+"""But it may take so many seconds, if the setting allows any job that much."""
+
+
+@dataclass(slots=True)
+class Timeouts:
+    """The deadlines of the jobs under way, and the members of those that passed them.
+
+    A member whose job was cancelled is a suspect until a job of it goes well. One that passes its
+    limit again, alone, stops.
+
+    >>> timeouts = Timeouts(allowed=300.0)
+    >>> timeouts.begin(1, at=0.0, limit=timeouts.limit(expected=0.0))
+    >>> list(timeouts.over(299.0)), list(timeouts.over(300.0)), timeouts.next
+    ([], [(1, 300.0)], 600.0)
+    """
+
+    allowed: float = inf
+    """Seconds that any job may take."""
+    _deadlines: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Per job under way: when it is over its limit, and that limit."""
+    _cancelled: dict[int, float] = field(default_factory=dict)
+    """Jobs that have passed their limits and are not through."""
+    _suspects: dict[Member, float] = field(default_factory=dict)
+    """Members of jobs that were cancelled, each with the limit that was passed first."""
+
+    def limit(self, expected: float, again: bool = False) -> float:
+        """Seconds that a job may take, given what jobs like it took; 0 when that is unknown.
+
+        ``again``: one of its queries was in a job that broke or was cancelled.
+        """
+        allowed = self.allowed
+        if again:
+            allowed = max(allowed / AGAIN, min(allowed, LEAST))
+        return max(allowed, SLOWER * expected)
+
+    def begin(self, run: int, at: float, limit: float) -> None:
+        """A job begins."""
+        if limit < inf:
+            self._deadlines[run] = at + limit, limit
+
+    def end(self, run: int) -> float | None:
+        """A job is through; the limit that it had passed, if it was cancelled for that."""
+        self._deadlines.pop(run, None)
+        return self._cancelled.pop(run, None)
+
+    def over(self, at: float) -> list[tuple[int, float]]:
+        """The jobs that have passed their limits, each told again when as much time has gone."""
+        late = [run for run, (deadline, _) in self._deadlines.items() if deadline <= at]
+        told = []
+        for run in late:
+            _, limit = self._deadlines[run]
+            self._deadlines[run] = at + limit, limit
+            self._cancelled.setdefault(run, limit)
+            told.append((run, limit))
+        return told
+
+    @property
+    def next(self) -> float | None:
+        """When the next job passes its limit."""
+        return min((deadline for deadline, _ in self._deadlines.values()), default=None)
+
+    # --- suspects ----------------------------------------------------------------------------
+
+    def suspect(self, members: Iterable[Member], limit: float) -> None:
+        """A job of these was cancelled at its limit."""
+        for member in members:
+            self._suspects.setdefault(member, limit)
+
+    def clear(self, members: Iterable[Member]) -> None:
+        """A job of these went well, or they have left."""
+        for member in members:
+            self._suspects.pop(member, None)
+
+    def has_suspects(self, members: Iterable[Member]) -> bool:
+        """Whether one of these was in a job that was cancelled."""
+        return any(member in self._suspects for member in members)
+
+    def are_suspects(self, members: Iterable[Member]) -> bool:
+        """Whether all of these were in a job that was cancelled."""
+        return all(member in self._suspects for member in members)
+
+    def reason(self, member: Member, limit: float) -> str:
+        """Why a member stops that has passed a limit again."""
+        first = self._suspects.get(member, limit)
+        return (f"its job did not finish within {written(first)}, nor within {written(limit)} when "
+                "it was tried again; SET timeout gives jobs more")
+
+
+def written(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> written(300.0), written(2.5), written(33.3333)
+    ('5 min', '2500 ms', '33 s')
+    """
+    return span(round(seconds * 1e6) if seconds < 10 else round(seconds) * 1_000_000)

@@ -1,0 +1,27 @@
+"""Runs that were decided and have not ended, as the summary remembers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.events import kinds as k
+from penstock.events.ledger import Ledger, Waiting
+from penstock.events.measures import QueryMeasures
+
+
+@dataclass(frozen=True, slots=True)
+class RidingGroup:
+    """Members that ride together, bound to their queries when the group was formed."""
+
+    riders: tuple[tuple[str, QueryMeasures, Ledger | None], ...]
+    queries: Mapping[str, QueryMeasures]
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A run that was decided and has not ended: the blocks as they were then."""
+
+    decided: k.Decided
+    group: RidingGroup
+    blocks: tuple[Waiting | None, ...]

@@ -1,0 +1,52 @@
+"""What can happen to a stream on its way into the spool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEnded:
+    """A bounded stream has given its last block."""
+
+    at: float
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFailed:
+    """A stream cannot be read; its queries stop when they have had what the spool holds."""
+
+    at: float
+    stream: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRetried:
+    """A stream could not be read, for a reason that may pass; it is tried again after a pause."""
+
+    at: float
+    stream: str
+    reason: str
+    pause: float
+    """Seconds until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolFull:
+    """The spool holds as much as it may: the streams wait until queries have read some of it."""
+
+    at: float
+    bytes: int
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolFreed:
+    """There is room in the spool: the streams go on."""
+
+    at: float
+    bytes: int
+    seconds: float
+    """How long they have waited."""

@@ -1,0 +1,120 @@
+"""A function that rejects every row is told of at once, and stops its query if that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from penstock.engine import Run
+from penstock.engine.settings import Settings
+from penstock.events import kinds as ev
+from penstock.functions import PythonFunction, predicate
+from penstock.language import bind
+from penstock.planning import plan
+from penstock.policies.operators import policy
+from penstock.testing import Core, FakeHost
+
+
+@predicate
+def odd(a):  # type: ignore[no-untyped-def]
+    return a
+
+
+def load(module: str, attribute: str, folder: str) -> PythonFunction:
+    return odd
+
+
+def host_of(rejected: Callable[[Run], int], options: str = "", **settings: bool) -> FakeHost:
+    """A host on which a predicate raises for so many rows of a run and lets the others pass."""
+
+    class Rejecting(FakeHost):
+        def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
+            end = super().outcome(run)
+            if not isinstance(end, ev.RunFinished) or run.members[0].query != "q":
+                return end
+            bad = rejected(run)
+            counts = {op.id: end.rows_in - bad for op in self.core.plan.path(run.path).operators
+                      if op.kind == "python"}
+            return replace(end, rejected={"q": bad}, errors={"q": "ValueError: bad luck"},
+                           operators=counts, rows_out={"q": end.rows_in - bad})
+
+    application = bind(f"""
+        CREATE STREAM s (a INT) FROM rate;
+        CREATE FUNCTION odd FROM 'm:odd';
+        CREATE QUERY q {options} AS SELECT a FROM s WHERE odd(a);
+        CREATE QUERY good AS SELECT a FROM s;
+    """, load=load)
+    core = Core(policy("fifo"), Settings(**settings))  # type: ignore[arg-type]
+    core.adopt(plan(application))
+    host = Rejecting(core, application=application)
+    host.handle(ev.RunStarted(0.0, ("s",), "fifo", 1))
+    host._join(application.queries)
+    return host
+
+
+def warnings(host: FakeHost) -> list[tuple[float, str]]:
+    return [(e.at, e.text) for e in host.record if isinstance(e, ev.Warned)]
+
+
+def test_three_blocks_of_nothing_but_rejects_are_a_warning_at_once_and_only_once() -> None:
+    host = host_of(lambda run: sum(block.rows for block in run.blocks))
+    for at in range(1, 60, 10):
+        host.arrive("s", at=float(at), rows=2)
+    host.run()
+    ((at, text),) = warnings(host)
+    assert at < 30
+    assert text == ("its function rejected every row of 3 blocks (6 rows), beginning with: "
+                    "ValueError: bad luck")
+    assert host.failures == {}
+
+
+def test_many_rows_are_enough() -> None:
+    host = host_of(lambda run: sum(block.rows for block in run.blocks))
+    host.arrive("s", at=1.0, rows=5000)
+    host.run()
+    ((_, text),) = warnings(host)
+    assert "every row of 1 block (5000 rows)" in text
+
+
+def test_a_row_that_passes_is_no_reason_to_warn() -> None:
+    host = host_of(lambda run: sum(block.rows for block in run.blocks) - 1)
+    for at in range(1, 60, 10):
+        host.arrive("s", at=float(at), rows=200)
+    host.run()
+    assert warnings(host) == []
+
+
+def test_rejects_now_and_then_are_no_reason_to_warn() -> None:
+    host = host_of(lambda run: run.blocks[0].rows if run.blocks[0].number % 3 else 0)
+    for at in range(1, 90, 10):
+        host.arrive("s", at=float(at), rows=9)
+    host.run()
+    assert warnings(host) == []
+
+
+def test_the_query_stops_if_that_was_asked_and_the_others_go_on() -> None:
+    host = host_of(lambda run: sum(block.rows for block in run.blocks),
+                   "WITH (rejects = 'fail')", until_drained=True)
+    for at in range(1, 60, 10):
+        host.arrive("s", at=float(at), rows=2)
+    host.end("s", 70.0)
+    host.run()
+    assert host.failures["q"].startswith("its function rejected every row of 3 blocks")
+    assert "good" not in host.failures
+    assert host.finished is not None and host.finished.outcome == "drained"
+
+
+@pytest.mark.parametrize("option", ["keep", "fail"])
+def test_at_the_end_of_a_drain_few_rows_are_enough(option: str) -> None:
+    host = host_of(lambda run: sum(block.rows for block in run.blocks),
+                   f"WITH (rejects = '{option}')", until_drained=True)
+    host.arrive("s", at=1.0, rows=2)
+    host.end("s", 2.0)
+    host.run()
+    told = [text for _, text in warnings(host)] or list(host.failures.values())
+    assert told == ["its function rejected every row of 1 block (2 rows), beginning with: "
+                    "ValueError: bad luck"]
+    assert set(host.failures) == ({"q"} if option == "fail" else set())
+    assert host.finished is not None and host.finished.outcome == "drained"
