@@ -248,11 +248,8 @@ class FakeHost(VirtualHost):
         times = self._times_of(run)
         panes = {one.group.id: tuple(sorted({time // one.group.pane for time in times}))
                  for one in synopses}
-        rows = sum(block.rows for block in run.blocks)
-        late = sum(block.late for block in run.blocks)
-        return ev.RunFinished(at, run.run, seconds, rows, {}, measured=measured, panes=panes,
-                              summarised=dict.fromkeys(riding, len(times)),
-                              late=dict.fromkeys(riding, late) if late else {})
+        return ev.RunFinished(at, run.run, seconds, run.rows, {}, measured=measured, panes=panes,
+                              summarised=dict.fromkeys(riding, len(times)), late=run.late)
 
     def _times_of(self, run: Run) -> list[int]:
         known = self._times.get(run.blocks[0].stream)

@@ -47,6 +47,17 @@ class Run:
     again: bool = False
     """Whether its members have had these blocks before: only the panes are made once more."""
 
+    @property
+    def rows(self) -> int:
+        """The rows of its blocks."""
+        return sum(block.rows for block in self.blocks)
+
+    @property
+    def late(self) -> dict[str, int]:
+        """By query the rows of its blocks that came too late for windows, if there are any."""
+        late = sum(block.late for block in self.blocks)
+        return dict.fromkeys((member.query for member in self.members), late) if late else {}
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:

@@ -73,9 +73,8 @@ class BlockArrived:
     at: float
     block: Block
     read: int
-    """Rows the source gave: those of the block and the rejected ones."""
+    """Rows the source gave: those of the block, late ones among them, and the rejected ones."""
     late: int = 0
-    """Rows of the block that came too late for windows."""
     rejected: int = 0
     progress: int = 0
     """How much of the source's total has been read, in the unit of the total."""
@@ -277,8 +276,7 @@ class RunFinished:
     summarised: Mapping[str, int] = field(default_factory=dict)
     """Rows per window aggregate that went into panes of windows still to be answered."""
     late: Mapping[str, int] = field(default_factory=dict)
-    """Rows per window aggregate that came too late: by the rule of the stream, whatever the query's
-    conditions say of them, or because all windows that they are in have been answered."""
+    """Rows per window aggregate that came too late: for all windows, or for its own."""
 
 
 @dataclass(frozen=True, slots=True)

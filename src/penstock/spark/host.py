@@ -9,7 +9,6 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -65,7 +64,7 @@ from penstock.spark.spool import Spool
 from penstock.spark.standings import Standings
 from penstock.spark.stopping import TICK, Stopping
 from penstock.spark.tasks import dealt
-from penstock.spark.windows import Kept, Windows, late_rows
+from penstock.spark.windows import Kept, Windows
 
 
 class SparkHost(Stopping):
@@ -298,11 +297,8 @@ class SparkHost(Stopping):
                               run.on_disk)
         self._sinks.deliver_nothing(run)  # nothing is left to go on with: that is an answer too
         self._parts.forget(run.run)
-        rows = sum(block.rows for block in run.blocks)
-        panes: dict[str, tuple[int, ...]] = {path.id: ()} if path.panes else {}
-        late = late_rows(run) if path.panes else {}
-        return ev.RunFinished(0.0, run.run, 0.0, rows, {}, operators=part.counts, jobs=1,
-                              panes=panes, late=late)
+        done = ev.RunFinished(0.0, run.run, 0.0, run.rows, {}, operators=part.counts, jobs=1)
+        return replace(done, panes={path.id: ()}, late=run.late) if path.panes else done
 
     def _frame(self, run: Run, path: Path) -> DataFrame:
         """The rows that a run begins with; late ones are not for windows, and kept apart."""
@@ -310,11 +306,9 @@ class SparkHost(Stopping):
             return self._parts.frame(run.parts)
         spool = self._spools[run.blocks[0].stream]
         numbers = [block.number for block in run.blocks]
-        if not path.panes:
-            return spool.timed_frame(numbers, run.keep)
-        for number in () if run.again else numbers:
-            spool.set_late_aside(number)
-        return spool.timely_frame(numbers, run.keep)
+        if path.panes and not run.again:
+            spool.set_late_aside(numbers)
+        return (spool.timely_frame if path.panes else spool.timed_frame)(numbers, run.keep)
 
     def _deliver(
         self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
@@ -324,10 +318,9 @@ class SparkHost(Stopping):
         done = self._sinks.deliver(run, plan, answers)
         for number in run.parts:
             self._parts.forget(number)
-        rows = sum(block.rows for block in run.blocks)
         return ev.RunFinished(
-            0.0, run.run, 0.0, rows, done.rows, done.rejected,
-            added(run, rows, done.rows, done.rejected) if path.joins else {}, done.operators,
+            0.0, run.run, 0.0, run.rows, done.rows, done.rejected,
+            added(run, done.rows, done.rejected) if path.joins else {}, done.operators,
             done.jobs, done.bytes, done.failed, errors=done.errors)
 
     def _summarise(
@@ -343,16 +336,11 @@ class SparkHost(Stopping):
             self._parts.forget(number)
         if taken.outgrown is not None:
             self._inbox.put(partial(self._move_away, taken.outgrown))
-        read = sum(block.rows for block in run.blocks)
-        late = Counter(late_rows(run))
-        late.update({query: own.rows for query, own in taken.late.items()})
-        passed = Counter(taken.rows)
-        passed.update(late)
         return ev.RunFinished(
-            0.0, run.run, 0.0, read, {}, done.rejected,
-            added(run, read, passed, done.rejected) if path.joins else {}, done.operators,
+            0.0, run.run, 0.0, run.rows, {}, done.rejected,
+            added(run, taken.passed, done.rejected) if path.joins else {}, done.operators,
             done.jobs + taken.jobs, done.bytes, done.failed, errors=done.errors, panes=taken.panes,
-            summarised=taken.rows, late=dict(late))
+            summarised=taken.rows, late=taken.missed)
 
     def _refresh(self, refresh: Refresh, plan: Plan, kept: Kept) -> None:
         """Answer window aggregates from their synopsis, as it was when that was ordered."""
@@ -396,8 +384,7 @@ class SparkHost(Stopping):
                 self._faults[name] = str(error)
                 continue
             spool = self._spools[name] = Spool(self._spark, self._checkpoint, self._files, stream)
-            if spool.last is not None:  # what comes now came after it, whatever the clock says
-                self._clock.reach(spool.last.arrived)
+            self._clock.reach(spool.last.arrived if spool.last else 0.0)  # what comes is later
 
     def _begin(self, streams: list[str]) -> None:
         for name in streams:
@@ -436,21 +423,12 @@ class SparkHost(Stopping):
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._standings.backlog(query)
             now, since = self._clock.now(), self._standings.since(query)
-            self._note_reach(query, since)
+            self._windows.join(query, since, self._until_drained)
             self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at, since))
         self._begin_synopses(queries)
         for name in [query.name for query in queries if query.name in faults]:
             self._handle(ev.QueryFailed(self._clock.now(), name, faults[name]))
         self._handle(ev.Tick(self._clock.now()))
-
-    def _note_reach(self, query: Query, since: int | None) -> None:
-        """From when on the coming windows of a query hold rows: earlier ones are late for it."""
-        self._windows.reach.pop(query.name, None)
-        grouping = query.branches[0].grouping
-        if grouping is not None and since is not None:
-            exactly = grouping.window.exactly or self._until_drained
-            window = replace(grouping.window, exactly=exactly)
-            self._windows.reach[query.name] = window.reaches_back(since)
 
     def _begin_synopses(self, joining: Sequence[Query]) -> None:
         """Have the panes of new groups, and of those that grew, made of what the spool holds."""

@@ -353,12 +353,10 @@ class Sinks:
         self._deliveries.recovered(waiting, max(runs, default=0))
 
 
-def added(
-    run: Run, rows: int, out: Mapping[str, int], rejected: Mapping[str, int]
-) -> dict[str, int]:
+def added(run: Run, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:
     """Rows that joins made out of one, where more came out than went in."""
     branches = Counter(member.query for member in run.members)
-    more = {query: out.get(query, 0) + rejected.get(query, 0) - rows * count
+    more = {query: out.get(query, 0) + rejected.get(query, 0) - run.rows * count
             for query, count in branches.items()}
     return {query: count for query, count in more.items() if count > 0}
 

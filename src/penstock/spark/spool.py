@@ -205,13 +205,14 @@ class Spool:
         frames += [self.timed_frame(timely, keep)] if timely else []
         return reduce(DataFrame.unionAll, frames)
 
-    def set_late_aside(self, number: int) -> None:
-        """Keep the late rows of a block apart; done once, however many windows leave them out."""
-        target = self._late / f"block={number:08d}"
+    def set_late_aside(self, numbers: Sequence[int]) -> None:
+        """Keep the late rows of blocks apart; done once, however many windows leave them out."""
         with self._setting_aside:
-            if self._manifests[number].late and not (target / "_SUCCESS").exists():
-                late = self.frame([number]).where(self._is_late(number))
-                late.write.mode("overwrite").options(**JSON).json(str(target))
+            for number in (n for n in numbers if self._manifests[n].late):
+                target = self._late / f"block={number:08d}"
+                if not (target / "_SUCCESS").exists():
+                    late = self.frame([number]).where(self._is_late(number))
+                    late.write.mode("overwrite").options(**JSON).json(str(target))
 
     def _is_late(self, number: int) -> Column:
         cutoff = self._manifests[number].cutoff

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import Refresh, Run
-from penstock.model import Aggregate, Block, Branch, Expression
+from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
 from penstock.spark.far import FarAnswers, FarPanes
@@ -135,9 +135,16 @@ class Taken:
     """By query: rows that went into panes of windows still to be answered."""
     late: dict[str, Late] = field(default_factory=dict)
     """By query: rows of windows that all have been answered, if there are any."""
+    missed: dict[str, int] = field(default_factory=dict)
+    """By query: these and the rows that came too late for all windows."""
     jobs: int = 0
     outgrown: Group | None = None
     """A group that is too large for the driver by now."""
+
+    @property
+    def passed(self) -> Counter[str]:
+        """By query: its rows in panes, and the late ones."""
+        return Counter(self.rows) + Counter(self.missed)
 
     def count(self, group: Group, found: Mapping[int, int], reach: Mapping[str, int]) -> None:
         """So many rows of a group went into each pane.
@@ -166,7 +173,7 @@ class Windows:
         self._spark, self._most = spark, most
         self._kept: dict[str, Kept] = {}
         self._latest: PaneJob | None = None
-        self.reach: dict[str, int] = {}
+        self._reach: dict[str, int] = {}
         """By query the time before which rows are in no window that it has still to answer."""
 
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
@@ -176,6 +183,8 @@ class Windows:
         dropped it begins anew.
         """
         known = {group.id: group for group in plan.groups}
+        asking = {member.query for group in plan.groups for member in group.members}
+        self._reach = {query: time for query, time in self._reach.items() if query in asking}
         for id in [id for id in self._kept if id not in known]:
             self._kept.pop(id).close()
         fresh = [group for group in plan.groups if not self._serves(plan, group, needs(group))]
@@ -202,6 +211,14 @@ class Windows:
         near = Synopsis([key.type for key in group.keys], families, group.span)
         panes = FarPanes(self._spark, group, families) if far else None
         self._kept[group.id] = Kept(group, families, near, panes)
+
+    def join(self, query: Query, since: int | None, drained: bool) -> None:
+        """A query answers for windows that end after ``since``: rows of earlier ones are late."""
+        self._reach.pop(query.name, None)
+        grouping = query.branches[0].grouping
+        if grouping is not None and since is not None:
+            window = replace(grouping.window, exactly=grouping.window.exactly or drained)
+            self._reach[query.name] = window.reaches_back(since)
 
     def of(self, group: str) -> Kept:
         """A group's synopsis as it is now; it may be another by the time it is used."""
@@ -253,7 +270,7 @@ class Windows:
         for group in groups:
             kept = synopses.get(group.id)
             if kept is not None and kept.had.keys() >= set(blocks):
-                taken.count(group, kept.brought(blocks), self.reach)
+                taken.count(group, kept.brought(blocks), self._reach)
             elif kept is not None:
                 wanted.append(kept)
         found = self._take_near([kept for kept in wanted if kept.far is None], rows, taken)
@@ -262,12 +279,14 @@ class Windows:
                 taken.jobs += 1
                 with kept.lock:
                     found[kept.group.id] = kept.far.add(rows)
-            taken.count(plan.group(kept.group.id), found[kept.group.id], self.reach)
+            taken.count(plan.group(kept.group.id), found[kept.group.id], self._reach)
             kept.take(run.blocks, found[kept.group.id])
         if not wanted:
             rows.compute()
         taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
         taken.late = {query: late for query, late in taken.late.items() if query in riding}
+        alone = Counter({query: late.rows for query, late in taken.late.items()})
+        taken.missed = dict(alone + Counter(run.late))
         return taken
 
     def _take_near(
@@ -385,8 +404,3 @@ def _counted(tables: Tables) -> dict[int, int]:
     counting = next(table for family, table in tables.items() if family.kind in _COUNTING)
     summed = counting.group_by(PANE).aggregate([("m0", "sum")])
     return dict(zip(summed[PANE].to_pylist(), summed["m0_sum"].to_pylist(), strict=True))
-
-def late_rows(run: Run) -> dict[str, int]:
-    """The rows of a run that are late for all windows, by query: they were left out."""
-    late = sum(block.late for block in run.blocks)
-    return dict.fromkeys((member.query for member in run.members), late) if late else {}
