@@ -18,7 +18,7 @@ from penstock.model import Application, Statement
 from penstock.policies.operators import DEFAULT, policy
 from penstock.policies.refresh import DEFAULT as REFRESH
 from penstock.policies.refresh import policy as refresh_policy
-from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.host import SparkHost
 from penstock.spark.questions import Questions
 from penstock.spark.results import Results
@@ -110,16 +110,22 @@ class Engine:
         if self._host is not None and not self._host.wait(0):
             self._host.change(application)
         self._application = application
-        write_json(self._checkpoint.application, [asdict(s) for s in application.statements])
+        self._checkpoint.write(self._checkpoint.application,
+                               [asdict(s) for s in application.statements])
 
     def _refuse_if_reading(self) -> None:
         if self._reading:
             raise RunError("this engine was opened for reading: it answers, and changes nothing")
 
     def _recovered(self) -> Application:
-        if not self._checkpoint.application.exists():
+        place = self._checkpoint.application
+        if not self._checkpoint.has(place):
             return Application()
-        statements = [Statement(**fields) for fields in read_json(self._checkpoint.application)]
+        try:
+            statements = [Statement(**fields) for fields in self._checkpoint.read(place)]
+        except TypeError:
+            raise CheckpointError(f"{place} was not written by this version of Penstock; name "
+                                  "another --checkpoint") from None
         return bind_statements(statements, importing=not self._reading)
 
     # --- running -----------------------------------------------------------------------------

@@ -66,6 +66,21 @@ def examine(console: Console, *, spark: bool = True) -> int:
     return 1 if faults else 0
 
 
+def examine_checkpoint(console: Console, folder: Path) -> int:
+    """Read all of a checkpoint and say what is damaged; 1 when something is."""
+    from penstock.spark.inspection import inspected
+
+    found, faults = inspected(folder)
+    for text in found:
+        _print(console, Finding("holds", text))
+    for text in faults:
+        what, _, remedy = text.rpartition("; ")
+        _print(console, Finding("damaged", what or text, remedy))
+    verdict = "the checkpoint is whole" if not faults else _verdict(len(faults))
+    console.print(Text(verdict, "bold red" if faults else "bold green"))
+    return 1 if faults else 0
+
+
 def _verdict(faults: int) -> str:
     if not faults:
         return "all is well"

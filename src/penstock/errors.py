@@ -15,7 +15,7 @@
     ├── SourceError        a stream or relation that cannot be read
     ├── SinkError          a sink that cannot be written
     ├── FunctionError      a Python function that cannot be loaded or used
-    ├── CheckpointError    a checkpoint folder that does not fit the application
+    ├── CheckpointError    a checkpoint folder that is damaged or does not fit the application
     ├── RunError           a run that could not go on
     └── SetupError         the machine lacks something: Java, memory
 """
@@ -122,7 +122,7 @@ class FunctionError(PenstockError):
 
 
 class CheckpointError(PenstockError):
-    """A checkpoint folder that does not fit the application."""
+    """A checkpoint folder that is damaged or does not fit the application."""
 
 
 class RunError(PenstockError):

@@ -220,6 +220,20 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
+class Variable:
+    """An option's value that an environment variable holds: it is read when the source is opened.
+
+    So a secret is stored nowhere and shown by nothing.
+    """
+
+    name: str
+
+
+Options: TypeAlias = tuple[tuple[str, "str | Variable"], ...]
+"""What a source is opened with, in the order it was written."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """An unbounded input."""
 
@@ -228,7 +242,7 @@ class Stream:
     format: str
     """The name under which ``spark.readStream`` knows the source."""
     path: str | None = None
-    options: tuple[tuple[str, str], ...] = ()
+    options: Options = ()
     time: str | None = None
     """The event-time column; without one the arrival time is used."""
     lateness: float = 0.0
@@ -255,7 +269,7 @@ class Relation:
     columns: tuple[Field, ...]
     format: str
     path: str | None = None
-    options: tuple[tuple[str, str], ...] = ()
+    options: Options = ()
 
 
 @dataclass(frozen=True, slots=True)

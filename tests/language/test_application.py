@@ -187,3 +187,10 @@ def test_a_stream_has_options_of_its_own_and_a_time_that_is_a_number():
     assert (stream.max_ahead, stream.file_timeout) == (600.0, 2.0)
     assert stream.options == (("multiLine", "true"),)
     assert bind_statements(application.statements).streams == application.streams
+
+
+def test_half_a_character_is_refused_at_its_place():
+    text = "CREATE STREAM s (a INT) FROM rate;\nCREATE QUERY q AS SELECT 'x\ud800' AS t FROM s"
+    with pytest.raises(LanguageError, match="line 2, column 28: this is half a character") as told:
+        bind(text)
+    str(told.value).encode()

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from penstock.errors import CheckpointError
 from penstock.spark import deliveries as module
 from penstock.spark.deliveries import Deliveries, Intervals
+from penstock.spark.guarded import Log, Witness
+
+ID = "5e1f"
 
 
 @given(st.lists(st.integers(0, 40)))
@@ -40,7 +43,7 @@ def standing(log: Deliveries) -> dict:
 
 
 def reopened(path) -> Deliveries:
-    log = Deliveries(path)
+    log = Deliveries(Log(path, ID))
     log.close()
     return log
 
@@ -51,7 +54,7 @@ def path(tmp_path):
 
 
 def written(path) -> Deliveries:
-    log = Deliveries(path)
+    log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     log.join({"b": {"s": 2, "t": 5}})
     log.commit(1, 1, [("a", 0), ("b", 0)], [0, 1], {"a": 10})
@@ -71,30 +74,97 @@ def test_the_log_remembers_where_every_query_stands(path):
     assert (again.last_run, again.committed) == (4, {1, 2, 3, 4})
 
 
+def places(text: bytes) -> list[int]:
+    """Where a log may be cut: around every end of a line, and here and there between them."""
+    ends = [n for n, byte in enumerate(text) if byte == ord("\n")]
+    near = {end + more for end in ends for more in (-1, 0, 1, 2)}
+    return sorted((near | set(range(0, len(text), 9))) & set(range(len(text))) | {len(text)})
+
+
 def test_a_log_torn_at_any_byte_tells_of_the_whole_lines_only(path, tmp_path, monkeypatch):
+    """A crash leaves half a line that its witness does not know of."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
     written(path)
     text = path.read_bytes()
     torn = tmp_path / "torn.jsonl"
     seen = []
-    for size in range(len(text) + 1):
-        torn.write_bytes(text[:size])
-        log = reopened(torn)
+    for size in places(text):
         whole = text[:size].count(b"\n")
+        torn.write_bytes(text[:size])
+        Witness(torn.with_suffix(".end"), ID).begin(whole)
+        log = reopened(torn)
         if len(seen) == whole:
             seen.append((standing(log), log.last_run, log.committed))
         assert (standing(log), log.last_run, log.committed) == seen[whole]
         # and what is written after it is not glued to the half line
-        log = Deliveries(torn)
+        log = Deliveries(Log(torn, ID))
         log.join({"z": {"s": 1}})
         log.close()
         assert "z" in reopened(torn).standing
     assert seen[-1][1:] == (4, {1, 2, 3, 4})
 
 
+def test_a_log_that_was_cut_is_refused_wherever_it_was_cut(path):
+    written(path)
+    text = path.read_bytes()
+    for size in places(text)[:-1]:
+        path.write_bytes(text[:size])
+        with pytest.raises(CheckpointError, match="deliveries.jsonl ends with number"):
+            Deliveries(Log(path, ID))
+        assert path.read_bytes() == text[:size], "a log that cannot be read is not touched"
+
+
+def changed(what: str, path, lines: list[bytes]) -> None:
+    end = path.with_suffix(".end")
+    match what:
+        case "a line is gone":
+            path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+        case "a line is there twice":
+            path.write_bytes(b"".join([*lines[:3], *lines[2:]]))
+        case "a digit has changed":
+            path.write_bytes(b"".join(lines).replace(b'"rows": {"a": 10}', b'"rows": {"a": 11}'))
+        case "it is empty":
+            path.write_bytes(b"")
+        case "it is deleted":
+            path.unlink()
+        case "an older copy":
+            path.write_bytes(b"".join(lines[:8]))
+        case "another checkpoint's":
+            path.unlink()
+            end.unlink()
+            log = Deliveries(Log(path, "other"))
+            log.join({"a": {"s": 0}})
+            log.close()
+        case "its witness is deleted":
+            end.unlink()
+        case "its witness is empty":
+            end.write_bytes(b"")
+
+
+@pytest.mark.parametrize(("what", "said"), [
+    ("a line is gone", "line 3 has the number 4 after 2: lines are missing"),
+    ("a line is there twice", "line 4 has the number 3 after 3"),
+    ("a digit has changed", "line 5 is damaged: its checksum does not fit"),
+    ("it is empty", "ends with number 0, but 10 were written"),
+    ("it is deleted", "is missing: deliveries.end knows of 10 lines"),
+    ("an older copy", "ends with number 8, but 10 were written"),
+    ("another checkpoint's", "belongs to another checkpoint: to other, not to 5e1f"),
+    ("its witness is deleted", "deliveries.end is missing"),
+    ("its witness is empty", "deliveries.end is empty"),
+])
+def test_a_damaged_log_is_refused_by_name_with_what_to_do(path, what, said):
+    written(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    changed(what, path, lines)
+    with pytest.raises(CheckpointError) as told:
+        Deliveries(Log(path, ID))
+    assert said in str(told.value) and str(path.parent) in str(told.value)
+    assert "restore the whole checkpoint from one copy, or begin anew" in str(told.value)
+
+
 def test_a_compacted_log_says_the_same(path, monkeypatch):
     monkeypatch.setattr(module, "COMPACT_LINES", 3)
-    log = Deliveries(path)
+    log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     for run in range(1, 30):
         log.commit(run, 1, [("a", 0)], [2 * run], {"a": 1})
@@ -106,7 +176,7 @@ def test_a_compacted_log_says_the_same(path, monkeypatch):
     assert standing(again) == standing(log)
     assert again.last_run == 29
     assert 17 in again.committed and 16 not in again.committed
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert {p.name for p in path.parent.iterdir()} == {path.name, "deliveries.end"}
 
 
 def test_a_crash_while_compacting_leaves_the_old_log(path, tmp_path):
@@ -118,7 +188,7 @@ def test_a_crash_while_compacting_leaves_the_old_log(path, tmp_path):
 
 def test_a_full_disk_while_compacting_does_not_undo_a_commit(path, monkeypatch):
     monkeypatch.setattr(module, "COMPACT_LINES", 0)
-    log = Deliveries(path)
+    log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
 
     def refuse(*_):
@@ -134,7 +204,7 @@ def test_a_full_disk_while_compacting_does_not_undo_a_commit(path, monkeypatch):
 
 @pytest.mark.parametrize("taken", [0, 1, 30])
 def test_a_commit_that_the_disk_refused_never_happened(path, monkeypatch, taken):
-    log = Deliveries(path)
+    log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     write = os.write
 
@@ -156,7 +226,7 @@ def test_a_commit_that_the_disk_refused_never_happened(path, monkeypatch, taken)
 
 def test_recovery_forgets_what_is_settled_and_uses_no_number_twice(path):
     written(path)
-    log = Deliveries(path)
+    log = Deliveries(Log(path, ID))
     log.recovered([3, 6], last_run=6)
     assert (log.committed, log.last_run) == ({3}, 6)
     log.commit(7, 1, [("b", 0)], [8], {})
@@ -170,7 +240,7 @@ def test_a_damaged_line_is_named(path):
     path.write_text("".join([*lines[:2], "half a li\n", *lines[2:]]))
     before = path.read_bytes()
     with pytest.raises(CheckpointError, match="line 3 is damaged"):
-        Deliveries(path)
+        Deliveries(Log(path, ID))
     assert path.read_bytes() == before, "a log that cannot be read is not touched"
 
 
@@ -180,7 +250,7 @@ def test_every_line_is_one_json_object(path):
 
 
 def test_a_run_under_way_is_not_the_namesakes(path):
-    log = Deliveries(path)
+    log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     log.commit(1, 1, [("a", 0)], [0], {"a": 1})
     log.leave("a")

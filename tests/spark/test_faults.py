@@ -553,7 +553,7 @@ def test_a_checkpoint_serves_one_engine_and_one_application(engine, place):
         engine("file")
     log = place / "checkpoint" / "deliveries.jsonl"
     log.write_text("rubbish\n" + log.read_text())
-    with engine() as e, pytest.raises(CheckpointError, match="line 1 is damaged"):
+    with engine() as e, pytest.raises(CheckpointError, match="deliveries.jsonl line 1 is damaged"):
         e.run()
 
 

@@ -22,6 +22,7 @@ from penstock.spark.file_log import FileLog
 from penstock.spark.file_source import FileSource
 from penstock.spark.files import Files, Listed
 from penstock.spark.footers import fits
+from penstock.spark.guarded import Log
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
 NOW = 1_900_000_000.0
@@ -62,7 +63,7 @@ def test_a_batch_takes_one_file_at_least():
 
 def test_the_log_of_files_outlives_a_crash(tmp_path):
     a, b, c = (Listed(name, 1, n) for n, name in enumerate("abc"))
-    log = FileLog(tmp_path)
+    log = FileLog(Log(tmp_path / "files.jsonl", "id"))
     log.begin(0, [a])
     log.set_aside(c, "damaged")
     log.begin(1, [b, c])
@@ -70,15 +71,15 @@ def test_the_log_of_files_outlives_a_crash(tmp_path):
     log.close()
     path = tmp_path / "files.jsonl"
     path.write_bytes(path.read_bytes() + b'{"batch": 2, "fil')
-    log = FileLog(tmp_path)
+    log = FileLog(Log(tmp_path / "files.jsonl", "id"))
     assert log.last == (1, (b,))
     assert [*log.known.fresh([a, b, c])] == [c], "what was taken into no batch is still to be read"
     log.begin(2, [c])
     log.close()
-    assert FileLog(tmp_path).last == (2, (c,))
+    assert FileLog(Log(tmp_path / "files.jsonl", "id")).last == (2, (c,))
     path.write_text("rubbish\n" + path.read_text())
-    with pytest.raises(CheckpointError, match="line 1 of .* is damaged"):
-        FileLog(tmp_path)
+    with pytest.raises(CheckpointError, match="line 1 is damaged"):
+        FileLog(Log(tmp_path / "files.jsonl", "id"))
 
 
 class Watched:
@@ -89,7 +90,7 @@ class Watched:
         self.aside: list[tuple[str, str, int]] = []
         self.changed: list[str] = []
         self.source = FileSource(
-            Files(None), root / "offsets", stream, until_drained,
+            Files(None), Log(root / "offsets" / "files.jsonl", "id"), stream, until_drained,
             lambda file, reason, rows: self.aside.append((Path(file.path).name, reason, rows)),
             lambda file: self.changed.append(Path(file.path).name))
         self.number = 0
@@ -169,7 +170,7 @@ def test_a_drain_reads_what_was_there(tmp_path):
     again.number = 1
     assert again.next() == ["2.json"], "the last batch was not stored, so it comes again"
     assert again.next() == ["9.json"]
-    with pytest.raises(CheckpointError, match=r"has 1 blocks, but its log of files ends with"):
+    with pytest.raises(CheckpointError, match=r"ends with block 2, but stream s has 1 blocks"):
         again.source.check(1)
 
 

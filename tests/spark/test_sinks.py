@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -38,7 +37,7 @@ class Driver:
         self.application = at_home(bind(sql, folder=folder))
         self.plan: Plan = planned(self.application)
         self.checkpoint = Checkpoint.open(folder / name)
-        self.deliveries = Deliveries(self.checkpoint.deliveries)
+        self.deliveries = Deliveries(self.checkpoint.log(self.checkpoint.deliveries))
         self.sinks = Sinks(self.checkpoint, Files(None), self.deliveries, lambda text: print,
                            self.said.append)
 
@@ -198,9 +197,9 @@ def test_a_checkpoint_moves_files_only_inside_itself_and_its_sinks(
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "letter").write_text("dear")
     noted = root / "staging" / "00000001" / "moves.json"
-    (entry,) = json.loads(noted.read_text())
+    (entry,) = Checkpoint.look(root).read(noted)
     move = dict(zip(("source", "folder", "name"), entry, strict=True)) | change
-    noted.write_text(json.dumps([list(move.values())]))
+    Checkpoint.look(root).write(noted, [list(move.values())])  # forged, with its checksum
     with pytest.raises(CheckpointError, match=r"moves\.json names"):
         driver().start()
     assert [path.name for path in (tmp_path / "precious").iterdir()] == ["letter"]
@@ -213,8 +212,9 @@ def test_a_link_in_the_staging_folder_leads_nowhere(driver, tmp_path, monkeypatc
     (tmp_path / "precious" / "letter").write_text("dear")
     here = root / "staging" / "00000001"
     (here / "9").symlink_to(tmp_path / "precious")
-    (entry,) = json.loads((here / "moves.json").read_text())
-    (here / "moves.json").write_text(json.dumps([["9/letter", *entry[1:]]]))
+    look = Checkpoint.look(root)
+    (entry,) = look.read(here / "moves.json")
+    look.write(here / "moves.json", [["9/letter", *entry[1:]]])
     with pytest.raises(CheckpointError, match="not a staged file"):
         driver().start()
     assert (tmp_path / "precious" / "letter").read_text() == "dear"
@@ -226,14 +226,14 @@ def test_a_checkpoint_deletes_only_inside_itself_and_its_sinks(driver, tmp_path)
     victim = tmp_path / "precious" / "_penstock" / f"{one.checkpoint.id}-00000007-0"
     victim.mkdir(parents=True)
     here.mkdir()
-    (here / "outside-0.json").write_text(json.dumps(str(tmp_path / "precious")))
+    one.checkpoint.write(here / "outside-0.json", str(tmp_path / "precious"))
     with pytest.raises(CheckpointError, match=r"outside-0\.json names"):
         driver().start()
     assert victim.is_dir()
 
 
 def test_what_is_not_ours_in_the_staging_folder_is_left_alone(driver, tmp_path):
-    (tmp_path / "checkpoint" / "staging").mkdir(parents=True)
+    driver().start()
     (tmp_path / "checkpoint" / "staging" / ".DS_Store").write_text("")
     driver().start().deliver(1)
     assert answers(tmp_path / "out") == [1]

@@ -61,6 +61,8 @@ run again with `penstock run penstock-demo/packets.sql`.
 _DOCTOR = """\
 Looks for Java, memory, cores, Python, PySpark, disk space and a free local port,
 and runs a small job on Spark. Every fault comes with its remedy.
+With a checkpoint it reads that instead, and names every file of it that is damaged or
+missing. Exit status 1 when there is a fault.
 """
 
 _EVENTS = """\
@@ -174,8 +176,11 @@ def _add_demo(commands: _Commands[ArgumentParser]) -> None:
 
 
 def _add_doctor(commands: _Commands[ArgumentParser]) -> None:
-    doctor = _described(commands.add_parser("doctor", help="check this machine"),
-                        "Check whether this machine has what a run needs.", _DOCTOR)
+    doctor = _described(commands.add_parser("doctor", help="check this machine, or a checkpoint"),
+                        "Check whether this machine has what a run needs, or whether a checkpoint "
+                        "is whole.", _DOCTOR)
+    doctor.add_argument("checkpoint", nargs="?", type=Path,
+                        help="the checkpoint to read; nothing of it is changed")
     doctor.add_argument("--no-spark", action="store_true", help="do not start Spark")
 
 

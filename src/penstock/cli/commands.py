@@ -88,8 +88,10 @@ def demo(arguments: Namespace) -> int:
 
 def doctor(arguments: Namespace) -> int:
     """`penstock doctor`."""
-    from penstock.doctor import examine
+    from penstock.doctor import examine, examine_checkpoint
 
+    if arguments.checkpoint is not None:
+        return examine_checkpoint(console(), arguments.checkpoint)
     return examine(console(), spark=not arguments.no_spark)
 
 

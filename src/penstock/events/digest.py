@@ -71,6 +71,7 @@ def _stream(summary: Summary, stream: StreamMeasures) -> dict[str, Any]:
         "kept": stream.kept,
         "late": stream.late,
         "rejected": stream.rejected,
+        "files": stream.files,
         "files_rejected": stream.files_rejected,
         "rate": summary.rate(stream.name),
         "watermark": stream.watermark,

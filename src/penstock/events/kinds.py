@@ -78,6 +78,8 @@ class BlockArrived:
     rejected: int = 0
     progress: int = 0
     """How much of the source's total has been read, in the unit of the total."""
+    files: int = 0
+    """Files that the rows were read from, where the source is a folder."""
 
 
 @dataclass(frozen=True, slots=True)

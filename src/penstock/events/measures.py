@@ -28,6 +28,8 @@ class StreamMeasures:
     late: int = 0
     """Of the rows kept: those that came too late for windows."""
     rejected: int = 0
+    files: int = 0
+    """Files that were read, where the source is a folder."""
     files_rejected: int = 0
     """Files that were set aside; their rows, where they are known, count as rejected."""
     blocks: int = 0

@@ -182,6 +182,7 @@ class Summary:
         stream.kept += block.rows
         stream.late += event.late
         stream.rejected += event.rejected
+        stream.files += event.files
         stream.progress = max(stream.progress, event.progress)
         stream.note_arrival(event.at, event.read)
         if event.read != block.rows + event.rejected:

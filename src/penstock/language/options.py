@@ -9,13 +9,14 @@ from sqlglot.tokenizer_core import TokenType
 from penstock.errors import TypeFault, UnknownName
 from penstock.language.places import Place, suggestion
 from penstock.language.tokens import Cursor
+from penstock.model import Options, Variable
 
 
-def parse_options(cursor: Cursor) -> tuple[tuple[str, str], ...]:
+def parse_options(cursor: Cursor) -> Options:
     """``OPTIONS (name = value, ...)``: handed to Spark's source as strings."""
     cursor.expect("OPTIONS")
     cursor.expect("(")
-    options: dict[str, str] = {}
+    options: dict[str, str | Variable] = {}
     seen: set[str] = set()
     while True:
         name, place = _option_name(cursor)
@@ -40,7 +41,13 @@ def _option_name(cursor: Cursor) -> tuple[str, Place]:
     return name, place
 
 
-def _option_value(cursor: Cursor) -> str:
+def _option_value(cursor: Cursor) -> str | Variable:
+    if cursor.word() == "ENV":
+        cursor.advance()
+        name, place = cursor.string("the name of an environment variable in quotes")
+        if not name or "=" in name or "\0" in name:
+            raise cursor.source.syntax("expected the name of an environment variable", place)
+        return Variable(name)
     if cursor.at_string():
         return cursor.string("a value")[0]
     if cursor.word() in ("TRUE", "FALSE"):
@@ -48,7 +55,7 @@ def _option_value(cursor: Cursor) -> str:
     sign = "-" if cursor.take("-") else ""
     token = cursor.current
     if token is None or token.token_type is not TokenType.NUMBER:
-        raise cursor.expected("a value: a quoted text, a number, true or false")
+        raise cursor.expected("a value: a quoted text, a number, true, false or ENV 'NAME'")
     return sign + cursor.advance().text
 
 

@@ -27,11 +27,13 @@ from penstock.model import (
     TIMESTAMP,
     Field,
     Function,
+    Options,
     Query,
     Relation,
     Sink,
     Statement,
     Stream,
+    Variable,
     name_key,
 )
 
@@ -156,7 +158,7 @@ class StatementBinder:
     def _stream(self, cursor: Cursor, name: str) -> Stream:
         columns = _columns(cursor)
         format_, path = self._origin(cursor)
-        options: tuple[tuple[str, str], ...] = ()
+        options: Options = ()
         time, unit, lateness, late_place = None, "", 0.0, None
         own: dict[str, float] = {}
         seen: set[str] = set()
@@ -312,13 +314,15 @@ _OWN = {"maxahead": "max_ahead", "filetimeout": "file_timeout"}
 
 
 def _own_options(
-    cursor: Cursor, options: Sequence[tuple[str, str]], place: Place
-) -> tuple[tuple[tuple[str, str], ...], dict[str, float]]:
+    cursor: Cursor, options: Options, place: Place
+) -> tuple[Options, dict[str, float]]:
     """The options of the source, and those that are ours: durations."""
     own: dict[str, float] = {}
     for name, value in options:
         if name.lower() in _OWN:
             try:
+                if isinstance(value, Variable):
+                    raise ValueError("expected a duration, not a variable")
                 own[_OWN[name.lower()]] = durations.seconds(value)
             except ValueError as error:
                 message = f"the option {name}: {error}"

@@ -10,28 +10,45 @@
       late/NAME/          rows that came too late for the windows over a stream, or of a query
       rejects/NAME/       rows that could not be read, or that a Python function raised for
       folders.json        the sink folders written so far: by whom, in which format, which columns
-      deliveries.jsonl    what each query has delivered
+      deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
       runs/STAMP/         the record of each run
+
+Every file of ours carries the checkpoint's id and a checksum, so that one that was damaged, mixed
+with those of another checkpoint or replaced by an older copy is refused by name.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
+import hashlib
 import os
+import re
 import secrets
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from penstock.errors import CheckpointError
+from penstock.spark.guarded import (
+    PRIVATE,
+    Log,
+    damaged,
+    sealed,
+    sync_folder,
+    unsealed,
+    write_whole,
+)
 
 FORMAT = 1
 """The form of what is written; another one is refused."""
+OWNER_ONLY = 0o700
+LONGEST_NAME = 180
+"""Characters of a folder's name; longer ones are cut, and told apart by a digest."""
 
 
 @dataclass(slots=True)
@@ -43,7 +60,11 @@ class Checkpoint:
     """Whether it goes when the engine is closed."""
     id: str = ""
     """What tells it from every other checkpoint: each file of it carries this."""
-    _lock: IO[str] | None = field(default=None, repr=False)
+    _known: dict[str, int] = field(default_factory=dict, repr=False)
+    """The files that must be there, and the version of each."""
+    _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """Streams begin their logs in threads of their own."""
+    _lock: tuple[int, Path] | None = field(default=None, repr=False)
 
     @classmethod
     def open(cls, folder: str | Path | None) -> Checkpoint:
@@ -53,13 +74,17 @@ class Checkpoint:
         else:
             checkpoint = cls(Path(folder).expanduser().resolve())
         try:
-            checkpoint.root.mkdir(parents=True, exist_ok=True)
+            checkpoint.root.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
             checkpoint._take()
             checkpoint._identify()
         except OSError as error:
+            checkpoint.close()
             raise CheckpointError(
                 f"the checkpoint folder {checkpoint.root} cannot be used: {error.strerror}"
             ) from error
+        except CheckpointError:
+            checkpoint.close()
+            raise
         return checkpoint
 
     @classmethod
@@ -68,10 +93,12 @@ class Checkpoint:
         if folder is None:
             raise CheckpointError("name the checkpoint that is to be read")
         checkpoint = cls(Path(folder).expanduser().resolve())
-        if not checkpoint.application.is_file():
+        if not checkpoint.begun:
             raise CheckpointError(f"{checkpoint.root} is not a checkpoint: it holds no application")
         checkpoint._identify()
         return checkpoint
+
+    # --- who has it --------------------------------------------------------------------------
 
     @property
     def is_own(self) -> bool:
@@ -82,44 +109,132 @@ class Checkpoint:
     def is_taken(self) -> bool:
         """Whether some engine has it now."""
         try:
-            with open(self.root / "lock") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            file, _ = _locked(self.root, fcntl.LOCK_SH)
         except BlockingIOError:
             return True
         except OSError:  # no lock, no engine
             return False
+        os.close(file)
         return False
 
     def _take(self) -> None:
-        self._lock = open(self.root / "lock", "w")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = _locked(self.root, fcntl.LOCK_EX)
         except BlockingIOError:
-            self._lock.close()
             raise CheckpointError(
                 f"another engine is running on {self.root}; stop it, or name another --checkpoint"
             ) from None
 
-    def _identify(self) -> None:
-        """Learn the id; a new checkpoint gets one."""
-        place = self.root / "checkpoint.json"
-        if place.exists():
-            self.id = read_json(place)["id"]
-        elif self.is_own:
-            self.id = secrets.token_hex(6)
-            write_json(place, {"id": self.id, "format": FORMAT})
+    def check_own(self) -> None:
+        """Refuse to go on where somebody took the folder away: another engine may have it."""
+        if self._lock is None:
+            return
+        file, path = self._lock
+        held = os.fstat(file)
+        try:
+            there = os.stat(path)
+        except OSError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
+            raise CheckpointError(
+                f"{path} was moved, deleted or replaced while the engine ran, so another engine "
+                "may have the checkpoint; stop the others and start again")
 
     def close(self) -> None:
         """Let the folder go."""
-        if self._lock:
-            self._lock.close()
+        if self._lock is not None:
+            os.close(self._lock[0])
             self._lock = None
+
+    # --- what it holds -----------------------------------------------------------------------
+
+    @property
+    def begun(self) -> bool:
+        """Whether an engine has written here before."""
+        return any((self.root / name).exists() for name in
+                   ("checkpoint.json", "application.json", "deliveries.jsonl", "spool", "offsets"))
+
+    @property
+    def identity(self) -> Path:
+        """The file that tells the id and which files must be there."""
+        return self.root / "checkpoint.json"
+
+    def _identify(self) -> None:
+        """Learn the id, and which files must be there; a new checkpoint gets an id."""
+        if self.identity.exists():
+            _, content = unsealed(self.identity.read_bytes(), self.identity, None)
+            if content["format"] != FORMAT:
+                raise damaged(self.identity, f"has the form {content['format']}, which this "
+                              f"version does not read: it reads {FORMAT}")
+            self.id, self._known = content["id"], content["files"]
+            unsealed(self.identity.read_bytes(), self.identity, self.id)
+        elif self.begun:
+            raise damaged(self.identity, "is missing")
+        elif self.is_own:
+            self.id = secrets.token_hex(6)
+            self._write_identity()
+
+    def _write_identity(self) -> None:
+        content = {"id": self.id, "format": FORMAT, "files": self._known}
+        write_whole(self.identity, sealed(content, self.id))
+
+    def require(self, path: Path, version: int = 0) -> None:
+        """Remember that a file must be there from now on, at least in this version."""
+        name = path.relative_to(self.root).as_posix()
+        with self._writing:
+            if self._known.get(name, -1) < version:
+                self._known[name] = version
+                self._write_identity()
+
+    def _version(self, path: Path) -> int | None:
+        return self._known.get(path.relative_to(self.root).as_posix())
 
     def folder(self, *parts: str) -> Path:
         """A folder below the root, made when missing; a part may be any name a user thinks of."""
-        path = self.root.joinpath(*map(folder_name, parts))
-        path.mkdir(parents=True, exist_ok=True)
+        path = self.root
+        for part in map(folder_name, parts):
+            path /= part
+            if not path.is_dir():
+                path.mkdir(mode=OWNER_ONLY, exist_ok=True)
+                sync_folder(path.parent)
         return path
+
+    def has(self, path: Path) -> bool:
+        """Whether a file is there; refused if it must be and is not."""
+        if path.exists():
+            return True
+        if self._version(path) is not None:
+            raise damaged(path, "is missing")
+        return False
+
+    def write(self, path: Path, content: Any) -> None:
+        """Write a file of this checkpoint as JSON, whole or not at all.
+
+        Those in the root are written again and again: they have versions, so that an older copy is
+        known as one.
+        """
+        ours = path.parent == self.root
+        version = (self._version(path) or 0) + 1 if ours else 0
+        path.parent.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+        write_whole(path, sealed(content, self.id, version))
+        if ours:
+            self.require(path, version)
+
+    def read(self, path: Path) -> Any:
+        """The content of a file of this checkpoint; a damaged one is refused by name."""
+        try:
+            text = path.read_bytes()
+        except IsADirectoryError:
+            raise damaged(path, "is a folder, and should be a file") from None
+        version, content = unsealed(text, path, self.id)
+        if version < (self._version(path) or 0):
+            raise damaged(path, "is an older copy than the one that was written last")
+        return content
+
+    def log(self, path: Path) -> Log:
+        """A log of this checkpoint; once it has a first line it must be there."""
+        self.has(path)
+        return Log(path, self.id, lambda: self.require(path), self.check_own)
 
     @property
     def application(self) -> Path:
@@ -137,28 +252,40 @@ class Checkpoint:
         return self.root / "deliveries.jsonl"
 
 
+def _locked(root: Path, how: int) -> tuple[int, Path]:
+    """A lock on the folder itself, which nobody can delete; or on a file, if it takes none.
+
+    NFS locks only what can be written to.
+    """
+    try:
+        return _lock_of(root, os.O_RDONLY, how), root
+    except BlockingIOError:
+        raise
+    except OSError:
+        lock = root / "lock"
+        return _lock_of(lock, os.O_RDWR | os.O_CREAT, how), lock
+
+
+def _lock_of(path: Path, flags: int, how: int) -> int:
+    file = os.open(path, flags, PRIVATE)
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
 def folder_name(name: str) -> str:
-    """A name as that of a folder, which must not lead elsewhere.
+    """A name as that of a folder, which must not lead elsewhere nor be too long.
 
     >>> folder_name("packets"), folder_name("../a b"), folder_name("..")
     ('packets', '..%2Fa%20b', '%2E.')
+    >>> len(folder_name("long" * 100))
+    180
     """
-    quoted = quote(name, safe="")
+    quoted = quote(name, safe="", errors="surrogatepass")
+    if len(quoted) > LONGEST_NAME:
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        quoted = re.sub("%.?$", "", quoted[: LONGEST_NAME - 17]) + "-" + digest
     return "%2E" + quoted[1:] if quoted in (".", "..") else quoted
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    with open(temporary, "w") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-
-
-def read_json(path: Path) -> Any:
-    """The content of a file written by `write_json`."""
-    with open(path) as file:
-        return json.load(file)

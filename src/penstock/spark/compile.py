@@ -37,7 +37,7 @@ from penstock.spark.expressions import data_type
 from penstock.spark.fanout import CompiledFanout, output_name
 from penstock.spark.names import OURS, all_of, compiled, ours, place, renamed
 from penstock.spark.panes import Group as PaneGroup
-from penstock.spark.pipeline import Pipeline, Progress
+from penstock.spark.pipeline import READ, Pipeline, Progress
 from penstock.spark.python_stage import ERROR
 from penstock.spark.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -107,11 +107,14 @@ class Answers:
         """How many rows Python rejected, once a job has computed the frame."""
         return self.progress.counts()[REJECTED] if self.progress else 0
 
+    def read(self) -> int | None:
+        """How many rows of the block were read, if that was counted, once a job has run."""
+        return self.progress.counts().get(READ) if self.progress else None
+
     def counts(self) -> dict[str, int]:
         """Rows out of each observed operator, once a job has computed the frame."""
         counted = self.progress.counts() if self.progress else {}
-        counted.pop(REJECTED, None)
-        return counted
+        return {name: rows for name, rows in counted.items() if name not in (REJECTED, READ)}
 
     def _rows_of(self, members: Sequence[Member]) -> DataFrame:
         frame = self.frame.where(ours(ERROR).isNull()) if self.has_rejects else self.frame

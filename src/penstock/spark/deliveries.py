@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import json
-import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from penstock.errors import CheckpointError
-from penstock.events.record import write_all
+from penstock.spark.guarded import Log, damaged
 
 COMPACT_LINES = 20_000
 """After this many lines the log is written anew as one snapshot."""
@@ -87,23 +83,20 @@ class Deliveries:
     """The log, and where every query stands according to it."""
 
     @classmethod
-    def look(cls, path: Path) -> Deliveries:
+    def look(cls, log: Log) -> Deliveries:
         """The log as it stands, not to be written to: a run may be doing that."""
-        return cls(path, writing=False)
+        return cls(log, writing=False)
 
-    def __init__(self, path: Path, *, writing: bool = True) -> None:
+    def __init__(self, log: Log, *, writing: bool = True) -> None:
         """Open the log of a checkpoint, and write it anew in short form."""
-        self._path = path
+        self._log = log
         self._lock = threading.Lock()  # runs commit from their own threads
         self.standing: dict[str, Standing] = {}
         self.last_run = 0
         self.committed: set[int] = set()
         """Runs that count but whose files may still be on their way."""
         self._groups: dict[int, list[tuple[str, int]]] = {}
-        self._file: int | None = None
-        self._lines = 0
-        if path.exists():
-            self._load()
+        self._load()
         if writing:
             self._compact()
 
@@ -142,9 +135,7 @@ class Deliveries:
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        self._log.close()
 
     def settled(self, run: int) -> None:
         """A run's files are all where they belong; nothing of it is left to recover."""
@@ -162,20 +153,11 @@ class Deliveries:
             self.last_run = max(self.last_run, last_run)
 
     def _write(self, line: dict[str, Any]) -> None:
-        assert self._file is not None
-        before = os.fstat(self._file).st_size
-        try:
-            write_all(self._file, (json.dumps(line) + "\n").encode())
-            os.fsync(self._file)
-        except OSError:
-            # What was refused must never count, and the next line must not be glued to half of it.
-            os.ftruncate(self._file, before)
-            raise
-        self._lines += 1
+        self._log.append(line)
         self._apply(line)
 
     def _shorten(self) -> None:
-        if self._lines > COMPACT_LINES:
+        if self._log.lines > COMPACT_LINES:
             with contextlib.suppress(OSError):  # the run counts, so nothing may fail any more
                 self._compact()
 
@@ -187,34 +169,19 @@ class Deliveries:
                    "had": {str(branch): had.ranges for branch, had in s.had.items()}}
             for name, s in self.standing.items()
         }
-        fresh = self._path.with_name(self._path.name + ".new")
-        line = {"snapshot": snapshot, "last_run": self.last_run,
-                "committed": sorted(self.committed)}
-        file = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o644)
-        try:
-            write_all(file, (json.dumps(line) + "\n").encode())
-            os.fsync(file)
-            os.replace(fresh, self._path)
-        except OSError:
-            os.close(file)
-            raise
-        self.close()
-        self._file = file
-        self._lines = 0
+        self._log.rewrite({"snapshot": snapshot, "last_run": self.last_run,
+                           "committed": sorted(self.committed)})
         self._groups = {}
 
     # --- reading -----------------------------------------------------------------------------
 
     def _load(self) -> None:
-        with open(self._path) as file:
-            for number, text in enumerate(file, start=1):
-                if not text.endswith("\n"):
-                    break  # torn by a crash: it was never a commit
-                try:
-                    self._apply(json.loads(text))
-                except (ValueError, LookupError, TypeError, AttributeError) as error:
-                    raise CheckpointError(f"{self._path}, line {number} is damaged; without it "
-                                          "nobody knows what was delivered") from error
+        for line in self._log.read():
+            try:
+                self._apply(line)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise damaged(self._log.path, f"line {self._log.lines} is not one that this "
+                              "version knows") from error
 
     def _apply(self, line: dict[str, Any]) -> None:
         if "run" in line:

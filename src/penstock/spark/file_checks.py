@@ -19,6 +19,7 @@ from penstock.spark import partitions
 from penstock.spark.file_batches import Limits
 from penstock.spark.files import Files, Listed, local_path
 from penstock.spark.footers import MAGIC, Footer, footer
+from penstock.spark.options import opened
 
 LINES = ("csv", "json", "text")
 """Formats whose rows are lines."""
@@ -187,7 +188,7 @@ def wanted(file: Listed, stream: Stream) -> bool:
 
 def lowered(stream: Stream) -> dict[str, str]:
     """The options of a source by their names in lower case, as Spark takes them."""
-    return {name.lower(): value for name, value in stream.options}
+    return {name.lower(): value for name, value in opened(stream).items()}
 
 
 def has_header(stream: Stream) -> bool:

@@ -6,44 +6,40 @@ same files, unless its block is durable already.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import CheckpointError
-from penstock.events.record import write_all
 from penstock.spark.file_batches import Known
 from penstock.spark.files import Listed
+from penstock.spark.guarded import Log, damaged
+
+FILE_LOG = "files.jsonl"
+"""Its name in the folder of a stream's offsets."""
 
 
 class FileLog:
     """The log of one stream."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, log: Log) -> None:
         """Read the log; half a line at its end never counted and is cut off."""
-        if (folder / "sources").is_dir():
-            raise CheckpointError(f"{folder} was written by an earlier version; "
-                                  "name another --checkpoint")
-        self._path = folder / "files.jsonl"
+        self._log = log
         self.known = Known()
         self.last: tuple[int, tuple[Listed, ...]] | None = None
         """The number and the files of the last batch."""
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        self._load()
-
-    def _load(self) -> None:
-        content = self._path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.ftruncate(self._file, whole)
-        for number, line in enumerate(content[:whole].splitlines(), start=1):
+        for entry in log.read():
             try:
-                self._apply(json.loads(line))
-            except (ValueError, KeyError, TypeError) as error:
-                raise CheckpointError(f"line {number} of {self._path} is damaged") from error
+                self._apply(entry)
+            except (ValueError, LookupError, TypeError) as error:
+                raise damaged(log.path, f"line {log.lines} is not one that this version knows"
+                              ) from error
+        log.open()
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._log.path
 
     def _apply(self, entry: dict[str, Any]) -> None:
         if "aside" in entry:
@@ -66,15 +62,9 @@ class FileLog:
         self._write({"aside": astuple(file), "reason": reason})
 
     def _write(self, entry: dict[str, Any]) -> None:
-        whole = os.fstat(self._file).st_size
-        try:
-            write_all(self._file, (json.dumps(entry) + "\n").encode())
-            os.fsync(self._file)
-        except OSError:
-            os.ftruncate(self._file, whole)  # half a line would damage the next one
-            raise
+        self._log.append(entry)
         self._apply(entry)
 
     def close(self) -> None:
         """Write no more."""
-        os.close(self._file)
+        self._log.close()

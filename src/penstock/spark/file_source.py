@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
-from penstock.errors import CheckpointError
 from penstock.model import Stream
 from penstock.spark.file_batches import Patience
 from penstock.spark.file_checks import COMPRESSED, Verdict, judged, limits, wanted
 from penstock.spark.file_log import FileLog
 from penstock.spark.files import Files, Listed
+from penstock.spark.guarded import Log, damaged
 
 SetAside = Callable[[Listed, str, int], None]
 """Told of a file that is not read: the file, the reason, and its rows as far as they are known."""
@@ -22,14 +21,14 @@ class FileSource:
     """Decides which files make the next batch, and notes it before anything is stored."""
 
     def __init__(
-        self, files: Files, offsets: Path, stream: Stream, until_drained: bool,
+        self, files: Files, log: Log, stream: Stream, until_drained: bool,
         set_aside: SetAside, changed: Changed,
     ) -> None:
-        """``offsets`` is the folder of the checkpoint that holds the log."""
+        """``log`` is that of the checkpoint which tells the files read so far."""
         assert stream.path is not None
         self._files, self._stream, self._path = files, stream, stream.path
         self._set_aside, self._changed = set_aside, changed
-        self._log = FileLog(offsets)
+        self._log = FileLog(log)
         self._limits = limits(stream)
         self._patience = Patience(stream.file_timeout)
         self._failed: dict[str, tuple[Listed, str]] = {}
@@ -43,10 +42,13 @@ class FileSource:
         """Raise CheckpointError unless the log goes with a spool that comes to this block next."""
         last = self._log.last[0] if self._log.last else -1
         if last not in (number - 1, number):
-            raise CheckpointError(
-                f"the checkpoint is damaged: stream {self._stream.name} has {number} blocks, but "
-                f"its log of files ends with block {last}; restore all of it, or name another "
-                "--checkpoint")
+            raise damaged(self._log.path, f"ends with block {last}, but stream "
+                          f"{self._stream.name} has {number} blocks")
+
+    @property
+    def taken(self) -> int:
+        """How many files the last batch holds."""
+        return len(self._log.last[1]) if self._log.last else 0
 
     def next(self, number: int, now: float) -> list[Verdict]:
         """The files of a batch, in order; none when nothing is there to be read."""

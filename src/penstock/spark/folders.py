@@ -14,14 +14,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.arrow import TYPES, arrow_type
-from penstock.errors import CheckpointError, PlanError, RunError
+from penstock.errors import PlanError, RunError
 from penstock.language.types import parse_text
 from penstock.model import (
     FILE_SINKS,
@@ -36,9 +35,10 @@ from penstock.model import (
     name_key,
 )
 from penstock.planning.outputs import dataset, merged
-from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.datasets import QUERY, check_shared
 from penstock.spark.files import Files, canonical, local_path
+from penstock.spark.guarded import damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,10 @@ class Folders:
 
     def __init__(self, checkpoint: Checkpoint, files: Files) -> None:
         """Read what earlier runs have noted."""
-        self._file, self._files = checkpoint.folders, files
+        self._checkpoint, self._files = checkpoint, files
         self._root = canonical(str(checkpoint.root))
-        self._datasets: dict[str, Dataset] = _read(self._file) if self._file.exists() else {}
+        self._datasets: dict[str, Dataset] = (
+            _read(checkpoint) if checkpoint.has(checkpoint.folders) else {})
 
     @property
     def known(self) -> frozenset[str]:
@@ -86,7 +87,8 @@ class Folders:
     def adopt(self, application: Application) -> None:
         """Its queries deliver from now on; what their folders hold is noted before they do."""
         self._datasets |= self._looked_at(application)[1]
-        write_json(self._file, {folder: _noted(held) for folder, held in self._datasets.items()})
+        self._checkpoint.write(self._checkpoint.folders, {
+            folder: _noted(held) for folder, held in self._datasets.items()})
 
     def refused(self, application: Application) -> dict[str, str]:
         """The queries that cannot deliver to the folder they name, and why."""
@@ -316,12 +318,12 @@ def _noted(held: Dataset) -> dict[str, Any]:
             "columns": [[column.name, str(column.type)] for column in held.columns]}
 
 
-def _read(path: Path) -> dict[str, Dataset]:
+def _read(checkpoint: Checkpoint) -> dict[str, Dataset]:
+    content = checkpoint.read(checkpoint.folders)
     try:
         return {folder: Dataset(held["format"], tuple(
             Field(name, VOID if kind == "VOID" else parse_text(kind))
             for name, kind in held["columns"]), held["owner"])
-            for folder, held in read_json(path).items()}
+            for folder, held in content.items()}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{path} is damaged; restore it, or name another --checkpoint"
-                              ) from error
+        raise damaged(checkpoint.folders, "is not one that this version knows") from error

@@ -35,7 +35,7 @@ from penstock.engine import (
     Wake,
 )
 from penstock.engine.timeouts import written
-from penstock.errors import RunError, SourceError
+from penstock.errors import CheckpointError, PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
 from penstock.language import durations, sizes
 from penstock.model import Application, Query
@@ -86,7 +86,7 @@ class SparkHost(Stopping):
         self.application = application = at_home(application)
         self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
-        self._deliveries = Deliveries(checkpoint.deliveries)
+        self._deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
         self._needs = Needs(application, Relations(spark, checkpoint, self._warn), self._files)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._needs.callback)
         self._windows = Windows(spark, sizes.bytes(self._setting("synopses")))
@@ -174,6 +174,8 @@ class SparkHost(Stopping):
                 else:
                     self._handle(item)
                 self._look_after()
+            except PenstockError as error:
+                self._end("failed", str(error))
             except Exception as error:
                 self._end("broken", lost(self._spark) or f"{type(error).__name__}: {plain(error)}")
 
@@ -240,6 +242,7 @@ class SparkHost(Stopping):
     def _measure(self, at: float) -> None:
         if at - self._measured >= 2 * TICK:
             self._measured = at
+            self._checkpoint.check_own()
             self._on_event(measured(self._spark, at, self._windows.nbytes))
 
     # --- runs --------------------------------------------------------------------------------
@@ -383,7 +386,9 @@ class SparkHost(Stopping):
             except SourceError as error:
                 self._faults[name] = str(error)
                 continue
-            spool = self._spools[name] = Spool(self._spark, self._checkpoint, self._files, stream)
+            spool = Spool(self._spark, self._checkpoint, self._files, stream)
+            spool.check_offsets()
+            self._spools[name] = spool
             self._clock.reach(spool.last.arrived if spool.last else 0.0)  # what comes is later
 
     def _begin(self, streams: list[str]) -> None:
@@ -399,6 +404,8 @@ class SparkHost(Stopping):
             self._ingests[name] = ingest
             try:
                 ingest.start(self._until_drained, durations.seconds(self._setting("trigger")))
+            except CheckpointError:
+                raise
             except Exception as error:  # whatever Spark finds wrong with the source
                 self._inbox.put(ev.StreamFailed(self._clock.now(), name, plain(error)))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,13 @@ from penstock.model import Block, quoted
 from penstock.spark import footers, partitions, times
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.file_checks import Verdict
+from penstock.spark.file_log import FILE_LOG
 from penstock.spark.file_source import FileSource
 from penstock.spark.files import Files, Listed, local_path
+from penstock.spark.guarded import private
+from penstock.spark.offsets import synced
 from penstock.spark.retries import Tries
-from penstock.spark.session import lost
+from penstock.spark.session import guard_callbacks, lost
 from penstock.spark.sources import (
     CORRUPT,
     FAULTS,
@@ -118,7 +121,8 @@ class Ingest:
         offsets = self._checkpoint.folder("offsets", self._stream.name)
         read: Callable[[], None] = partial(self._query_it, offsets, until_drained, interval)
         if self._stream.format in FILES:
-            self._source = FileSource(self._files, offsets, self._stream, until_drained,
+            log = self._checkpoint.log(offsets / FILE_LOG)
+            self._source = FileSource(self._files, log, self._stream, until_drained,
                                       self._tell_set_aside, self._tell_changed)
             self._source.check(self._next)
             read = partial(self._follow, self._source, until_drained, interval)
@@ -166,6 +170,7 @@ class Ingest:
         self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
         _remove_torn(offsets)
+        guard_callbacks(self._spark)
         writer = (
             frame.writeStream.foreachBatch(self._take)
             .queryName(f"penstock-{self._stream.name}-{uuid4().hex}")
@@ -211,7 +216,8 @@ class Ingest:
                     raise InterruptedError("stopping")  # or the batch would be committed unread
                 return
             batch.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
-            manifest = self._store(batch, number)
+            offsets = synced(self._checkpoint.folder("offsets", self._stream.name), number)
+            manifest = replace(self._store(batch, number), offsets=offsets)
             block = self._spool.add(manifest)
         self._tell(block, manifest)
         self._end_if_read()
@@ -229,13 +235,13 @@ class Ingest:
             if manifest is None:
                 return True
             block = self._spool.add(manifest)
-        self._tell(block, manifest)
+        self._tell(block, manifest, source.taken)
         return True
 
-    def _tell(self, block: Block, manifest: Manifest) -> None:
+    def _tell(self, block: Block, manifest: Manifest, files: int = 0) -> None:
         now = self._clock.now()
         self._report(ev.BlockArrived(now, block, manifest.read, manifest.late, manifest.rejected,
-                                     manifest.progress))
+                                     manifest.progress, files))
         if manifest.seen is not None:
             watermark = manifest.seen / 1e6 - self._stream.lateness
             self._report(ev.WatermarkMoved(now, self._stream.name, watermark))
@@ -243,7 +249,8 @@ class Ingest:
     def _tell_set_aside(self, file: Listed, reason: str, rows: int) -> None:
         """Name a file that is not read, also beside the rows that were rejected."""
         entry = {"reason": reason, "file": file.path, "rows": rows}
-        with open(self._checkpoint.folder("rejects", self._stream.name) / "files.json", "a") as log:
+        aside = self._checkpoint.folder("rejects", self._stream.name) / "files.json"
+        with open(aside, "a", opener=private) as log:
             log.write(json.dumps(entry) + "\n")
         self._report(ev.FileSetAside(self._clock.now(), self._stream.name, file.path, reason, rows))
 

@@ -17,8 +17,10 @@ from pyspark.storagelevel import StorageLevel
 from penstock.engine.instructions import Run
 from penstock.events.kinds import Figure
 from penstock.plan import Path
+from penstock.spark.books import check_read
 from penstock.spark.compile import Compiler
 from penstock.spark.names import ours
+from penstock.spark.pipeline import READ
 
 SAMPLE_ROWS = 20_000
 """Rows on which stages are timed apart: enough to tell their costs from that of a job."""
@@ -66,9 +68,9 @@ class Parts:
             F.max(F.spark_partition_id()).alias("last"))
         kept = counted.persist(level)
         _compute(kept)
-        found = seen.get
-        part = Part(kept, found["rows"], found["bytes"] or 0, progress.counts(),
-                    1 + (found["last"] or 0))
+        found, counts = seen.get, progress.counts()
+        check_read(run, counts.pop(READ, None), path.panes)
+        part = Part(kept, found["rows"], found["bytes"] or 0, counts, 1 + (found["last"] or 0))
         with self._lock:
             self._parts[run.run] = part
         for number in run.parts:

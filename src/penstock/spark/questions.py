@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
-from penstock.errors import PenstockError, RunError
+from penstock.errors import CheckpointError, PenstockError, RunError
 from penstock.model import Application, Block, Branch, Query, Window, name_key
 from penstock.plan import Group, Member, Plan
 from penstock.planning import plan as planned
@@ -57,8 +57,10 @@ class Questions:
                 asked = _Asked(self, needs, query, planned([query]), self._spools(needs, query))
                 try:
                     return asked.answer()
-                except PenstockError:
-                    raise
+                except PenstockError as error:
+                    gone = isinstance(error, CheckpointError) and self._has_lost(needs, asked)
+                    if not gone:
+                        raise
                 except Exception as error:
                     if not self._has_lost(needs, asked):
                         raise RunError(

@@ -48,9 +48,8 @@ class Results:
 
     def _since(self, name: str) -> int:
         """The run after which answers under this name are those of the query of today."""
-        if not self._checkpoint.deliveries.exists():
-            return 0
-        standing = Deliveries.look(self._checkpoint.deliveries).standing.get(name)
+        log = self._checkpoint.log(self._checkpoint.deliveries)
+        standing = Deliveries.look(log).standing.get(name)
         return standing.since if standing else 0
 
     def _read(self, folder: str, query: Query, since: int) -> Iterator[pa.Table]:

@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
+from py4j.java_gateway import JavaObject
 from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from penstock.java import require_java
 from penstock.spark import onoff
+from penstock.spark.guarded import private
 
 Session: TypeAlias = SparkSession
 """A Spark session, for those who must not import pyspark themselves."""
@@ -99,7 +102,7 @@ def _output_to(log: Path | None) -> Iterator[None]:
     sys.stderr.flush()
     ours = os.dup(1), os.dup(2)
     try:
-        with open(log or os.devnull, "ab") as file:
+        with open(log or os.devnull, "ab", opener=private) as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
         yield
@@ -178,6 +181,37 @@ def activate(session: SparkSession) -> None:
     SparkSession._activeSession = session
     java: Any = SparkSession._get_j_spark_session_class(session._jvm)
     java.setActiveSession(session._jsparkSession)
+
+
+def guard_callbacks(session: SparkSession) -> None:
+    """Let nobody but Spark's own JVM call functions in this process.
+
+    Spark calls `foreachBatch` through a port of this machine. PySpark opens it without a token, so
+    every user of the machine could call what is registered there. Py4J can ask for a token, but its
+    JVM side forgets the one it has when it learns the port; it is given back here.
+    """
+    gateway: Any = session.sparkContext._gateway
+    parameters = gateway.callback_server_parameters
+    if parameters.auth_token is not None:
+        return
+    token = gateway.gateway_parameters.auth_token
+    if gateway.__dict__.get("_callback_server") is None:
+        parameters.auth_token = token
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        _give_token(gateway, token)
+    else:  # the user's own callbacks go on: the JVM knows the token before it is asked for
+        _give_token(gateway, token)
+        parameters.auth_token = token
+
+
+def _give_token(gateway: Any, token: str) -> None:
+    client = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
+    kind = client.getClass()
+    while kind.getName() != "py4j.CallbackClient":
+        kind = kind.getSuperclass()
+    field = kind.getDeclaredField("authToken")
+    field.setAccessible(True)
+    field.set(client, token)
 
 
 def driver_memory() -> str:

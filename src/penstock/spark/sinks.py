@@ -24,6 +24,7 @@ from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
 from penstock.rendering import visible
 from penstock.spark.batches import described
+from penstock.spark.books import check_delivered, check_read
 from penstock.spark.calls import Calls, GivenUp
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.compile import Answers, Summarised
@@ -112,6 +113,9 @@ class Sinks:
                      for move in self._stage(run, number, unit, answers, done)]
             if isinstance(answers, Answers):
                 moves += self._stage_rejects(run, answers, done)
+            if isinstance(run, Run):
+                check_read(run, answers.read() if isinstance(answers, Answers) else None)
+                check_delivered(run, plan, done.rows, done.rejected)
         except Exception:
             self._staging.clear(run.run)  # another run will try again
             raise

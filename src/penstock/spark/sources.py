@@ -20,6 +20,7 @@ from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark import file_checks, onoff, partitions
 from penstock.spark.expressions import data_type, schema
 from penstock.spark.files import GLOB, Files, as_pattern, local_path
+from penstock.spark.options import opened
 from penstock.spark.session import know_onoff
 
 FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
@@ -118,7 +119,7 @@ def _load(reader: _Reader, source: Stream | Relation) -> DataFrame:
 
 
 def _options(source: Stream | Relation) -> dict[str, str]:
-    options = dict(source.options)
+    options = opened(source)
     if source.format in TEXTUAL:
         options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     if source.format == "csv":  # or Spark would go by the position and not look at the header
@@ -161,7 +162,7 @@ def check(
     if isinstance(source, Stream):
         _check_folder(files, source, begun)
     elif source.format == "parquet" or (
-            source.format == "csv" and dict(source.options).get("header", "").lower() == "true"):
+            source.format == "csv" and opened(source).get("header", "").lower() == "true"):
         _check_files(spark, files, source)
 
 
@@ -197,7 +198,7 @@ def _check_declaration(files: Files, stream: Stream) -> None:
 
 def _check_onoff(source: Stream | Relation) -> None:
     try:
-        onoff.Options.parse(dict(source.options))
+        onoff.Options.parse(opened(source))
     except ValueError as error:
         raise SourceError(str(error)) from error
 
@@ -208,8 +209,8 @@ def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -
     if next(files.listing(source.path), None) is None:
         return
     try:
-        options = {k: v for k, v in source.options if k.lower() in ("header", "sep", "delimiter",
-                                                                    "encoding", "quote", "escape")}
+        known = ("header", "sep", "delimiter", "encoding", "quote", "escape")
+        options = {k: v for k, v in opened(source).items() if k.lower() in known}
         found = spark.read.format(source.format).options(**options).load(_path(source)).schema
     except FAULTS as error:
         raise SourceError(f"{source.path} cannot be read: {plain(error)}") from error
@@ -242,7 +243,7 @@ def _compare_order(found: StructType, source: Stream | Relation) -> None:
 def extent(files: Files, stream: Stream) -> Extent:
     """How much there is to read, when that is known."""
     if stream.format == "onoff":
-        return Extent(onoff.Options.parse(dict(stream.options)).traffic.rows)
+        return Extent(onoff.Options.parse(opened(stream)).traffic.rows)
     if stream.format in FILES and stream.path is not None and files.exists(stream.path):
         return Extent(sum(file.size for file in files.listing(stream.path)), "bytes")
     return Extent(None)
@@ -255,14 +256,14 @@ def last_row(stream: Stream) -> int | None:
     """
     if stream.format != "onoff":
         return None
-    options = onoff.Options.parse(dict(stream.options))
+    options = onoff.Options.parse(opened(stream))
     return options.traffic.rows if options.paced else None
 
 
 def check_end(stream: Stream) -> None:
     """Raise `SourceError` when the source never ends, so that it cannot be drained."""
     if stream.format == "onoff":
-        endless = onoff.Options.parse(dict(stream.options)).traffic.rows is None
+        endless = onoff.Options.parse(opened(stream)).traffic.rows is None
     else:
         endless = stream.format == "rate"
     if endless:

@@ -10,20 +10,25 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
+from penstock.errors import CheckpointError
 from penstock.model import Block, Stream
-from penstock.spark import times
-from penstock.spark.checkpoint import Checkpoint, folder_name, read_json, write_json
+from penstock.spark import offsets, times
+from penstock.spark.checkpoint import Checkpoint, folder_name
 from penstock.spark.expressions import schema
-from penstock.spark.files import Files, as_pattern
+from penstock.spark.file_log import FILE_LOG
+from penstock.spark.files import Files, as_pattern, local_path
+from penstock.spark.guarded import Witness, damaged, sync_file, sync_folder
 from penstock.spark.sources import files_frame
 from penstock.spark.text import JSON
 
@@ -31,6 +36,23 @@ ARRIVED = "@arrived"
 """The column with the time at which a row's block arrived, of streams that have no own time."""
 EVENT_TIME = "@time"
 """The column with the time of a row, of streams that count it in a unit."""
+
+_END = 4096
+"""Bytes at the end of a file that are looked at: where Parquet has its footer, which tells of all
+that is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file of a block as it was when the block was made."""
+
+    path: str
+    """Its name in the block's folder, or the whole path of one of the stream's own."""
+    own: bool
+    """Whether it is the stream's own."""
+    size: int
+    end: int
+    """The checksum of its last bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,10 @@ class Manifest:
     """Whether some files had to be copied into the block's folder, beside ``files``."""
     bounds: tuple[int, int] | None = None
     """Rows of the stream's own files with a time outside (in microseconds) were rejected."""
+    offsets: int | None = None
+    """The checksum of the offsets it was read with, where Spark keeps them."""
+    stored: tuple[Stored, ...] = ()
+    """Its files, as far as they are on this machine."""
     released: bool = False
     """The rows are gone; only the figures remain."""
 
@@ -77,13 +103,20 @@ class Spool:
     ) -> None:
         """Read the manifests that are there, and clear away what a crash left of others."""
         self._spark, self._files, self.stream = spark, files, stream
+        self._checkpoint = checkpoint
         self._folder = checkpoint.root / "spool" / folder_name(stream.name)
-        self._late = checkpoint.root / "late" / folder_name(stream.name)
         self._setting_aside = threading.Lock()  # runs do it from their own threads
         self._schema = schema(stream.columns)
+        self._first = Witness(self._folder / "first", checkpoint.id)
         self._manifests = self._load()
+        self._lock = threading.Lock()  # blocks come and go in threads of their own
+        self._released: set[int] = set()
+        """Blocks that may go once all before them have gone: numbers are without gaps."""
         if writing:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            checkpoint.folder("spool", stream.name)
+            if not self._manifests:
+                self._first.begin(0)
+            checkpoint.require(self._first.path)
             self._clear()
         self._hot: dict[int, DataFrame] = {}
         self.last = self._manifests[max(self._manifests)] if self._manifests else None
@@ -92,21 +125,57 @@ class Spool:
     def _load(self) -> dict[int, Manifest]:
         """The manifests; one may go while they are read, if a run is at work."""
         found = {}
-        for path in sorted(self._folder.glob("*.json")):
+        for path in sorted(self._folder.glob("[0-9]*.json")):
             with contextlib.suppress(FileNotFoundError):
-                fields = read_json(path)
-                bounds = fields.get("bounds")
-                manifest = Manifest(**{**fields, "files": tuple(fields["files"]),
-                                       "bounds": tuple(bounds) if bounds else None})
+                manifest = self._read_manifest(path)
                 found[manifest.number] = manifest
-        return found
+        first = self._first.read()  # it is written before a manifest goes
+        self._refuse_gaps(first, found)
+        return {number: manifest for number, manifest in found.items() if number >= (first or 0)}
+
+    def _read_manifest(self, path: Path) -> Manifest:
+        fields = self._checkpoint.read(path)
+        try:
+            bounds = fields["bounds"]
+            manifest = Manifest(**{**fields, "files": tuple(fields["files"]),
+                                   "bounds": tuple(bounds) if bounds else None,
+                                   "stored": tuple(Stored(**one) for one in fields["stored"])})
+        except (LookupError, TypeError) as error:
+            raise damaged(path, "is not a manifest that this version knows") from error
+        if path != self._manifest(manifest.number):
+            raise damaged(path, f"is the manifest of block {manifest.number}")
+        return manifest
+
+    def _refuse_gaps(self, first: int | None, found: dict[int, Manifest]) -> None:
+        """Blocks are numbered one by one: what is missing was taken away."""
+        if first is None:
+            self._checkpoint.has(self._first.path)
+            if found:
+                raise damaged(self._first.path, "is missing, which tells where the blocks begin")
+            return
+        missing = next((n for n in range(first, max(found, default=first))
+                        if n not in found), None)
+        if missing is not None or (first and not found):
+            raise damaged(self._manifest(missing or first), "is missing")
+
+    def check_offsets(self) -> None:
+        """Refuse a checkpoint whose offsets and blocks are not of the same time."""
+        folder = self._checkpoint.root / "offsets" / folder_name(self.stream.name)
+        if self._checkpoint.has(folder / FILE_LOG):
+            return  # a folder's own log, which is held against the blocks when it is opened
+        last = self.last
+        offsets.check(folder, last.number if last else None, last.offsets if last else None,
+                      self._folder)
 
     def _clear(self) -> None:
         """Remove what a crash left of blocks that are not there, or no more."""
         held = {number for number, manifest in self._manifests.items() if not manifest.released}
         for path in self._folder.iterdir():
-            if path.is_dir() and int(path.name) not in held:
+            number = int(path.stem) if path.stem.isdigit() else None
+            if path.is_dir() and number is not None and number not in held:
                 self._files.remove(str(path))
+            elif path.suffix == ".json" and number is not None and number not in self._manifests:
+                path.unlink()
 
     # --- blocks ------------------------------------------------------------------------------
 
@@ -120,11 +189,31 @@ class Spool:
 
     def add(self, manifest: Manifest) -> Block:
         """Make a block count."""
-        write_json(self._manifest(manifest.number), asdict(manifest))
-        self._manifests[manifest.number] = manifest
-        self._forget_last()
-        self.last = manifest
+        manifest = replace(manifest, stored=tuple(self._stored(manifest)))
+        self._checkpoint.check_own()
+        with self._lock:
+            self._checkpoint.write(self._manifest(manifest.number), asdict(manifest))
+            self._manifests[manifest.number] = manifest
+            self.last = manifest
+            self._forget()
         return self.block(manifest.number)
+
+    def _stored(self, manifest: Manifest) -> Iterator[Stored]:
+        """Look at the files of a new block; those that Spark wrote for it are made durable."""
+        local = [(path, local_path(path)) for path in manifest.files]
+        yield from (_stored(name, place, own=True) for name, place in local if place is not None)
+        folder, rows = self.folder(manifest.number), 0
+        if (manifest.files and not manifest.copied) or not folder.is_dir():
+            return
+        for path, _ in self._files.data(str(folder)):
+            sync_file(Path(path))
+            rows += pq.read_metadata(path).num_rows
+            yield _stored(os.path.relpath(path, folder), Path(path), own=False)
+        sync_folder(folder)
+        sync_folder(self._folder)
+        if rows != manifest.rows and not manifest.copied:
+            raise CheckpointError(f"{folder} holds {rows} rows, but {manifest.rows} were counted "
+                                  "as they were written")
 
     def block(self, number: int) -> Block:
         """A block as the core knows it."""
@@ -147,24 +236,43 @@ class Spool:
     def held(self) -> list[Block]:
         """The blocks that can be read, oldest first."""
         return [self.block(n) for n, manifest in sorted(self._manifests.items())
-                if not manifest.released]
+                if not manifest.released and n not in self._released]
 
     def release(self, number: int) -> None:
-        """Delete a block; the newest keeps its manifest, from which the stream goes on."""
-        self.cool(number)
-        manifest = self._manifests.pop(number)
-        if self.last is not None and number == self.last.number:
-            gone = Manifest(**{**asdict(manifest), "files": (), "released": True})
-            write_json(self._manifest(number), asdict(gone))
-            self._manifests[number] = gone
-        else:
-            self._manifest(number).unlink(missing_ok=True)
-        self._files.remove(str(self.folder(number)))
+        """Delete a block; the newest keeps its manifest, from which the stream goes on.
 
-    def _forget_last(self) -> None:
-        if self.last is not None and self._manifests[self.last.number].released:
-            del self._manifests[self.last.number]
-            self._manifest(self.last.number).unlink(missing_ok=True)
+        Its manifest goes when those before it have gone: one that is missing in between is a sign
+        of damage.
+        """
+        self.cool(number)
+        with self._lock:
+            self._released.add(number)
+            if self.last is not None and number == self.last.number:
+                self._keep_figures(self.last)
+            self._forget()
+
+    def _keep_figures(self, last: Manifest) -> None:
+        gone = replace(last, files=(), stored=(), released=True)
+        self._checkpoint.write(self._manifest(last.number), asdict(gone))
+        self._manifests[last.number] = gone
+        self._files.remove(str(self.folder(last.number)))
+
+    def _forget(self) -> None:
+        """Remove the blocks that are released and have none before them."""
+        gone = []
+        for number in sorted(self._manifests):
+            if number not in self._released and not self._manifests[number].released:
+                break
+            if self.last is None or number != self.last.number:
+                gone.append(number)
+        if not gone:
+            return
+        self._first.write(gone[-1] + 1, sync=True)  # or their absence would look like damage
+        for number in gone:
+            del self._manifests[number]
+            self._released.discard(number)
+            self._manifest(number).unlink(missing_ok=True)
+            self._files.remove(str(self.folder(number)))
 
     def _manifest(self, number: int) -> Path:
         return self._folder / f"{number:08d}.json"
@@ -209,7 +317,7 @@ class Spool:
         """Keep the late rows of blocks apart; done once, however many windows leave them out."""
         with self._setting_aside:
             for number in (n for n in numbers if self._manifests[n].late):
-                target = self._late / f"block={number:08d}"
+                target = self._checkpoint.folder("late", self.stream.name) / f"block={number:08d}"
                 if not (target / "_SUCCESS").exists():
                     late = self.frame([number]).where(self._is_late(number))
                     late.write.mode("overwrite").options(**JSON).json(str(target))
@@ -219,8 +327,22 @@ class Spool:
         assert cutoff is not None
         return is_late(self.stream, cutoff)
 
+    def check(self, number: int) -> None:
+        """Refuse to read a block whose files are not those that it was made of."""
+        manifest = self._manifests[number]
+        for stored in manifest.stored:
+            place = local_path(stored.path) if stored.own else self.folder(number) / stored.path
+            assert place is not None
+            fault = _changed(stored, place)
+            if fault:
+                raise CheckpointError(
+                    f"{place} {fault} since block {number} of stream {self.stream.name} was made "
+                    "of it; put the file back as it was, or begin anew with another --checkpoint")
+
     def _read(self, numbers: Sequence[int]) -> DataFrame:
         """The rows of some blocks; one of which rows are left out is read alone."""
+        for number in numbers:
+            self.check(number)
         files = [file for number in numbers for file in self._manifests[number].files]
         own = [n for n in numbers if self._manifests[n].copied or not self._manifests[n].files]
         frame = self.read_files(files, *own)
@@ -245,6 +367,7 @@ class Spool:
         """Let all hot blocks go."""
         for number in list(self._hot):
             self.cool(number)
+        self._first.close()
 
     def cool(self, number: int) -> bool:
         """Let a hot block go; False when it was not hot."""
@@ -257,3 +380,27 @@ class Spool:
 def is_late(stream: Stream, cutoff: int) -> Column:
     """Whether a row's time lies before the cut-off; a row without a time is not late."""
     return F.coalesce(times.micros(stream) < F.lit(cutoff), F.lit(False))
+
+
+def _stored(name: str, place: Path, own: bool) -> Stored:
+    """A file as it is now."""
+    with open(place, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return Stored(name, own, size, _end(file.fileno(), size))
+
+
+def _end(file: int, size: int) -> int:
+    return zlib.crc32(os.pread(file, _END, max(0, size - _END)))
+
+
+def _changed(stored: Stored, place: Path) -> str:
+    """What became of a file; empty when it is the same."""
+    try:
+        now = _stored(stored.path, place, stored.own)
+    except FileNotFoundError:
+        return "was deleted"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    if now.size != stored.size:
+        return f"was changed: it had {stored.size} bytes, and has {now.size}"
+    return "was changed" if now.end != stored.end else ""

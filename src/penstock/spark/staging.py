@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from penstock.errors import CheckpointError
-from penstock.spark.checkpoint import Checkpoint, read_json, write_json
+from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.files import Files, same_device
 
 OUTSIDE = "_penstock"
@@ -52,7 +52,7 @@ class Staging:
         """Where files of a unit wait that go to this folder: on its own device."""
         if same_device(str(self._root), folder):
             return str(self._of(run) / unit)
-        write_json(self._of(run) / f"outside-{unit}.json", folder)
+        self.checkpoint.write(self._of(run) / f"outside-{unit}.json", folder)
         return self._outside(run, unit, folder)
 
     def moves(self, run: int, unit: str, place: str) -> Iterator[Move]:
@@ -70,7 +70,8 @@ class Staging:
 
     def write(self, run: int, moves: Sequence[Move]) -> None:
         """Note where the files of a run go, before the run counts."""
-        write_json(self._of(run) / "moves.json", [[m.source, m.folder, m.name] for m in moves])
+        self.checkpoint.write(self._of(run) / "moves.json",
+                              [[m.source, m.folder, m.name] for m in moves])
 
     def finish(self, run: int, move: Move) -> None:
         """Put a file into place."""
@@ -82,7 +83,7 @@ class Staging:
         A folder that refuses does not keep the others waiting.
         """
         noted = self._of(run) / "moves.json"
-        moves = [self._checked(run, noted, move) for move in read_json(noted)] if (
+        moves = [self._checked(run, noted, move) for move in self.checkpoint.read(noted)] if (
             noted.exists()) else []
         refused = [error for move in moves if (error := self._again(run, move, warn))]
         if refused:
@@ -137,7 +138,7 @@ class Staging:
         return [str(self._of(run)), *(self._outside_of(run, path) for path in noted)]
 
     def _outside_of(self, run: int, noted: Path) -> str:
-        folder = read_json(noted)
+        folder = self.checkpoint.read(noted)
         if folder not in self.sinks():
             raise self._refusal(noted, f"the folder {folder}, which no query of it has written")
         return self._outside(run, noted.stem.removeprefix("outside-"), folder)

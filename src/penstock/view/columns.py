@@ -117,6 +117,7 @@ STREAM_TOTALS: tuple[Shown[StreamMeasures], ...] = (
     Shown("kept", lambda _, s: exact(s.kept)),
     Shown("late", lambda _, s: exact(s.late)),
     Shown("rejected", lambda _, s: exact(s.rejected)),
+    Shown("files", lambda _, s: exact(s.files), width=100),
     Shown("files aside", lambda _, s: exact(s.files_rejected), width=88),
     Shown("blocks", lambda _, s: exact(s.blocks)),
     Shown("waiting", lambda _, s: exact(len(s.queue.waiting))),

@@ -494,7 +494,7 @@ CREATE STREAM s (a INT) FROM rate OPTIONS (x = 1, X = 2)
 -- case: an option without a value
 CREATE STREAM s (a INT) FROM rate OPTIONS (x = )
 -- gives:
--- SyntaxFault: stream s, line 1, column 48: expected a value: a quoted text, a number, true or false, not )
+-- SyntaxFault: stream s, line 1, column 48: expected a value: a quoted text, a number, true, false or ENV 'NAME', not )
 --   CREATE STREAM s (a INT) FROM rate OPTIONS (x = )
 --                                                  ^
 

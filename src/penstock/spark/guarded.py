@@ -1,0 +1,256 @@
+"""Files that show when they were damaged: a checksum, an owner, numbers without gaps, a witness.
+
+A *sealed* text is JSON with the id of the checkpoint that it belongs to, a number, and a checksum
+over all of it. A `Log` is a file of sealed lines whose numbers follow each other. A `Witness` is a
+small file beside others that says how far they had come, so that a file that was cut, deleted or
+replaced by an older copy is noticed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import CheckpointError
+from penstock.events.record import write_all
+
+PRIVATE = 0o600
+"""Who may read and write what a checkpoint holds: its owner alone."""
+REMEDY = "restore the whole checkpoint from one copy, or begin anew with another --checkpoint"
+_WITNESS = 160
+"""Bytes of a witness: written over in place, so that it is always whole."""
+
+
+def damaged(path: Path, what: str) -> CheckpointError:
+    """The error that names a damaged file, what is wrong with it, and what to do."""
+    return CheckpointError(f"{path} {what}; {REMEDY}")
+
+
+def sealed(content: Any, owner: str, number: int = 0) -> str:
+    """Content as a line that shows every change to it.
+
+    >>> sealed({"a": 1}, "5e1f", 3)
+    '{"checkpoint": "5e1f", "n": 3, "crc": "73ca4519", "content": {"a": 1}}'
+    """
+    text = json.dumps(content)
+    return (f'{{"checkpoint": {json.dumps(owner)}, "n": {number}, '
+            f'"crc": "{_crc(owner, number, text)}", "content": {text}}}')
+
+
+def unsealed(text: str | bytes, path: Path, owner: str | None, where: str = "") -> tuple[int, Any]:
+    """The number and the content of a sealed text; None as the owner admits any."""
+    try:
+        fields = json.loads(text)
+        found, number, content = fields["checkpoint"], fields["n"], fields["content"]
+        whole = fields["crc"] == _crc(found, number, json.dumps(content))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        empty = "is empty" if not text.strip() else "is damaged: its checksum does not fit"
+        raise damaged(path, f"{where}{empty}")
+    if owner is not None and found != owner:
+        raise damaged(path, f"{where}belongs to another checkpoint: to {found}, not to {owner}")
+    return number, content
+
+
+def _crc(owner: str, number: int, text: str) -> str:
+    return f"{zlib.crc32(f'{owner} {number} {text}'.encode()):08x}"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was created, renamed or deleted in a folder outlast a power cut."""
+    with suppress(OSError):  # some file systems know nothing of it
+        file = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def sync_file(path: Path) -> None:
+    """Make what another process wrote into a file outlast a power cut."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never half of it."""
+    temporary = path.with_name(f".{path.name}.new")
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+    try:
+        write_all(file, text.encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+    os.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read and write."""
+    return os.open(path, flags, PRIVATE)
+
+
+@dataclass(slots=True)
+class Witness:
+    """A number that outlives a crash and only grows; it may lag behind a power cut, never lead."""
+
+    path: Path
+    owner: str
+    _file: int | None = None
+
+    def read(self) -> int | None:
+        """The number; None when there is no witness."""
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        return unsealed(text, self.path, self.owner)[0]
+
+    def begin(self, number: int) -> None:
+        """Make the file, durably: from then on it is only written over."""
+        write_whole(self.path, self._text(number))
+        self._file = os.open(self.path, os.O_WRONLY)
+
+    def write(self, number: int, sync: bool = False) -> None:
+        """Take a later number; only a synced one is sure to outlast a power cut."""
+        if self._file is None:
+            self._file = os.open(self.path, os.O_WRONLY)
+        os.pwrite(self._file, self._text(number).encode(), 0)
+        if sync:
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _text(self, number: int) -> str:
+        return sealed(None, self.owner, number).ljust(_WITNESS - 1) + "\n"
+
+
+class Log:
+    """A file of sealed lines, each a commit, and a witness of the last one.
+
+    A line counts once it is on the disk; only then the witness takes its number. So a crash leaves
+    at most a torn last line that no witness knows of. What the witness knows and the file lacks
+    was taken away.
+    """
+
+    def __init__(
+        self, path: Path, owner: str, begun: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """The log at ``path`` of the checkpoint ``owner``.
+
+        ``begun`` is told when it has a first line; ``check`` may refuse each further one.
+        """
+        self.path, self._owner, self._begun, self._check = path, owner, begun, check
+        self._witness = Witness(path.with_suffix(".end"), owner)
+        self._file: int | None = None
+        self.last = 0
+        """The number of the last line."""
+        self.lines = 0
+        """Lines in the file."""
+        self._whole = 0
+        """Bytes of the lines that were read."""
+
+    def read(self) -> Iterator[Any]:
+        """What the lines hold; raises an error that names the line that is not whole."""
+        known = self._witness.read()  # before the file, to which a run may be adding lines
+        if not self.path.exists():
+            if known:
+                raise damaged(self.path, f"is missing: {self._witness.path.name} knows of "
+                              f"{known} lines")
+            return
+        if known is None:
+            raise damaged(self._witness.path, f"is missing, which tells how far {self.path.name} "
+                          "had come")
+        with self.path.open("rb") as file:
+            for place, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    break  # torn by a crash: it was never a commit
+                self._whole += len(line)
+                yield self._line(line, place)
+        if self.last < known:
+            raise damaged(self.path, f"ends with number {self.last}, but {known} were written: "
+                          "it was cut, or replaced by an older copy")
+
+    def _line(self, line: bytes, place: int) -> Any:
+        where = f"line {place} "
+        number, content = unsealed(line, self.path, self._owner, where)
+        if self.lines and number != self.last + 1:
+            raise damaged(self.path, f"{where}has the number {number} after {self.last}: lines "
+                          "are missing")
+        self.last, self.lines = number, self.lines + 1
+        return content
+
+    def open(self) -> None:
+        """Go on behind the lines that were read; half a line is cut off."""
+        if self._witness.read() is None:
+            self._witness.begin(self.last)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
+        os.ftruncate(self._file, self._whole)
+        sync_folder(self.path.parent)
+        self._begun()
+
+    def append(self, content: Any) -> None:
+        """Add a line, on the disk when this returns; one that the disk refuses never happened."""
+        assert self._file is not None
+        self._check()
+        before = os.fstat(self._file).st_size
+        try:
+            write_all(self._file, self._text(content))
+            os.fsync(self._file)
+        except OSError:
+            # What was refused must never count, and the next line must not be glued to half of it.
+            os.ftruncate(self._file, before)
+            raise
+        self._count(self.lines + 1)
+
+    def rewrite(self, content: Any) -> None:
+        """Put one line in the place of all; where that fails the old ones stay."""
+        if self._witness.read() is None:
+            self._witness.begin(self.last)
+        fresh = self.path.with_name(f".{self.path.name}.new")
+        file = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        try:
+            write_all(file, self._text(content))
+            os.fsync(file)
+            os.replace(fresh, self.path)
+            sync_folder(self.path.parent)
+        except OSError:
+            os.close(file)
+            raise
+        self._close_file()
+        self._file = file
+        self._count(1)
+        self._begun()
+
+    def _text(self, content: Any) -> bytes:
+        return (sealed(content, self._owner, self.last + 1) + "\n").encode()
+
+    def _count(self, lines: int) -> None:
+        self.last, self.lines = self.last + 1, lines
+        with suppress(OSError):  # the line counts, so nothing may fail any more
+            self._witness.write(self.last)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._close_file()
+        self._witness.close()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,95 @@
+"""Whether a checkpoint is whole: every file of it is read, none is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from penstock.errors import CheckpointError
+from penstock.events import read_events
+from penstock.model import Stream
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.deliveries import Deliveries
+from penstock.spark.files import Files
+from penstock.spark.spool import Spool
+
+
+def inspected(folder: Path) -> tuple[list[str], list[str]]:
+    """What a checkpoint holds, and each way in which it is damaged.
+
+    While an engine runs on it, files come and go: then its blocks are not held against its offsets.
+    """
+    found: list[str] = []
+    faults: list[str] = []
+    with _noted(faults):
+        checkpoint = Checkpoint.look(folder)
+        for part in (_statements, _log, _streams, _staged, _records):
+            with _noted(faults):
+                found += part(checkpoint, faults)
+    return found, faults
+
+
+@contextmanager
+def _noted(faults: list[str]) -> Iterator[None]:
+    """Note a fault and go on behind it."""
+    try:
+        yield
+    except CheckpointError as error:
+        faults.append(str(error))
+    except OSError as error:
+        faults.append(f"{error.filename} cannot be read: {error.strerror}")
+
+
+def _statements(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    for path in (checkpoint.application, checkpoint.folders):
+        with _noted(faults):
+            if checkpoint.has(path):
+                checkpoint.read(path)
+    return []
+
+
+def _log(checkpoint: Checkpoint, _: list[str]) -> list[str]:
+    log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
+    return [f"{len(log.standing)} queries, {log.last_run} runs"]
+
+
+def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    said, busy = [], checkpoint.is_taken
+    for name in sorted(_names(checkpoint.root / "spool") | _names(checkpoint.root / "offsets")):
+        with _noted(faults):
+            stream = Stream(name, (), "parquet")
+            # Without frames to make there is nothing for Spark to do.
+            spool = Spool.look(cast(Any, None), checkpoint, Files(cast(Any, None)), stream)
+            for block in spool.held():
+                with _noted(faults):
+                    spool.check(block.number)
+            if not busy:
+                spool.check_offsets()
+            said.append(f"stream {name}: {len(spool.held())} blocks held")
+    return said
+
+
+def _names(folder: Path) -> set[str]:
+    if not folder.is_dir():
+        return set()
+    return {unquote(path.name) for path in folder.iterdir()
+            if path.is_dir() and path.name != "lost+found"}
+
+
+def _staged(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    for path in sorted(checkpoint.root.glob("staging/[0-9]*/*.json")):
+        with _noted(faults):
+            checkpoint.read(path)
+    return []
+
+
+def _records(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    records = sorted(checkpoint.root.glob("runs/*/events.jsonl"))
+    for record in records:
+        with _noted(faults):
+            for _ in read_events(record):
+                pass
+    return [f"{len(records)} records of runs"]

@@ -1,0 +1,22 @@
+"""The options of a source, with what the environment holds for them."""
+
+from __future__ import annotations
+
+import os
+
+from penstock.errors import SourceError
+from penstock.model import Relation, Stream, Variable
+
+
+def opened(source: Stream | Relation) -> dict[str, str]:
+    """The options that a source is opened with, now; a variable that is not set is an error."""
+    return {name: _held(name, value) if isinstance(value, Variable) else value
+            for name, value in source.options}
+
+
+def _held(option: str, variable: Variable) -> str:
+    value = os.environ.get(variable.name)
+    if value is None:
+        raise SourceError(f"the environment variable {variable.name}, which option {option} "
+                          "names, is not set")
+    return value

@@ -1,0 +1,120 @@
+"""The spool without Spark: blocks have numbers without gaps, and their files stay as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.errors import CheckpointError
+from penstock.model import BIGINT, Field, Stream
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.files import Files
+from penstock.spark.spool import Manifest, Spool
+
+STREAM = Stream("s", (Field("n", BIGINT),), "csv")
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    opened = Checkpoint.open(tmp_path / "checkpoint")
+    yield opened
+    opened.close()
+
+
+def spool_of(checkpoint: Checkpoint) -> Spool:
+    return Spool(None, checkpoint, Files(None), STREAM)
+
+
+def add(spool: Spool, number: int, rows: int = 5, counted: int | None = None) -> None:
+    folder = spool.folder(number)
+    folder.mkdir()
+    pq.write_table(pa.table({"n": list(range(rows))}), folder / "part-0.parquet")
+    spool.add(Manifest(number, rows if counted is None else counted, 40, 1.0, rows))
+
+
+def numbers(spool: Spool) -> list[int]:
+    return [block.number for block in spool.held()]
+
+
+def test_blocks_leave_in_any_order_and_no_gap_is_left(checkpoint):
+    spool = spool_of(checkpoint)
+    for number in range(5):
+        add(spool, number)
+    spool.release(2)
+    assert numbers(spool) == [0, 1, 3, 4]
+    assert spool.folder(2).is_dir(), "its turn comes when those before it have gone"
+    spool.release(0)
+    assert numbers(spool_of(checkpoint)) == [1, 2, 3, 4]
+    spool.release(1)
+    assert not spool.folder(2).exists()
+    spool.release(4)
+    spool.release(3)
+    assert numbers(spool) == numbers(spool_of(checkpoint)) == []
+    assert [path.name for path in spool.folder(0).parent.glob("*.json")] == ["00000004.json"]
+    add(spool, 5)
+    again = spool_of(checkpoint)
+    assert numbers(again) == [5] and again.has(4) and not again.has(6)
+
+
+@pytest.mark.parametrize(("gone", "said"), [
+    ("00000001.json", "00000001.json is missing"),
+    ("00000000.json", "00000000.json is missing"),
+    ("first", "first is missing"),
+])
+def test_a_manifest_that_is_gone_is_missed(checkpoint, gone, said):
+    spool = spool_of(checkpoint)
+    for number in range(3):
+        add(spool, number)
+    (spool.folder(0).parent / gone).unlink()
+    with pytest.raises(CheckpointError, match=said):
+        spool_of(checkpoint)
+
+
+def test_what_a_crash_left_of_blocks_is_cleared_away(checkpoint):
+    spool = spool_of(checkpoint)
+    for number in range(3):
+        add(spool, number)
+    spool._first.write(1)  # the driver died before it deleted block 0
+    spool.folder(7).mkdir()  # and before block 7 had a manifest
+    (spool.folder(0).parent / "lost+found").mkdir()
+    assert numbers(spool_of(checkpoint)) == [1, 2]
+    left = {path.name for path in spool.folder(0).parent.iterdir()}
+    assert left == {"first", "lost+found", "00000001", "00000001.json", "00000002",
+                    "00000002.json"}
+
+
+def test_rows_that_the_files_do_not_have_make_no_block(checkpoint):
+    spool = spool_of(checkpoint)
+    with pytest.raises(CheckpointError, match="holds 5 rows, but 6 were counted"):
+        add(spool, 0, rows=5, counted=6)
+    assert numbers(spool_of(checkpoint)) == []
+
+
+@pytest.mark.parametrize(("damage", "said"), [
+    (Path.unlink, "part-0.parquet was deleted since block 0 of stream s was made of it"),
+    (lambda path: path.write_bytes(path.read_bytes()[:-9]), "was changed: it had"),
+    (lambda path: pq.write_table(pa.table({"n": [9, 8, 7, 6, 5]}), path), "was changed"),
+])
+def test_a_block_with_another_file_is_not_read(checkpoint, damage, said):
+    spool = spool_of(checkpoint)
+    add(spool, 0)
+    spool.check(0)
+    damage(spool.folder(0) / "part-0.parquet")
+    with pytest.raises(CheckpointError, match=said):
+        spool.frame([0])
+
+
+def test_what_is_in_the_checkpoint_is_durable_before_it_counts(checkpoint, monkeypatch):
+    from penstock.spark import guarded, spool
+
+    order: list[str] = []
+    monkeypatch.setattr(spool, "sync_file", lambda path: order.append(f"sync {path.name}"))
+    replace = guarded.os.replace
+    monkeypatch.setattr(guarded.os, "replace", lambda a, b: (
+        order.append(f"name {Path(b).name}"), replace(a, b)))
+    monkeypatch.setattr(guarded, "sync_folder", lambda path: order.append(f"folder {path.name}"))
+    add(spool_of(checkpoint), 0)
+    assert order[-3:] == ["sync part-0.parquet", "name 00000000.json", "folder s"]
