@@ -263,11 +263,11 @@ def test_a_run_under_way_is_not_the_namesakes(path):
 
 def test_runs_that_were_not_a_querys_own_are_not_its_own_after_a_restart(tmp_path):
     """Runs that make panes anew are numbered but not logged; their numbers must not come again."""
-    log = Deliveries(tmp_path / "log")
+    log = Deliveries(Log(tmp_path / "log", ID))
     log.answer(3, {"a": 10}, {})
     log.join({"b": {}}, since=7)
     log.close()
-    again = Deliveries(tmp_path / "log")
+    again = Deliveries(Log(tmp_path / "log", ID))
     again.answer(again.last_run + 1, {"b": 20}, {})
     assert again.standing["b"].answered == 20
     again.close()
