@@ -272,10 +272,12 @@ def test_half_an_entry_in_the_log_of_files_is_no_obstacle(engine, tmp_path):
     log = tmp_path / "checkpoint" / "offsets" / "packets" / "files.jsonl"
     with engine() as e:
         e.execute(f"{stream(tmp_path / 'in')} CREATE QUERY q AS SELECT src FROM packets;")
-        log.parent.mkdir(parents=True)
-        log.write_text('{"batch": 0, "fi')  # the driver was killed as it wrote the first one
         assert e.run().failures() == []
-        assert sources(e.results("q")) == list(range(5))
+        with log.open("a") as file:
+            file.write('{"checkpoint": "5e')  # the driver was killed as it wrote the next one
+        put(tmp_path / "in", 1, 5, 5)
+        assert e.run().failures() == []
+        assert sources(e.results("q")) == list(range(10))
 
 
 def test_a_stop_in_the_middle_of_a_backlog_is_clean(engine, module, tmp_path):

@@ -170,7 +170,7 @@ def test_a_drain_reads_what_was_there(tmp_path):
     again.number = 1
     assert again.next() == ["2.json"], "the last batch was not stored, so it comes again"
     assert again.next() == ["9.json"]
-    with pytest.raises(CheckpointError, match=r"ends with block 2, but stream s has 1 blocks"):
+    with pytest.raises(CheckpointError, match=r"ends with block 2, but the stream has 1 blocks"):
         again.source.check(1)
 
 

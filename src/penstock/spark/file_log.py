@@ -22,7 +22,7 @@ FILE_LOG = "files.jsonl"
 class FileLog:
     """The log of one stream."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, *, writing: bool = True) -> None:
         """Read the log; half a line at its end never counted and is cut off."""
         self._log = log
         self.known = Known()
@@ -34,7 +34,8 @@ class FileLog:
             except (ValueError, LookupError, TypeError) as error:
                 raise damaged(log.path, f"line {log.lines} is not one that this version knows"
                               ) from error
-        log.open()
+        if writing:
+            log.open()
 
     @property
     def path(self) -> Path:
@@ -68,3 +69,10 @@ class FileLog:
     def close(self) -> None:
         """Write no more."""
         self._log.close()
+
+
+def check_last(log: FileLog, number: int) -> None:
+    """Raise CheckpointError unless the log goes with a spool that comes to this block next."""
+    last = log.last[0] if log.last else -1
+    if last not in (number - 1, number):
+        raise damaged(log.path, f"ends with block {last}, but the stream has {number} blocks")

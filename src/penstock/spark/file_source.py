@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from penstock.model import Stream
 from penstock.spark.file_batches import Patience
 from penstock.spark.file_checks import COMPRESSED, Verdict, judged, limits, wanted
-from penstock.spark.file_log import FileLog
+from penstock.spark.file_log import FileLog, check_last
 from penstock.spark.files import Files, Listed
-from penstock.spark.guarded import Log, damaged
+from penstock.spark.guarded import Log
 
 SetAside = Callable[[Listed, str, int], None]
 """Told of a file that is not read: the file, the reason, and its rows as far as they are known."""
@@ -40,10 +40,7 @@ class FileSource:
 
     def check(self, number: int) -> None:
         """Raise CheckpointError unless the log goes with a spool that comes to this block next."""
-        last = self._log.last[0] if self._log.last else -1
-        if last not in (number - 1, number):
-            raise damaged(self._log.path, f"ends with block {last}, but stream "
-                          f"{self._stream.name} has {number} blocks")
+        check_last(self._log, number)
 
     @property
     def taken(self) -> int:

@@ -114,7 +114,10 @@ class Witness:
             text = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        return unsealed(text, self.path, self.owner)[0]
+        number, _ = unsealed(text, self.path, self.owner)
+        if len(text) != _WITNESS:
+            raise damaged(self.path, f"is damaged: it has {len(text)} bytes, not {_WITNESS}")
+        return number
 
     def begin(self, number: int) -> None:
         """Make the file, durably: from then on it is only written over."""

@@ -11,8 +11,9 @@ from urllib.parse import unquote
 from penstock.errors import CheckpointError
 from penstock.events import read_events
 from penstock.model import Stream
-from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.checkpoint import Checkpoint, folder_name
 from penstock.spark.deliveries import Deliveries
+from penstock.spark.file_log import FILE_LOG, FileLog, check_last
 from penstock.spark.files import Files
 from penstock.spark.spool import Spool
 
@@ -68,8 +69,16 @@ def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
                     spool.check(block.number)
             if not busy:
                 spool.check_offsets()
+                _check_files(checkpoint, spool)
             said.append(f"stream {name}: {len(spool.held())} blocks held")
     return said
+
+
+def _check_files(checkpoint: Checkpoint, spool: Spool) -> None:
+    """Hold the log of a folder's files against the blocks, as the source does."""
+    log = checkpoint.log(checkpoint.root / "offsets" / folder_name(spool.stream.name) / FILE_LOG)
+    if log.path.exists():
+        check_last(FileLog(log, writing=False), spool.last.number + 1 if spool.last else 0)
 
 
 def _names(folder: Path) -> set[str]:
