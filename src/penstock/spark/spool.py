@@ -225,13 +225,7 @@ class Spool:
             watermark = newest - round(self.stream.lateness * 1e6)
         return Block(self.stream.name, number, manifest.rows, manifest.bytes, manifest.arrived,
                      cutoff, watermark, newest, manifest.late,
-                     self._stored(number))
-
-    def _stored(self, number: int) -> int:
-        """Bytes on disk of what was copied for a block."""
-        with contextlib.suppress(FileNotFoundError):
-            return sum(entry.stat().st_size for entry in os.scandir(self.folder(number)))
-        return 0
+                     sum(stored.size for stored in manifest.stored if not stored.own))
 
     def held(self) -> list[Block]:
         """The blocks that can be read, oldest first."""
