@@ -490,6 +490,27 @@ def test_a_run_for_a_leaver_keeps_the_panes_open_that_others_have_of_it() -> Non
     check_counts(host)
 
 
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_run_on_the_path_before_a_query_joined_is_not_taken_in_twice(broken: int) -> None:
+    """What Python computes for a group has another path when a query wants more of it."""
+    where = " WHERE f(a, b) GROUP BY"
+    first = query("first", 4, 2, "EXACTLY").replace(" GROUP BY", where)
+    more = query("more", 6, 2, "EXACTLY", "SUM(b)").replace(" GROUP BY", where)
+    host = hosted("CREATE FUNCTION f FROM 'penstock.demo.detectors:looks_like_a_scan';",
+                  first, live=True,
+                  fails=lambda run: "by chance" if run.run == broken else "")
+    for at, times in ((1.0, [0, 1]), (1.1, [2, 3, 4]), (3.6, [30])):
+        host.arrive("s", at=at, times=times)
+    host.run(until=1.5)
+    (before,) = (run.path for run in host.runs)
+    host.add(more)
+    host.run()
+    assert {run.path for run in host.runs} > {before}
+    assert ends(host, "first") == [2, 4, 6, 8]
+    check_counts(host)
+    check_books(host)
+
+
 def test_the_last_answer_of_a_leaver_has_its_panes_until_it_is_made() -> None:
     host = hosted(query("short", 2, 2, "EXACTLY"), query("long", 20, 2, "EXACTLY"), live=True,
                   cost=lambda run: 0.1, refreshing=lambda refresh: 0.3)

@@ -68,7 +68,17 @@ class Refilling:
                     self.waiting.add(block, others, lane=AGAIN)
 
     def _under_way(self, group: Group) -> Iterator[Running]:
-        return (running for running in self.running.values() if running.path.id == group.path)
+        """The runs that make panes for a group.
+
+        One that computes more since a query joined has another path, and a run may have begun on
+        the one before.
+        """
+        members = set(group.members)
+        for running in self.running.values():
+            known = group.id in running.stale or group.id in running.orphaned
+            if running.path.id == group.path or known or (running.path.panes and any(
+                    not members.isdisjoint(entry.members) for entry in running.entries)):
+                yield running
 
     def _again(self, group: Group, blocks: Iterable[Block]) -> None:
         coming = {block.number for block in self.unfinished(group)}
