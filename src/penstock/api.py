@@ -169,8 +169,11 @@ class Engine:
             self._host.stop(within)
             self._host = None
         if self._recorder is not None:
-            self._recorder.close()
-            self._recorder = None
+            recorder, self._recorder = self._recorder, None
+            recorder.close()
+            if recorder.lost:
+                text = f"it lacks {recorder.lost} events that could not be written: "
+                self._record(Warned(self._clock.now(), "record", text + recorder.fault))
 
     def run(self, until_drained: bool = True) -> Summary:
         """Start, wait for the end, stop; the summary says what happened to every query."""
@@ -189,18 +192,9 @@ class Engine:
     def _record(self, event: Event) -> None:
         self._summary.apply(event)
         if self._recorder is not None:
-            self._write(self._recorder, event)
+            self._recorder.record(event)
         if self._on_event is not None:
             self._on_event(event)
-
-    def _write(self, recorder: Recorder, event: Event) -> None:
-        """Record an event; a record that cannot be written stops nothing, and is told once."""
-        try:
-            recorder.record(event)
-        except OSError as error:
-            self._recorder = None
-            self._record(Warned(event.at, "record", "it ends here, since it cannot be written: "
-                                f"{error.strerror}: {self._checkpoint.root}"))
 
     # --- answers -----------------------------------------------------------------------------
 

@@ -451,7 +451,7 @@ def test_sources_that_are_missing_or_do_not_fit(engine, place):
     assert "column 'word' is declared but not in the data, which has n, wort" in told["header"]
     assert "declare these columns in this order instead of n, word" in told["swapped"]
     assert "is a file, and a stream is read from a folder" in told["single"]
-    assert "nosuchformat" in told["unknown"]
+    assert "Spark has no source nosuchformat; if it is in a package" in told["unknown"]
     assert "endless and cannot be drained" in told["endless"]
     assert "did you mean 'rate'" in told["misspelt"]
     assert "stream s_missing failed" in told["mixed"]
@@ -507,7 +507,7 @@ def test_a_stream_is_tried_again_until_its_disk_has_room(engine, place, monkeypa
     seen: list[ev.Event] = []
     with engine(on_event=seen.append) as e:
         e.execute(GOOD + """
-            SET trigger = '50 ms'; SET retry = '3 seconds'; SET spool = '1 GB';
+            SET trigger = '50 ms'; SET retry = '3 seconds'; SET spool = '100 bytes';
             CREATE STREAM lines (n INT, word STRING) FROM csv 'lines';
             CREATE QUERY l AS SELECT n FROM lines;
         """, folder=place)
@@ -529,6 +529,8 @@ def test_a_stream_is_tried_again_until_its_disk_has_room(engine, place, monkeypa
     pauses = [event.pause for event in seen if isinstance(event, ev.StreamRetried)]
     assert pauses[:2] == [1.0, 2.0] and pauses.count(1.0) == 2, "they grow, and begin anew"
     assert "No space left on device" in status.queries["l"].reason
+    room = [type(e) for e in seen if isinstance(e, ev.SpoolFull | ev.SpoolFreed)]
+    assert room[:4] == [ev.SpoolFull, ev.SpoolFreed] * 2, "every block fills it, until it was read"
     told = [w.text for w in status.warnings if "tried again" in w.text]
     assert len(told) == 2, "once for each time that it broke"
 

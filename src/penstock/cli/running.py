@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer, main_thread
+from threading import Timer
 from threading import enumerate as enumerate_threads
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -95,8 +95,8 @@ def run_job(
 
 
 def _is_held_up() -> bool:
-    """Whether a thread that does not come back would keep the process alive."""
-    return any(not thread.daemon and thread is not main_thread() for thread in enumerate_threads())
+    """Whether a job that does not come back would keep the process alive."""
+    return any(thread.name.startswith("penstock-run") for thread in enumerate_threads())
 
 
 def _leave(status: int) -> None:

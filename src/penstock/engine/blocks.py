@@ -17,6 +17,8 @@ OPENING = 4 * 2**20
 """To open a block's files costs about as much as to read so many bytes: Spark's own reckoning
 (`spark.sql.files.openCostInBytes`)."""
 
+SQUEEZE = 1.0
+"""Seconds between two looks for blocks that could leave a full spool."""
 LOOK_AGAIN = 10.0
 """Seconds after which a block is looked at again that is old enough to go but may be needed."""
 
@@ -53,6 +55,8 @@ class Blocks:
     _newest: dict[str, int] = field(default_factory=dict)
     _earlier: list[Block] = field(default_factory=list)
     _aging: list[tuple[float, str, int]] = field(default_factory=list)
+    _squeezed: float = -inf
+    """When blocks were last looked for that could leave a full spool, and some could not."""
     _cooling: list[tuple[str, int]] = field(default_factory=list)
 
     def hold(self, block: Block, earlier: bool = False) -> None:
@@ -155,6 +159,7 @@ class Blocks:
                 yield self._cooled(held)
         self._cooling.clear()
         stay: list[tuple[float, str, int]] = []
+        most = most if at >= self._squeezed + SQUEEZE else inf
         while self._aging and (self._aging[0][0] <= at or self.stored >= most):
             due, stream, number = heapq.heappop(self._aging)
             held = self._held.get((stream, number))
@@ -168,6 +173,7 @@ class Blocks:
                 yield Release(stream, number)
         for one in stay:
             heapq.heappush(self._aging, one)
+            self._squeezed = at
 
     def _cooled(self, held: _Held) -> Cool:
         held.hot = False

@@ -187,10 +187,13 @@ class SparkHost(Stopping):
 
     def _handle(self, event: ev.Event) -> None:
         if isinstance(event, ev.BlockArrived) and self._core.policy.preemptive:
-            for run in self._core.under_way:  # how far are those that a new block might overtake?
-                done = tasks_done(self._spark, self._job_group(run))
-                self._give(ev.RunProgressed(event.at, run, done))
+            self._report_progress(event.at)
         self._give(event)
+
+    def _report_progress(self, at: float) -> None:
+        """Tell the core how far the runs are that a new block might overtake."""
+        for run in self._core.under_way:
+            self._give(ev.RunProgressed(at, run, tasks_done(self._spark, self._job_group(run))))
 
     def _give(self, event: ev.Event) -> None:
         began = time.perf_counter()

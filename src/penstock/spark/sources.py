@@ -62,7 +62,7 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
     try:
         frame = _load(spark.readStream.format(stream.format), stream)
     except FAULTS as error:
-        raise SourceError(f"stream {stream.name}: {plain(error)}") from error
+        raise SourceError(f"stream {stream.name}: {_unfound(error, stream)}") from error
     return _declared(frame, stream)
 
 
@@ -98,7 +98,7 @@ def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
         frame = _load(spark.read.format(relation.format), relation)
         return frame if relation.format in FILES else _declared(frame, relation)
     except FAULTS as error:
-        raise SourceError(f"relation {relation.name}: {plain(error)}") from error
+        raise SourceError(f"relation {relation.name}: {_unfound(error, relation)}") from error
 
 
 _Reader = TypeVar("_Reader", DataStreamReader, DataFrameReader)
@@ -108,6 +108,14 @@ def _with(reader: _Reader, options: Mapping[str, str]) -> _Reader:
     for name, value in options.items():  # not options(**...): `self` may be the name of one
         reader = reader.option(name, value)
     return reader
+
+
+def _unfound(error: Exception, source: Stream | Relation) -> str:
+    """Why a source cannot be read; of one that Spark does not know, how to bring it."""
+    if "ailed to find data source" not in _text(error):
+        return plain(error)
+    return (f"Spark has no source {source.format}; if it is in a package, start with "
+            "PYSPARK_SUBMIT_ARGS='--packages GROUP:NAME:VERSION pyspark-shell'")
 
 
 def _load(reader: _Reader, source: Stream | Relation) -> DataFrame:
