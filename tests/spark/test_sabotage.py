@@ -112,8 +112,6 @@ HARMLESS = {
     # A witness may lag behind, and some files are the same in an older copy.
     ("an older copy", "checkpoint.json"), ("an older copy", "deliveries.end"),
     ("an older copy", "offsets/copied/files.end"),
-    # A block that has no manifest never happened: its files are read again.
-    ("deleted", "spool/copied/00000001.json"), ("deleted", "spool/own/00000001.json"),
 }
 
 

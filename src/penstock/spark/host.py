@@ -115,6 +115,7 @@ class SparkHost(Stopping):
         self._adopt(self.application)
         wanted = self._streams_of(self.application.queries.values())
         self._open(wanted)
+        self._standings.refuse_missing(self.application)
         extents = {s: sources.extent(self._files, self.application.streams[s])
                    for s in wanted if s not in self._faults}
         settings = self._core.settings

@@ -70,6 +70,7 @@ def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
             if not busy:
                 spool.check_offsets()
                 _check_files(checkpoint, spool)
+                _check_delivered(checkpoint, spool)
             said.append(f"stream {name}: {len(spool.held())} blocks held")
     return said
 
@@ -79,6 +80,15 @@ def _check_files(checkpoint: Checkpoint, spool: Spool) -> None:
     log = checkpoint.log(checkpoint.root / "offsets" / folder_name(spool.stream.name) / FILE_LOG)
     if log.path.exists():
         check_last(FileLog(log, writing=False), spool.last.number + 1 if spool.last else 0)
+
+
+def _check_delivered(checkpoint: Checkpoint, spool: Spool) -> None:
+    """Look for delivered blocks that are missing, by the queries that read this stream alone."""
+    log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
+    for standing in log.standing.values():
+        if list(standing.start) == [spool.stream.name]:
+            for had in standing.had.values():
+                spool.refuse_before(had.ranges[-1][1])
 
 
 def _names(folder: Path) -> set[str]:

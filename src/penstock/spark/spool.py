@@ -167,6 +167,11 @@ class Spool:
         offsets.check(folder, last.number if last else None, last.offsets if last else None,
                       self._folder)
 
+    def refuse_before(self, number: int) -> None:
+        """Refuse blocks that end before this one, of which rows were delivered."""
+        if self.last is None or self.last.number < number:
+            raise damaged(self._manifest(number), "is missing: rows of its block were delivered")
+
     def _clear(self) -> None:
         """Remove what a crash left of blocks that are not there, or no more."""
         held = {number for number, manifest in self._manifests.items() if not manifest.released}

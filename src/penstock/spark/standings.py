@@ -31,12 +31,27 @@ class Standings:
     ) -> None:
         """Let the log know of queries that are new, or declared otherwise than they were."""
         standing = self.deliveries.standing
-        texts = {s.name: _digest(s.text) for s in application.statements if s.kind == "query"}
+        texts = _texts(application)
         fresh = [q for q in queries
                  if q.name not in standing or standing[q.name].text != texts.get(q.name, "")]
         if fresh:
             starts = {query.name: self._starts(query) for query in fresh}
             self.deliveries.join(starts, at, texts, last_run)
+
+    def refuse_missing(self, application: Application) -> None:
+        """Refuse a checkpoint that lacks the newest blocks of which it has delivered rows.
+
+        A block without a manifest is read again, and its rows would be delivered twice.
+        """
+        texts = _texts(application)
+        for query in application.queries.values():
+            known = self.deliveries.standing.get(query.name)
+            if known is None or known.text != texts.get(query.name, ""):
+                continue  # its namesake read other streams, perhaps
+            for number, had in known.had.items():
+                spool = self.spools.get(query.branches[number].stream)
+                if spool is not None:
+                    spool.refuse_before(had.ranges[-1][1])
 
     def _starts(self, query: Query) -> dict[str, int]:
         """The first block of each stream that is a new query's to see."""
@@ -130,6 +145,11 @@ class Standings:
         had = standing.had.get(branch)
         return (block.number >= standing.start.get(block.stream, 0)
                 and not (had and block.number in had))
+
+
+def _texts(application: Application) -> dict[str, str]:
+    """A digest of the declaration of each query."""
+    return {s.name: _digest(s.text) for s in application.statements if s.kind == "query"}
 
 
 def _digest(text: str) -> str:
