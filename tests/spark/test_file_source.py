@@ -16,7 +16,7 @@ from penstock.arrow import arrow_type
 from penstock.errors import CheckpointError
 from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
-from penstock.spark import file_checks, files, partitions
+from penstock.spark import file_checks, files, partitions, times
 from penstock.spark.file_batches import Known, Limits
 from penstock.spark.file_log import FileLog
 from penstock.spark.file_source import FileSource
@@ -239,7 +239,7 @@ def test_many_files_of_one_time_in_folders_with_odd_names(engine, tmp_path):
     odd = tmp_path / "My [Data] {1}%20#?"
     for n in range(40):
         when = [BEGIN + timedelta(minutes=n, seconds=k) for k in range(5)]
-        parquet(odd / f"part {n:02d} [a]{{b}}%2F#?.parquet",
+        parquet(odd / f"part {n:02d} [a]{{b}}%2F#?\\.parquet",
                 {"ts": pa.array(when, pa.timestamp("us", "UTC")), "n": pa.array([n] * 5)})
     lines(tmp_path / "t [1]" / "a ?.json", '{"n": 7}\n')
     with engine("run [1] {a}%20?") as e:
@@ -342,6 +342,23 @@ class Clock:
     def now(self) -> float:
         self.time += 1e-4
         return self.time
+
+
+@pytest.mark.spark
+def test_epoch_times_are_exact_in_every_unit(spark):
+    moments = [1_767_225_602_123_457, 1_767_225_602_999_999, -1, 0, -1_767_225_602_123_457]
+    units = {"SECONDS": 10**6, "MILLISECONDS": 10**3, "MICROSECONDS": 1}
+    for unit, size in units.items():
+        stream = Stream("s", (Field("t", BIGINT),), "json", time="t", unit=unit)
+        frame = spark.createDataFrame([(at // size,) for at in moments], "t BIGINT")
+        found = [row[0] for row in frame.select(times.micros(stream)).collect()]
+        assert found == [at // size * size for at in moments], unit
+    stream = Stream("s", (Field("t", BIGINT),), "json", time="t", unit="NANOSECONDS")
+    frame = spark.createDataFrame([(at * 1000 + 999,) for at in moments], "t BIGINT")
+    assert [row[0] for row in frame.select(times.micros(stream)).collect()] == moments
+    stream = Stream("s", (Field("t", Type("DOUBLE")),), "json", time="t", unit="SECONDS")
+    frame = spark.createDataFrame([(at / 1e6,) for at in moments], "t DOUBLE")
+    assert [row[0] for row in frame.select(times.micros(stream)).collect()] == moments
 
 
 @pytest.mark.spark

@@ -179,9 +179,11 @@ def _check_folder(files: Files, stream: Stream, begun: bool) -> None:
     local = local_path(stream.path)
     if local is not None and local.is_file():
         raise SourceError(f"{stream.path} is a file, and a stream is read from a folder of files")
-    for name, _ in stream.options:
+    for name, value in stream.options:
         if name.lower() in _REFUSED:
             raise SourceError(f"the option {name} is not taken: {_REFUSED[name.lower()]}")
+        if name.lower() == "pathglobfilter" and "{" in value:
+            raise SourceError(f"the option {name} takes *, ? and [...], but no braces")
     try:
         file_checks.limits(stream)
     except ValueError as error:

@@ -51,8 +51,8 @@ def micros(stream: Stream) -> Column:
     whole = own.cast("bigint")
     if nanos >= 1000:
         return F.try_multiply(whole, F.lit(nanos // 1000).cast("bigint"))
-    parts = 1000 // nanos
-    return F.floor((whole - F.pmod(whole, F.lit(parts))) / F.lit(parts))
+    below = whole - F.pmod(whole, F.lit(1000))  # and not a DOUBLE, which has too few digits
+    return (below.cast("decimal(20,0)") / F.lit(1000).cast("decimal(4,0)")).cast("bigint")
 
 
 def fault(stream: Stream, bounds: Bounds) -> Column:
