@@ -289,3 +289,12 @@ def folder_name(name: str) -> str:
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         quoted = re.sub("%.?$", "", quoted[: LONGEST_NAME - 17]) + "-" + digest
     return "%2E" + quoted[1:] if quoted in (".", "..") else quoted
+
+
+def remove_torn(offsets: Path) -> None:
+    """Remove what a crash left of the first entry of a log of Spark, which wants whole ones."""
+    for log in (offsets / "offsets", offsets / "commits"):
+        entries = list(log.iterdir()) if log.is_dir() else []
+        if not any(entry.name.isdigit() for entry in entries):
+            for entry in entries:
+                entry.unlink()

@@ -27,7 +27,7 @@ from penstock.clock import Clock
 from penstock.events import kinds as ev
 from penstock.model import Block, quoted
 from penstock.spark import footers, partitions, times
-from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.checkpoint import Checkpoint, remove_torn
 from penstock.spark.file_checks import Verdict
 from penstock.spark.file_log import FILE_LOG
 from penstock.spark.file_source import FileSource
@@ -169,7 +169,7 @@ class Ingest:
         """Let a streaming query hand over what it reads."""
         self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
-        _remove_torn(offsets)
+        remove_torn(offsets)
         guard_callbacks(self._spark)
         writer = (
             frame.writeStream.foreachBatch(self._take)
@@ -494,12 +494,3 @@ def _cause(error: BaseException) -> str:
     """Why a file could not be read, from the depth of Spark's stack of causes."""
     causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
     return causes[-1].split(": ", 2)[-1].strip() if causes else plain(error)
-
-
-def _remove_torn(offsets: Path) -> None:
-    """Remove what a crash left of the first entry of a log: Spark wants none but whole ones."""
-    for log in (offsets / "offsets", offsets / "commits"):
-        entries = list(log.iterdir()) if log.is_dir() else []
-        if not any(entry.name.isdigit() for entry in entries):
-            for entry in entries:
-                entry.unlink()
