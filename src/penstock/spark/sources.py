@@ -182,7 +182,7 @@ def _check_folder(files: Files, stream: Stream, begun: bool) -> None:
     for name, value in stream.options:
         if name.lower() in _REFUSED:
             raise SourceError(f"the option {name} is not taken: {_REFUSED[name.lower()]}")
-        if name.lower() == "pathglobfilter" and "{" in value:
+        if name.lower() == "pathglobfilter" and "{" in str(value):
             raise SourceError(f"the option {name} takes *, ? and [...], but no braces")
     try:
         file_checks.limits(stream)
