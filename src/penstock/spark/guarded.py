@@ -36,7 +36,7 @@ def sealed(content: Any, owner: str, number: int = 0) -> str:
     """Content as a line that shows every change to it.
 
     >>> sealed({"a": 1}, "5e1f", 3)
-    '{"checkpoint": "5e1f", "n": 3, "crc": "73ca4519", "content": {"a": 1}}'
+    '{"checkpoint": "5e1f", "n": 3, "crc": "2427650a", "content": {"a": 1}}'
     """
     text = json.dumps(content)
     return (f'{{"checkpoint": {json.dumps(owner)}, "n": {number}, '
