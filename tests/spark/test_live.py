@@ -27,7 +27,8 @@ from tests.spark.test_engine import eventually
 pytestmark = pytest.mark.spark
 
 SECOND = 600
-BEGIN = datetime(1980, 1, 1, tzinfo=UTC)
+BEGIN = datetime.fromtimestamp(417 * 1260 * SECOND, UTC)
+"""A multiple of all slides since 1970, so that EXACTLY means the same as in `tests.live`."""
 LATENESS = 5
 BLOCKS = 6
 REFRESH = [*POLICIES, "hybrid+late_pending"]
