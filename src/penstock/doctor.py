@@ -75,7 +75,9 @@ def examine_checkpoint(console: Console, folder: Path) -> int:
         _print(console, Finding("holds", text))
     for text in faults:
         what, _, remedy = text.rpartition("; ")
-        _print(console, Finding("damaged", what or text, remedy))
+        finding = Finding("damaged", what, remedy) if what else Finding(
+            "damaged", text, "name the folder that was given as --checkpoint")
+        _print(console, finding)
     verdict = "the checkpoint is whole" if not faults else _verdict(len(faults))
     console.print(Text(verdict, "bold red" if faults else "bold green"))
     return 1 if faults else 0
