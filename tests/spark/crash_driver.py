@@ -85,6 +85,12 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "answers committed, not moved": Moment("deliveries:Deliveries.answer", "after"),
         "a refresh is over": Moment("host:SparkHost._refresh", "after", alone=True),
     },
+    "executors": {
+        "a group moves to the executors": Moment("host:SparkHost._move_away"),
+        "in panes on the executors": Moment("far:FarPanes.add", "after"),
+        "while executors answer": Moment("sinks:Sinks.deliver", "300"),
+        "answers of executors committed": Moment("deliveries:Deliveries.answer", "after"),
+    },
 }  # fmt: skip
 
 

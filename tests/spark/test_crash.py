@@ -69,9 +69,12 @@ CREATE QUERY e2 INTO parquet 'out/windows' AS SELECT port, COUNT(*) AS n, MEDIAN
 """Answered at the multiples of their slides only, so that it does not matter when."""
 STAGED = "SET operators = 'greedy';"
 """Paths through Python are left and taken up again; what is undisturbed runs them whole."""
+FAR = "SET synopses = '1 byte';"
+"""The panes of all window aggregates are on the executors."""
 EVERYTHING = FEW + MORE + WINDOWED
 QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED,
-           "one": STAGED + EVERYTHING, "other": EVERYTHING, "undisturbed": EVERYTHING}
+           "executors": FAR + WINDOWED, "one": STAGED + EVERYTHING, "other": FAR + EVERYTHING,
+           "undisturbed": EVERYTHING}
 FUNCTIONS = """
 import penstock
 import pyarrow.compute as pc
@@ -217,7 +220,8 @@ def sites(tmp_path: Path) -> Iterator[dict[str, Site]]:
 
 
 @pytest.mark.parametrize("chains", [
-    ("delivery", "windows"), pytest.param(("ingest",), marks=pytest.mark.long)])
+    ("delivery", "windows"), pytest.param(("ingest",), marks=pytest.mark.long),
+    pytest.param(("executors",), marks=pytest.mark.long)])
 def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, chains):
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(killed_again_and_again, sites[name]) for name in chains]

@@ -10,6 +10,7 @@
       late/NAME/          rows that came too late for the windows over a stream, or of a query
       rejects/NAME/       rows that could not be read, or that a Python function raised for
       folders.json        the sink folders written so far: by whom, in which format, which columns
+      large.json          groups of window aggregates that were too large for the driver
       deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink

@@ -1,8 +1,9 @@
 """Panes that stay on the executors: groups with too many keys for the driver's memory.
 
-Every run of the pane path leaves a persisted frame of pane tables. A refresh is one Spark job over
-these frames, and its answers go from the executors to the sink: nothing passes through the driver
-but counts.
+Every run of the pane path leaves a persisted frame of pane tables, which Spark holds in its storage
+memory and on disk where that is full. A refresh is one Spark job over these frames, in as many
+tasks as let a worker hold its share, and its answers go from the executors to the sink: nothing
+passes through the driver but counts, and what console and callback sinks are handed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from math import ceil
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +34,21 @@ from penstock.synopses import Family, Question
 _TIMES = pa.timestamp("us", "UTC")
 
 
+TASK = 64 << 20
+"""Bytes of cells of one window that a Python worker holds while it answers, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one run has made."""
+
+    youngest: int
+    """The youngest of its panes."""
+    frame: DataFrame
+    bytes: int
+    """What its cells would take in Python."""
+
+
 @dataclass(slots=True)
 class FarPanes:
     """The panes of one group."""
@@ -41,8 +58,7 @@ class FarPanes:
     families: tuple[Family, ...]
     _job: PaneJob | None = None
     _place: Summarised | None = None
-    _parts: list[tuple[int, DataFrame]] = field(default_factory=list)
-    """What each run has made, with the youngest of its panes."""
+    _parts: list[_Part] = field(default_factory=list)
 
     def add(self, rows: Summarised) -> dict[int, int]:
         """Make the panes of some rows and keep them; how many rows each pane got."""
@@ -50,25 +66,29 @@ class FarPanes:
             self._job = PaneJob([rows.group(self.group, self.families)], rows.time)
             self._place = rows
         frame = self._job.frame(rows.frame).persist(StorageLevel.MEMORY_AND_DISK)
-        tables = self._job.read(frame, 0)
-        counting = next(t for f, t in tables.items() if f.kind in ("scalars", "frequencies"))
-        counted = counting.groupBy(PANE).agg(sf.sum("m0")).collect()
+        counted = rows_per_pane(self._job, frame, 0)
         if counted:
-            self._parts.append((max(row[0] for row in counted), frame))
+            self._parts.append(_Part(max(counted), frame, sum(self._job.sizes(frame))))
         else:
             frame.unpersist()
-        return {row[0]: row[1] for row in counted}
+        return counted
 
     def forget(self, before: int) -> None:
         """Drop the frames whose panes are all older."""
-        for part in [part for part in self._parts if part[0] < before]:
-            part[1].unpersist()
+        for part in [part for part in self._parts if part.youngest < before]:
+            part.frame.unpersist()
             self._parts.remove(part)
 
     def close(self) -> None:
         """Keep nothing in memory; a refresh that is under way computes its panes again."""
-        for _, frame in self._parts:
-            frame.unpersist()
+        for part in self._parts:
+            part.frame.unpersist()
+
+    @property
+    def _tasks(self) -> int:
+        """As many as let each have no more cells of a window than a worker should hold."""
+        held = sum(part.bytes for part in self._parts)
+        return max(self.spark.sparkContext.defaultParallelism, ceil(held / TASK))
 
     def answers(
         self, refresh: Refresh, branches: Mapping[Member, Branch]
@@ -85,14 +105,21 @@ class FarPanes:
                 windows.append((numbers[member], (scan.end - length) * refresh.pane,
                                 scan.end * refresh.pane))
                 due.append(Due(scan.end, Question(length, asked)))
-        frames = reduce(DataFrame.unionAll, [frame for _, frame in self._parts])
-        found = refreshed(self._job, 0, frames, due)
+        frames = reduce(DataFrame.unionAll, [part.frame for part in self._parts])
+        found = refreshed(self._job, 0, frames, due, self._tasks)
         order = {aggregate: n for n, aggregate in enumerate(aggregates(due))}
         known = {member: [order[self._place.over(a)] for a in asked_of(branch)]
                  for member, branch in branches.items()}
         table = self.spark.createDataFrame(_numbered(windows))
         rows = found.join(sf.broadcast(table), QUESTION).drop(QUESTION)
         return FarAnswers(rows, branches, known)
+
+
+def rows_per_pane(job: PaneJob, frame: DataFrame, group: int) -> dict[int, int]:
+    """How many rows of a group each pane got, from what its pane job gave."""
+    tables = job.read(frame, group)
+    counting = next(t for f, t in tables.items() if f.kind in ("scalars", "frequencies"))
+    return {row[0]: row[1] for row in counting.groupBy(PANE).agg(sf.sum("m0")).collect()}
 
 
 def _numbered(windows: Sequence[tuple[int, int, int]]) -> pa.Table:

@@ -51,6 +51,7 @@ from penstock.spark.deliveries import Deliveries
 from penstock.spark.files import Files
 from penstock.spark.folders import at_home
 from penstock.spark.ingest import Ingest
+from penstock.spark.large import Large
 from penstock.spark.memory import measured
 from penstock.spark.needs import Needs
 from penstock.spark.parts import Parts
@@ -89,7 +90,8 @@ class SparkHost(Stopping):
         self._deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
         self._needs = Needs(application, Relations(spark, checkpoint, self._warn), self._files)
         self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._needs.callback)
-        self._windows = Windows(spark, sizes.bytes(self._setting("synopses")))
+        self._windows = Windows(spark, sizes.bytes(self._setting("synopses")),
+                                Large(checkpoint))
         self.questions = Questions(spark, checkpoint, self._windows.find)
         self._parts = Parts(spark)
         self._spools: dict[str, Spool] = {}
@@ -341,8 +343,8 @@ class SparkHost(Stopping):
             done = self._sinks.summarise(run, rows, taken.late)
         for number in run.parts:
             self._parts.forget(number)
-        if taken.outgrown is not None:
-            self._inbox.put(partial(self._move_away, taken.outgrown))
+        for group in taken.outgrown:
+            self._inbox.put(partial(self._move_away, group))
         return ev.RunFinished(
             0.0, run.run, 0.0, run.rows, {}, done.rejected,
             added(run, taken.passed, done.rejected) if path.joins else {}, done.operators,
@@ -454,7 +456,8 @@ class SparkHost(Stopping):
 
     def _move_away(self, group: Group) -> None:
         """Let a synopsis that is too large for the driver be made on the executors, anew."""
-        if self._windows.of(group.id).far is None:
+        kept = self._windows.find(group.id)  # its queries may have left meanwhile
+        if kept is not None and kept.far is None:
             self._warn(f"synopsis {group.id}", "it is too large for the driver, and moves to the "
                        "executors; SET synopses gives the driver more")
             self._windows.begin(self._core.plan.group(group.id), far=True)

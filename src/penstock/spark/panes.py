@@ -44,6 +44,10 @@ UNIT = "@unit"
 PANE, CELL = "pane", "cell"
 MOST_KEYS = 40
 """Columns of groupings that are made together: a row is as wide for each of them."""
+_BYTES = {"STRING": 64, "BINARY": 256, "STRUCT": 48}
+"""By type: what a value of a pane table takes; 16 for all others, twice eight."""
+_CELLS_OF_A_ROW = {"ams": AMS_ROWS + 1, "count_min": CM_ROWS + 1}
+"""Where a row is in several cells of a family."""
 MOST_COLUMNS = 90
 """Columns of one grouping: from a hundred on Spark no longer generates code for it."""
 
@@ -89,6 +93,11 @@ class Unit:
                 found[f"r{reader}"] = BIGINT
             found |= {f"r{reader}m{n}": m.stored for n, m in enumerate(family.measures)}
         return found
+
+    @property
+    def width(self) -> int:
+        """About how many bytes a cell takes in the driver, in Arrow and in a synopsis."""
+        return sum(_BYTES.get(type_.name, 16) for type_ in self.columns.values())
 
     def read_by(self, reader: int) -> dict[str, str]:
         """A reader's pane table: its columns, by the names they have in the grouping."""
@@ -168,6 +177,20 @@ class PaneJob:
                 columns = unit.read_by(reader)
                 tables[group][family] = pa.table({n: seen[at[c]] for n, c in columns.items()})
         return tables
+
+    @property
+    def width(self) -> int:
+        """The bytes that a row may take in the driver at most, as it is in cells of its own."""
+        return sum(_CELLS_OF_A_ROW.get(unit.family.kind, 1) * unit.width for unit in self.units)
+
+    def sizes(self, frame: DataFrame) -> list[int]:
+        """About how many bytes the pane tables of each group would take in the driver."""
+        cells = {row[0]: row[1] for row in frame.groupBy(UNIT).count().collect()}
+        sizes = [0] * len(self.groups)
+        for number, unit in enumerate(self.units):
+            for group in {group for group, _ in unit.readers}:
+                sizes[group] += cells.get(number, 0) * unit.width
+        return sizes
 
     def read(self, frames: DataFrame, group: int) -> dict[Family, DataFrame]:
         """The pane tables of a group as frames, from what `frame` gave for some blocks."""

@@ -36,12 +36,15 @@ class Due:
     question: Question
 
 
-def refreshed(job: PaneJob, group: int, frames: DataFrame, due: Sequence[Due]) -> DataFrame:
+def refreshed(
+    job: PaneJob, group: int, frames: DataFrame, due: Sequence[Due], tasks: int | None = None
+) -> DataFrame:
     """The answers of a group to what is due, from the frames that the pane job gave.
 
     Columns: ``question``, the number of what was due; ``key0``, ...; ``agg0``, ... for all
     aggregates that are asked for, in the order in which `aggregates` gives them, NULL where a
-    question does not ask.
+    question does not ask. ``tasks`` tells in how many parts the keys are answered; a worker holds
+    the cells of one part and one window at a time.
     """
     wanted = aggregates(due)
     tables = job.read(frames, group)
@@ -60,7 +63,8 @@ def refreshed(job: PaneJob, group: int, frames: DataFrame, due: Sequence[Due]) -
     together = reduce(DataFrame.unionAll, parts)
     at = layout.places(form.columns(form.families[0]))
     by = [ours(at[name]) for name in (QUESTION, *form.keys)]
-    alike = together.repartition(*by).sortWithinPartitions(ours(at[QUESTION]))
+    dealt = together.repartition(*by) if tasks is None else together.repartition(tasks, *by)
+    alike = dealt.sortWithinPartitions(ours(at[QUESTION]))
     return alike.mapInArrow(partial(_finish, form, layout), schema(form.answers))
 
 

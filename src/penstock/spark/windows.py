@@ -16,14 +16,16 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import Refresh, Run
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
-from penstock.spark.far import FarAnswers, FarPanes
+from penstock.spark.far import FarAnswers, FarPanes, rows_per_pane
 from penstock.spark.held import ROWS, Held, asked_of
+from penstock.spark.large import Large
 from penstock.spark.panes import CELL, PANE, PaneJob
 from penstock.spark.panes import Group as PaneGroup
 from penstock.synopses import Family, Question, Synopsis, gathered
@@ -138,8 +140,10 @@ class Taken:
     missed: dict[str, int] = field(default_factory=dict)
     """By query: these and the rows that came too late for all windows."""
     jobs: int = 0
-    outgrown: Group | None = None
-    """A group that is too large for the driver by now."""
+    outgrown: list[Group] = field(default_factory=list)
+    """Groups that are too large for the driver."""
+    left_out: list[str] = field(default_factory=list)
+    """Those of them that have taken nothing in."""
 
     @property
     def passed(self) -> Counter[str]:
@@ -165,12 +169,12 @@ class Windows:
     """The synopses of an application's window aggregates.
 
     Together they take about ``most`` bytes of the driver's memory; the one that passes that moves
-    to the executors.
+    to the executors. One that is known to be large begins there.
     """
 
-    def __init__(self, spark: SparkSession, most: int) -> None:
+    def __init__(self, spark: SparkSession, most: int, large: Large) -> None:
         """There is none yet."""
-        self._spark, self._most = spark, most
+        self._spark, self._most, self._large = spark, most, large
         self._kept: dict[str, Kept] = {}
         self._latest: PaneJob | None = None
         self._reach: dict[str, int] = {}
@@ -204,12 +208,15 @@ class Windows:
         return not plan.path(group.path).expensive or kept.families == families_of(group)
 
     def begin(self, group: Group, far: bool) -> None:
-        """A synopsis without panes."""
+        """A synopsis without panes; ``far`` if it is known to be too large for the driver."""
+        if far:
+            self._large.add(group.id, self._most)
         if group.id in self._kept:
             self._kept[group.id].close()
         families = families_of(group)
         near = Synopsis([key.type for key in group.keys], families, group.span)
-        panes = FarPanes(self._spark, group, families) if far else None
+        known = self._large.has(group.id, self._most)
+        panes = FarPanes(self._spark, group, families) if known else None
         self._kept[group.id] = Kept(group, families, near, panes)
 
     def join(self, query: Query, since: int | None, drained: bool) -> None:
@@ -273,14 +280,16 @@ class Windows:
                 taken.count(group, kept.brought(blocks), self._reach)
             elif kept is not None:
                 wanted.append(kept)
-        found = self._take_near([kept for kept in wanted if kept.far is None], rows, taken)
+        read = sum(block.rows for block in run.blocks)
+        found = self._take_near([kept for kept in wanted if kept.far is None], rows, read, taken)
         for kept in wanted:
             if kept.far is not None:
                 taken.jobs += 1
                 with kept.lock:
                     found[kept.group.id] = kept.far.add(rows)
             taken.count(plan.group(kept.group.id), found[kept.group.id], self._reach)
-            kept.take(run.blocks, found[kept.group.id])
+            if kept.group.id not in taken.left_out:
+                kept.take(run.blocks, found[kept.group.id])
         if not wanted:
             rows.compute()
         taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
@@ -290,9 +299,9 @@ class Windows:
         return taken
 
     def _take_near(
-        self, wanted: Sequence[Kept], rows: Summarised, taken: Taken
+        self, wanted: Sequence[Kept], rows: Summarised, read: int, taken: Taken
     ) -> dict[str, dict[int, int]]:
-        """How many rows each pane of each group got."""
+        """How many rows each pane of each group got, of so many that were read."""
         if not wanted:
             return {}
         taken.jobs += 1
@@ -300,9 +309,14 @@ class Windows:
         made = {kept.group.id: kept.parts(here) for kept in wanted}
         first = [kept for kept in wanted if not made[kept.group.id]]
         asked = [rows.group(kept.group, kept.families) for kept in first]
+        job = self._job(tuple(asked), rows.time)
+        if self.nbytes + read * job.width > self._most:
+            large = self._too_large(job, first, rows.frame, taken)
+            if large:
+                staying = [kept for kept in wanted if kept.group.id not in large]
+                return large | self._take_near(staying, rows, read, taken)
         tables: dict[str, Tables] = {}
-        found = self._job(tuple(asked), rows.time).tables(rows.frame)
-        for kept, known, own in zip(first, asked, found, strict=True):
+        for kept, known, own in zip(first, asked, job.tables(rows.frame), strict=True):
             tables[kept.group.id] = {
                 f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
         counted: dict[str, dict[int, int]] = {}
@@ -313,9 +327,30 @@ class Windows:
                 kept.near.add(mine)
             counted[kept.group.id] = _counted(mine)
         if self.nbytes > self._most:
-            largest = max(wanted, key=lambda kept: kept.near.nbytes)
-            taken.outgrown = largest.group
+            taken.outgrown.append(max(wanted, key=lambda kept: kept.near.nbytes).group)
         return counted
+
+    def _too_large(
+        self, job: PaneJob, wanted: Sequence[Kept], frame: DataFrame, taken: Taken
+    ) -> dict[str, dict[int, int]]:
+        """The group whose panes would not fit into the driver, with the rows that its panes get.
+
+        Cells are counted where they are, before anything is brought to the driver. The group takes
+        nothing in: when it begins on the executors, these blocks are read again.
+        """
+        taken.jobs += 1
+        made = job.frame(frame).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            sizes = job.sizes(made)
+            if self.nbytes + sum(sizes) <= self._most:
+                return {}
+            largest = sizes.index(max(sizes))
+            group = wanted[largest].group
+            taken.outgrown.append(group)
+            taken.left_out.append(group.id)
+            return {group.id: rows_per_pane(job, made, largest)}
+        finally:
+            made.unpersist()
 
     def _job(self, groups: tuple[PaneGroup, ...], time: Expression) -> PaneJob:
         """The pane job of these groups: the latest serves as long as the plan is the same."""

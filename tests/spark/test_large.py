@@ -1,0 +1,33 @@
+"""Groups that were too large for the driver are known after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import CheckpointError
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.large import Large
+
+
+def test_a_group_is_large_for_what_the_driver_had_and_for_less(tmp_path: Path) -> None:
+    checkpoint = Checkpoint.open(tmp_path / "state")
+    Large(checkpoint).add("packets/src@1", 1000)
+    checkpoint.close()
+    checkpoint = Checkpoint.open(tmp_path / "state")
+    known = Large(checkpoint)
+    assert [known.has("packets/src@1", most) for most in (10, 1000, 1001)] == [True, True, False]
+    assert not known.has("packets/all@2", 10)
+    known.add("packets/src@1", 5000)
+    assert Large(checkpoint).has("packets/src@1", 5000)
+    checkpoint.close()
+
+
+def test_a_damaged_list_is_refused_by_name(tmp_path: Path) -> None:
+    checkpoint = Checkpoint.open(tmp_path / "state")
+    Large(checkpoint).add("packets/src@1", 1000)
+    (tmp_path / "state" / "large.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"large\.json"):
+        Large(checkpoint)
+    checkpoint.close()
