@@ -26,7 +26,7 @@ from tests.spark.aggregates import Ask, check
 from tests.spark.oracle import Oracle, Table
 from tests.spark.test_aggregates import LIVE, LIVE_COLUMNS, Feeder, answered, second
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # a busy machine needs its time
 
 KEYS = int(os.environ.get("PENSTOCK_KEYS", "100000"))
 BEGIN = 1_767_225_600_000_000
