@@ -169,6 +169,8 @@ def test_answers_are_those_of_panes_in_the_driver(both, name: str) -> None:
     near, far = (ordered(both[where][name]) for where in ("near", "far"))
     assert len(near) == len(far) > KEYS // 500
     for one, other in zip(near, far, strict=True):
+        if name == "ranked":  # kll throws dice: both are within 1.65 % of the ranks, of up to 1500
+            assert abs(one.pop("v4") - other.pop("v4")) <= 2 * 0.0165 * 1500
         assert all(map(alike, one.values(), other.values())), (one, other)
 
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import Refresh
-from penstock.model import ANSWER, Branch, Column, Expression
+from penstock.model import ANSWER, Aggregate, Branch, Column, Expression
 from penstock.plan import Group, Member
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
@@ -96,15 +96,17 @@ class FarPanes:
         """The answers of a refresh, not yet computed; None when there is no pane at all."""
         if self._job is None or self._place is None or not self._parts:
             return None
-        windows, due = [], []
+        windows: list[tuple[int, int, int, int]] = []
+        asks: dict[tuple[int, int], dict[Aggregate, None]] = {}  # one question for each window
         numbers = {member: number for number, member in enumerate(branches)}
         for scan in refresh.scans:
             for query, length in scan.queries:
                 member = Member(query, 0)
-                asked = tuple(map(self._place.over, asked_of(branches[member])))
-                windows.append((numbers[member], (scan.end - length) * refresh.pane,
-                                scan.end * refresh.pane))
-                due.append(Due(scan.end, Question(length, asked)))
+                asked = map(self._place.over, asked_of(branches[member]))
+                asks.setdefault((scan.end, length), {}).update(dict.fromkeys(asked))
+                windows.append((list(asks).index((scan.end, length)), numbers[member],
+                                (scan.end - length) * refresh.pane, scan.end * refresh.pane))
+        due = [Due(end, Question(length, tuple(some))) for (end, length), some in asks.items()]
         frames = reduce(DataFrame.unionAll, [part.frame for part in self._parts])
         found = refreshed(self._job, 0, frames, due, self._tasks)
         order = {aggregate: n for n, aggregate in enumerate(aggregates(due))}
@@ -122,11 +124,11 @@ def rows_per_pane(job: PaneJob, frame: DataFrame, group: int) -> dict[int, int]:
     return {row[0]: row[1] for row in counting.groupBy(PANE).agg(sf.sum("m0")).collect()}
 
 
-def _numbered(windows: Sequence[tuple[int, int, int]]) -> pa.Table:
-    """Whose answer each question is, and of which window."""
-    members, starts, ends = zip(*windows, strict=True)
+def _numbered(windows: Sequence[tuple[int, int, int, int]]) -> pa.Table:
+    """Whose answers those of each question are, and of which window."""
+    questions, members, starts, ends = zip(*windows, strict=True)
     return pa.table({
-        QUESTION: pa.array(range(len(windows)), pa.int32()),
+        QUESTION: pa.array(questions, pa.int32()),
         MEMBER: pa.array(members, pa.int32()),
         "window_start": pa.array(starts, pa.int64()).cast(_TIMES),
         "window_end": pa.array(ends, pa.int64()).cast(_TIMES),
