@@ -36,7 +36,7 @@ def answered() -> tuple[Any, Refresh]:
     refresh = Refresh(1, group.id, group.pane, (first, second), 0.0)
     branches = {member: made.branch(member) for member in refresh.members}
     windows: Any = Windows
-    return windows(None, 1 << 30)._held(refresh, branches, synopsis), refresh
+    return windows(None, 1 << 30, None)._held(refresh, branches, synopsis), refresh
 
 
 def seconds(value: Any) -> int:

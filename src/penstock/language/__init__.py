@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute, modules_in
-from penstock.language.places import Place, Source
 from penstock.language.signatures import Signature, doubt_of, read_signature
 from penstock.language.statements import Load, StatementBinder, one_select
 from penstock.language.tokens import statements as split
@@ -35,7 +33,6 @@ __all__ = [
 ]
 
 _NOTHING = Application()
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 def bind(
@@ -84,21 +81,10 @@ def bind_question(text: str, application: Application, *, name: str = "question"
     >>> bind_question("SELECT MAX(a) FROM s [WINDOW 1 MIN]", app).branches[0].grouping.window
     Window(length=60000000, slide=60000000, exactly=False)
     """
-    _refuse_halves(text)
     return one_select(list(split(text)), text, name, Catalogue.of(application))
 
 
 def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> None:
-    _refuse_halves(text)
     binder = StatementBinder(catalogue, folder, load)
     for ordinal, tokens in enumerate(split(text), 1):
         binder.bind(tokens, text, ordinal)
-
-
-def _refuse_halves(text: str) -> None:
-    """Refuse half a character, which only a program can write: no file could hold the text."""
-    half = _HALF.search(text)
-    if half is not None:
-        whole = _HALF.sub("\N{REPLACEMENT CHARACTER}", text)  # the error is printed
-        raise Source(whole).syntax("this is half a character (a lone surrogate)",
-                                   Place(half.start(), half.end()))

@@ -61,7 +61,8 @@ def _check_encodable(text: str) -> None:
     if half is not None:
         place = Place(half.start(), half.end())
         message = "this is half a character (a lone surrogate)"
-        raise Source(text, _ordinal(text, place)).syntax(message, place)
+        whole = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)  # the error is printed
+        raise Source(whole, _ordinal(text, place)).syntax(message, place)
 
 
 def _check_terminated(text: str) -> None:
