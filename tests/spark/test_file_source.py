@@ -189,6 +189,21 @@ def test_an_archive_without_its_end_is_tried_again_when_it_has_changed(tmp_path)
     assert watched.next(NOW + 62) == ["a.json.gz"]
 
 
+def test_files_of_an_unfinished_batch_that_are_gone_are_told_once(tmp_path):
+    stream = folder(tmp_path, "json")
+    file = lines(tmp_path / "in" / "a.json", '{"n": 1}\n')
+    crashed = Watched(tmp_path, stream)
+    assert crashed.next() == ["a.json"]
+    crashed.source.close()
+    file.unlink()
+    watched = Watched(tmp_path, stream)
+    for _ in range(3):
+        assert watched.next() == []
+    assert watched.aside == [("a.json", "it is gone", 0)]
+    lines(tmp_path / "in" / "b.json", '{"n": 1}\n')
+    assert watched.next() == ["b.json"]
+
+
 @pytest.mark.parametrize("content, reason", [
     (b"n,wort\n1,a\n", "column 'word' is declared but not in the data, which has n, wort"),
     (b"word,n\na,1\n", "its header is word, n; declare these columns in this order"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from penstock.errors import CheckpointError
 from penstock.model import BIGINT, Field, Stream
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.files import Files
+from penstock.spark.guarded import Witness
 from penstock.spark.spool import Manifest, Spool
 
 STREAM = Stream("s", (Field("n", BIGINT),), "csv")
@@ -33,6 +35,10 @@ def add(spool: Spool, number: int, rows: int = 5, counted: int | None = None) ->
     folder.mkdir()
     pq.write_table(pa.table({"n": list(range(rows))}), folder / "part-0.parquet")
     spool.add(Manifest(number, rows if counted is None else counted, 40, 1.0, rows))
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def numbers(spool: Spool) -> list[int]:
@@ -118,3 +124,38 @@ def test_what_is_in_the_checkpoint_is_durable_before_it_counts(checkpoint, monke
     monkeypatch.setattr(guarded, "sync_folder", lambda path: order.append(f"folder {path.name}"))
     add(spool_of(checkpoint), 0)
     assert order[-3:] == ["sync part-0.parquet", "name 00000000.json", "folder s"]
+
+
+def test_a_block_counts_though_the_disk_lets_none_before_it_go(checkpoint, monkeypatch):
+    """Or it would be durable, and nobody told of it."""
+    spool = spool_of(checkpoint)
+    add(spool, 0)
+    add(spool, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Witness, "write", full)
+        spool.release(0)
+        add(spool, 2)
+        assert numbers(spool) == [1, 2] and spool.has(2)
+    add(spool, 3)
+    assert not spool.folder(0).exists(), "it goes with the next block"
+    assert numbers(spool_of(checkpoint)) == [1, 2, 3]
+
+
+def test_a_full_disk_does_not_end_the_engine_when_a_block_goes(checkpoint, monkeypatch):
+    spool = spool_of(checkpoint)
+    add(spool, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "write", full)
+        spool.release(0)
+    assert numbers(spool) == [] and numbers(spool_of(checkpoint)) == [0]
+    add(spool, 1)
+    assert numbers(spool) == numbers(spool_of(checkpoint)) == [1]
+
+
+def test_an_ingest_that_was_left_behind_adds_nothing(checkpoint):
+    spool = spool_of(checkpoint)
+    add(spool, 0)
+    spool.close()
+    with pytest.raises(CheckpointError, match="the engine has ended"):
+        add(spool, 1)
+    assert numbers(spool_of(checkpoint)) == [0]

@@ -248,6 +248,11 @@ class Checkpoint:
         return self.root / "folders.json"
 
     @property
+    def large(self) -> Path:
+        """The file that tells which groups of window aggregates were too large for the driver."""
+        return self.root / "large.json"
+
+    @property
     def deliveries(self) -> Path:
         """The log of what was delivered."""
         return self.root / "deliveries.jsonl"

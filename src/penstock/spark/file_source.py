@@ -73,8 +73,7 @@ class FileSource:
                 batch.append(verdict)
             else:
                 self.set_aside(there, verdict.reason or "it is gone", verdict.rows)
-        if batch:
-            self._log.begin(number, [verdict.file for verdict in batch])
+        self._log.begin(number, [verdict.file for verdict in batch])  # also if none is left
         return batch
 
     def _ready(self, fresh: Iterable[Listed], now: float) -> list[Verdict]:

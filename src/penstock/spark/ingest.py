@@ -145,16 +145,18 @@ class Ingest:
         if within is None:
             self._end_reading()
             return
-        ending = threading.Thread(target=self._end_reading, daemon=True)
+        ending = threading.Thread(target=self._end_reading, args=(True,), daemon=True)
         ending.start()
         ending.join(within)
+        if ending.is_alive() and self._source is not None:
+            self._source.close()  # what is left behind notes nothing any more
 
-    def _end_reading(self) -> None:
+    def _end_reading(self, hurried: bool = False) -> None:
         try:
             if self._query is not None:
                 self._query.stop()
         except Exception:
-            if not lost(self._spark):
+            if not hurried and not lost(self._spark):
                 raise
         if self._thread is not None:
             self._thread.join()

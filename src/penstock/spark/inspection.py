@@ -45,7 +45,7 @@ def _noted(faults: list[str]) -> Iterator[None]:
 
 
 def _statements(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
-    for path in (checkpoint.application, checkpoint.folders):
+    for path in (checkpoint.application, checkpoint.folders, checkpoint.large):
         with _noted(faults):
             if checkpoint.has(path):
                 checkpoint.read(path)

@@ -7,6 +7,8 @@ the group tried there again.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from penstock.spark.checkpoint import Checkpoint
 
 
@@ -15,7 +17,7 @@ class Large:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Read what earlier runs have found."""
-        self._checkpoint, self._place = checkpoint, checkpoint.root / "large.json"
+        self._checkpoint, self._place = checkpoint, checkpoint.large
         self._most: dict[str, int] = (
             checkpoint.read(self._place) if checkpoint.has(self._place) else {})
 
@@ -27,4 +29,5 @@ class Large:
         """A group is too large for so many bytes."""
         if not self.has(group, most):
             self._most[group] = most
-            self._checkpoint.write(self._place, self._most)
+            with suppress(OSError):  # a full disk: then the next run finds it out again
+                self._checkpoint.write(self._place, self._most)

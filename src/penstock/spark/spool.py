@@ -112,6 +112,7 @@ class Spool:
         self._lock = threading.Lock()  # blocks come and go in threads of their own
         self._released: set[int] = set()
         """Blocks that may go once all before them have gone: numbers are without gaps."""
+        self._closed = False
         if writing:
             checkpoint.folder("spool", stream.name)
             if not self._manifests:
@@ -197,6 +198,8 @@ class Spool:
         manifest = replace(manifest, stored=tuple(self._stored(manifest)))
         self._checkpoint.check_own()
         with self._lock:
+            if self._closed:
+                raise CheckpointError("the engine has ended, and takes no block any more")
             self._checkpoint.write(self._manifest(manifest.number), asdict(manifest))
             self._manifests[manifest.number] = manifest
             self.last = manifest
@@ -241,7 +244,7 @@ class Spool:
         """Delete a block; the newest keeps its manifest, from which the stream goes on.
 
         Its manifest goes when those before it have gone: one that is missing in between is a sign
-        of damage.
+        of damage. On a disk that is full a block may have to stay until the next one comes.
         """
         self.cool(number)
         with self._lock:
@@ -252,12 +255,18 @@ class Spool:
 
     def _keep_figures(self, last: Manifest) -> None:
         gone = replace(last, files=(), stored=(), released=True)
-        self._checkpoint.write(self._manifest(last.number), asdict(gone))
+        try:
+            self._checkpoint.write(self._manifest(last.number), asdict(gone))
+        except OSError:
+            return  # it goes when a later block has come
         self._manifests[last.number] = gone
         self._files.remove(str(self.folder(last.number)))
 
     def _forget(self) -> None:
-        """Remove the blocks that are released and have none before them."""
+        """Remove the blocks that are released and have none before them.
+
+        Where that fails they stay for now: a new block counts all the same.
+        """
         gone = []
         for number in sorted(self._manifests):
             if number not in self._released and not self._manifests[number].released:
@@ -266,11 +275,15 @@ class Spool:
                 gone.append(number)
         if not gone:
             return
-        self._first.write(gone[-1] + 1, sync=True)  # or their absence would look like damage
+        try:
+            self._first.write(gone[-1] + 1, sync=True)  # or their absence would look like damage
+        except OSError:
+            return
         for number in gone:
             del self._manifests[number]
             self._released.discard(number)
-            self._manifest(number).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._manifest(number).unlink()
             self._files.remove(str(self.folder(number)))
 
     def _manifest(self, number: int) -> Path:
@@ -363,7 +376,9 @@ class Spool:
             self._hot[number] = self._read([number]).persist(StorageLevel.MEMORY_AND_DISK)
 
     def close(self) -> None:
-        """Let all hot blocks go."""
+        """Let all hot blocks go; an ingest that was left behind adds no block from now on."""
+        with self._lock:
+            self._closed = True
         for number in list(self._hot):
             self.cool(number)
         self._first.close()
