@@ -112,7 +112,7 @@ def _with(reader: _Reader, options: Mapping[str, str]) -> _Reader:
 
 def _unfound(error: Exception, source: Stream | Relation) -> str:
     """Why a source cannot be read; of one that Spark does not know, how to bring it."""
-    if "ailed to find data source" not in _text(error):
+    if not re.search("Failed to find (the )?data source", _text(error)):
         return plain(error)
     return (f"Spark has no source {source.format}; if it is in a package, start with "
             "PYSPARK_SUBMIT_ARGS='--packages GROUP:NAME:VERSION pyspark-shell'")
