@@ -13,6 +13,7 @@ from penstock.events import (
     BlockHot,
     Decided,
     Event,
+    FileSetAside,
     GroupFormed,
     Memory,
     QueryAdded,
@@ -352,3 +353,21 @@ def test_a_failure_is_one_line_and_is_not_told_again_at_the_end() -> None:
         assert file.getvalue().count(text) == 1, file.getvalue()
     assert "query b failed" not in file.getvalue()
     assert "\n".join(drawn(Account(some), 120)).count("its disk is full") == 1, "of a record"
+
+
+def test_what_data_put_into_a_reason_does_not_control_the_terminal() -> None:
+    console, file = plain()
+    view, bad = watch(console, "app.sql"), "\x1b]0;mine\x07\x1b[2J"
+    some = Summary.of([
+        RunStarted(0.0, ("s", "t"), "fifo", 2), QueryAdded(0.0, "a", ("s",)),
+        FileSetAside(1.0, "s", f"in/{bad}.csv", "it is empty"),
+        QueryFailed(1.0, "a", f"its callback raised ValueError: {bad}\nfor two lines"),
+        StreamFailed(1.0, "t", bad), RunEnded(2.0, "broken", bad),
+    ])
+    view.show(some)
+    view.close()
+    show_account(console, some, told=view.told)
+    console.print(Account(some))
+    console.print(Picture(some, "app.sql"))
+    assert "\x1b" not in file.getvalue() and "\x07" not in file.getvalue()
+    assert "in/\\x1b]0;mine" in file.getvalue()

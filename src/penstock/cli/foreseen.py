@@ -13,8 +13,8 @@ from penstock.language.places import suggestion
 from penstock.model import Application, Relation, Stream
 from penstock.traffic import check_options
 
-_FILES = ("parquet", "csv", "json", "orc", "text")
-_SOURCES = (*_FILES, "avro", "kafka", "onoff", "rate", "rate-micro-batch", "socket", "xml")
+_FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
+_SOURCES = (*_FILES, "kafka", "onoff", "rate", "rate-micro-batch", "socket")
 """The sources that Spark and Penstock bring; others come with packages."""
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from penstock.cli.entry import BROKEN
 from penstock.events import Summary
 from penstock.view import show_account, watch
 
@@ -29,8 +30,6 @@ GLANCE = 0.25
 """Seconds between two looks at the run."""
 STOP_WITHIN, CLOSE_WITHIN = 8.0, 4.0
 """Seconds that a run may take to stop when it is told to, and Spark to end after that."""
-BROKEN = 3
-"""The exit status of a run that could not go on by no fault of a query or a stream."""
 
 
 @dataclass(frozen=True, slots=True)

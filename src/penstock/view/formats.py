@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from math import isfinite
 
+from penstock.rendering import visible
+
 
 def short(count: float) -> str:
     """A count in at most five characters.
@@ -101,8 +103,17 @@ def one_line(text: str, width: int = 200) -> str:
     >>> one_line("no room\\nat java.io.File", 20), one_line("a" * 30, 10)
     ('no room', 'aaaaaaaaa…')
     """
-    line = (text.strip().splitlines() or [""])[0]
+    line = visible((text.strip().splitlines() or [""])[0])
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def harmless(text: str) -> str:
+    r"""A reason in full, whose lines cannot control the terminal: data may be in it.
+
+    >>> harmless("no file \x1b[2Ja.csv\nin the folder")
+    'no file \\x1b[2Ja.csv\nin the folder'
+    """
+    return "\n".join(map(visible, text.strip().splitlines()))
 
 
 def _digits(number: float) -> str:

@@ -23,7 +23,7 @@ from penstock.view.columns import (
     Shown,
     table,
 )
-from penstock.view.formats import clock, counted, seconds, size
+from penstock.view.formats import clock, counted, harmless, seconds, size
 
 _QUIET = "bright_black"
 _MOST_REASONS = 20
@@ -243,7 +243,8 @@ def _run_line(summary: Summary) -> RenderableType:
         line.append(f"; streams waited {seconds(run.waited)} for room in the spool", "yellow")
     if run.reason:  # why each query failed has a line of its own
         reason = run.reason.partition(" (")[0] if run.state == "failed" else run.reason
-        line.append(f"\n{reason}", "bold red" if run.state in ("failed", "broken") else "")
+        colour = "bold red" if run.state in ("failed", "broken") else ""
+        line.append(f"\n{harmless(reason)}", colour)
     return _indented(line)
 
 
@@ -287,12 +288,13 @@ def failure_lines(summary: Summary) -> list[str]:
     """A line for each failure; queries that a stream took with it have none of their own."""
     failed = summary.failures()
     streams = {f"{name} failed: {reason}" for name, reason in failed if name.startswith("stream ")}
-    return [f"{name} failed: {reason.strip()}" for name, reason in failed if reason not in streams]
+    return [harmless(f"{name} failed: {reason}") for name, reason in failed
+            if reason not in streams]
 
 
 def warning_line(warning: Warned) -> str:
     """A warning."""
-    return f"{warning.subject}: {warning.text.strip()}"
+    return harmless(f"{warning.subject}: {warning.text}")
 
 
 def verdict(faults: Sequence[str]) -> RenderableType:
