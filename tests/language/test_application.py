@@ -114,6 +114,19 @@ def test_a_function_is_loaded_from_the_applications_folder(tmp_path: Path):
     assert sys.path == path
 
 
+def test_a_folder_of_data_hides_no_module(tmp_path: Path):
+    import pyarrow
+
+    for name in ("pyarrow", "rich"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").touch()
+    (tmp_path / "beside_data.py").write_text(
+        "import penstock, pyarrow\n@penstock.predicate\ndef f(n): return n\nused = pyarrow\n")
+    load("beside_data", "f", str(tmp_path))
+    assert sys.modules["beside_data"].used is pyarrow is sys.modules["pyarrow"]
+    del sys.modules["beside_data"]
+
+
 def test_two_folders_have_modules_of_the_same_name(tmp_path: Path):
     """Each application calls its own, and what its own imports; the first stays importable."""
     names = [f"penstock_twin_{tmp_path.name}", f"penstock_twin_help_{tmp_path.name}"]

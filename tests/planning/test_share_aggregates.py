@@ -5,14 +5,17 @@ from __future__ import annotations
 from math import gcd
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.engine.instructions import Run
+from penstock.errors import RunError
 from penstock.language import bind
 from penstock.model import Application, Block
 from penstock.plan import Group, Plan
 from penstock.planning import plan
-from penstock.spark.windows import Kept, families_of, merged
+from penstock.spark.windows import Kept, Windows, families_of, merged
 from penstock.synopses import Question, Synopsis
 
 STREAM = """
@@ -135,6 +138,17 @@ def test_a_train_tried_again_block_by_block_counts_no_block_for_more_than_its_ro
     counts = [sum(kept.brought([block.number]).values()) for block in blocks]
     assert counts == [20, 1, 5]
     assert kept.brought([0, 1, 2]) == {4: 12, 5: 14}
+
+
+def test_a_train_with_a_block_that_is_in_the_panes_is_refused() -> None:
+    made = planned(aggregate("COUNT(*)"))
+    (group,) = made.groups
+    kept = synopsis(group)
+    blocks = tuple(Block("packets", number, 5, 0, 0.0) for number in range(3))
+    kept.take(blocks[:2], {0: 10})
+    run = Run(3, "", group.path, 1, group.members, blocks)
+    with pytest.raises(RunError, match="block 0 are in its panes already"):
+        Windows(None, 1, None).take(run, made, None, {group.id: kept})
 
 
 def tables(kept: Kept, rows: list[tuple[int, tuple[int, ...], int]]) -> dict:

@@ -78,14 +78,18 @@ def _own_modules(folder: str) -> Iterator[None]:
 
 
 def _names(folder: str) -> set[str]:
-    """The top names that a folder's own files give to modules."""
+    """The top names of loaded modules that a folder has modules for; one of data is none."""
+    loaded = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names
+    here = _files(folder)
+    return {name for name in loaded - {"__main__", "penstock"} if f"{name}.py" in here or (
+        name in here and any(f.endswith(".py") for f in _files(os.path.join(folder, name))))}
+
+
+def _files(folder: str) -> set[str]:
     try:
-        entries = list(os.scandir(folder))
+        return set(os.listdir(folder))
     except OSError:
         return set()
-    names = {entry.name.removesuffix(".py") for entry in entries if entry.name.endswith(".py")}
-    names |= {entry.name for entry in entries if entry.is_dir()}
-    return names - sys.stdlib_module_names - {"__main__", "penstock"}
 
 
 def _is_under(module: ModuleType | None, folder: str) -> bool:

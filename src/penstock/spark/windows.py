@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import Refresh, Run
+from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import Group, Member, Plan
 from penstock.spark.compile import Summarised
@@ -103,6 +104,12 @@ class Kept:
                 room -= mine[pane]
                 left[pane] -= mine[pane]
             self.had[block.number] = mine
+
+    def refuse_twice(self, blocks: Iterable[int]) -> None:
+        """Refuse a train of which it has some blocks: what is tried again goes block by block."""
+        twice = [block for block in blocks if block in self.had]
+        if twice:
+            raise RunError(f"the rows of block {twice[0]} are in its panes already")
 
     def brought(self, blocks: Iterable[int]) -> Counter[int]:
         """The rows that blocks which are in it have brought to panes."""
@@ -279,6 +286,7 @@ class Windows:
             if kept is not None and kept.had.keys() >= set(blocks):
                 taken.count(group, kept.brought(blocks), self._reach)
             elif kept is not None:
+                kept.refuse_twice(blocks)
                 wanted.append(kept)
         read = sum(block.rows for block in run.blocks)
         found = self._take_near([kept for kept in wanted if kept.far is None], rows, read, taken)
