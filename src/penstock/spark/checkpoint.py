@@ -6,15 +6,20 @@
       checkpoint.json     the checkpoint's id, and the versions of the files beside it
       application.json    the statements in force
       offsets/STREAM/     how far each source was read: files.jsonl, or Structured Streaming's own
-      spool/STREAM/       the decoded blocks and a manifest for each
+      spool/STREAM/       the decoded blocks and a manifest for each; first tells the oldest
       late/NAME/          rows that came too late for the windows over a stream, or of a query
-      rejects/NAME/       rows that could not be read, or that a Python function raised for
+      rejects/NAME/       rows that could not be read, or that a Python function raised for; of a
+                          stream also files.json, the files that were set aside
       folders.json        the sink folders written so far: by whom, in which format, which columns
       large.json          groups of window aggregates that were too large for the driver
       deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
       runs/STAMP/         the record of each run
+      spark.log           what Spark's JVM printed
+
+A log such as deliveries.jsonl or files.jsonl has a file .end beside it, which tells how far it had
+come.
 
 Every file of ours carries the checkpoint's id and a checksum, so that one that was damaged, mixed
 with those of another checkpoint or replaced by an older copy is refused by name.
