@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -249,12 +250,13 @@ class Ingest:
             self._report(ev.WatermarkMoved(now, self._stream.name, watermark))
 
     def _tell_set_aside(self, file: Listed, reason: str, rows: int) -> None:
-        """Name a file that is not read, also beside the rows that were rejected."""
-        entry = {"reason": reason, "file": file.path, "rows": rows}
-        aside = self._checkpoint.folder("rejects", self._stream.name) / "files.json"
-        with open(aside, "a", opener=private) as log:
-            log.write(json.dumps(entry) + "\n")
+        """Name a file that is not read, also beside the rejected rows if the disk has room."""
         self._report(ev.FileSetAside(self._clock.now(), self._stream.name, file.path, reason, rows))
+        entry = {"reason": reason, "file": file.path, "rows": rows}
+        with suppress(OSError):
+            aside = self._checkpoint.folder("rejects", self._stream.name) / "files.json"
+            with open(aside, "a", opener=private) as log:
+                log.write(json.dumps(entry) + "\n")
 
     def _tell_changed(self, file: Listed) -> None:
         self._warn(f"{file.path} was written to after it was read; what was added is not read. "

@@ -6,7 +6,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
@@ -32,6 +32,20 @@ TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 HURRY = 0.5
 """The part of the time to stop within that work under way has to finish by itself."""
+
+
+def stop_all(ingests: Sequence[Ingest], within: float | None) -> None:
+    """Stop all streams; where time is short, at once: one that is stuck takes all of it."""
+    if within is None:
+        for ingest in ingests:
+            ingest.stop()
+        return
+    stopping = [threading.Thread(target=ingest.stop, args=(within,), daemon=True)
+                for ingest in ingests]
+    for thread in stopping:
+        thread.start()
+    for thread in stopping:
+        thread.join()
 
 
 class Stopping:
@@ -77,8 +91,8 @@ class Stopping:
             ingest.hold()
         if within is not None:
             self._finish_within(within * HURRY)
-        for ingest in ingests:
-            ingest.stop(None if within is None else max(0.5, (until - time.monotonic()) / 2))
+        left = None if within is None else max(0.5, (until - time.monotonic()) / 2)
+        stop_all(ingests, left)
         self._workers.shutdown(wait=within is None)
         with contextlib.suppress(RunError):
             self._ask(lambda: self._end("stopped", ""))
