@@ -86,7 +86,7 @@ class Folders:
 
     def adopt(self, application: Application) -> None:
         """Its queries deliver from now on; what their folders hold is noted before they do."""
-        self._datasets |= self._looked_at(application)[1]
+        self._datasets = self._datasets | self._looked_at(application)[1]  # runs may look at it
         self._checkpoint.write(self._checkpoint.folders, {
             folder: _noted(held) for folder, held in self._datasets.items()})
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from penstock.errors import CheckpointError
 from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.files import Files, same_device
+from penstock.spark.files import Files, local_path, same_device
+from penstock.spark.guarded import sync_files
 
 OUTSIDE = "_penstock"
 """The folder in a sink's own in which files wait that could not be renamed from the checkpoint."""
@@ -69,7 +70,9 @@ class Staging:
         return folder.removeprefix(root)
 
     def write(self, run: int, moves: Sequence[Move]) -> None:
-        """Note where the files of a run go, before the run counts."""
+        """Note where the files of a run go, before the run counts; they outlast a power cut."""
+        sources = (local_path(self._source(run, move)) for move in moves)
+        sync_files([source for source in sources if source is not None])
         self.checkpoint.write(self._of(run) / "moves.json",
                               [[m.source, m.folder, m.name] for m in moves])
 
