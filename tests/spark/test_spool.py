@@ -14,6 +14,7 @@ from penstock.model import BIGINT, Field, Stream
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.files import Files
 from penstock.spark.guarded import Witness
+from penstock.spark.inspection import inspected
 from penstock.spark.spool import Manifest, Spool
 
 STREAM = Stream("s", (Field("n", BIGINT),), "csv")
@@ -159,3 +160,24 @@ def test_an_ingest_that_was_left_behind_adds_nothing(checkpoint):
     with pytest.raises(CheckpointError, match="the engine has ended"):
         add(spool, 1)
     assert numbers(spool_of(checkpoint)) == [0]
+
+
+@pytest.mark.parametrize("how", ["released", "deleted"])
+def test_doctor_takes_no_block_that_was_released_meanwhile_for_a_damaged_one(
+    checkpoint, monkeypatch, how
+):
+    spool, check = spool_of(checkpoint), Spool.check
+    checkpoint.write(checkpoint.application, [])
+    for number in range(3):
+        add(spool, number)
+
+    def meanwhile(looking, number):
+        if how == "released":
+            spool.release(number)
+        else:
+            (spool.folder(number) / "part-0.parquet").unlink()
+        check(looking, number)
+
+    monkeypatch.setattr(Spool, "check", meanwhile)
+    found, faults = inspected(checkpoint.root)
+    assert len(faults) == (0 if how == "released" else 3), faults

@@ -21,8 +21,8 @@
 A log such as deliveries.jsonl or files.jsonl has a file .end beside it, which tells how far it had
 come.
 
-Every file of ours carries the checkpoint's id and a checksum, so that one that was damaged, mixed
-with those of another checkpoint or replaced by an older copy is refused by name.
+Every file by which a run goes on carries the checkpoint's id and a checksum, so that one that was
+damaged, mixed with those of another checkpoint or replaced by an older copy is refused by name.
 """
 
 from __future__ import annotations

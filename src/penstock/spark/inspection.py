@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
@@ -61,18 +61,26 @@ def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
     said, busy = [], checkpoint.is_taken
     for name in sorted(_names(checkpoint.root / "spool") | _names(checkpoint.root / "offsets")):
         with _noted(faults):
-            stream = Stream(name, (), "parquet")
-            # Without frames to make there is nothing for Spark to do.
-            spool = Spool.look(cast(Any, None), checkpoint, Files(cast(Any, None)), stream)
+            spool = _spool(checkpoint, name)
             for block in spool.held():
                 with _noted(faults):
-                    spool.check(block.number)
+                    try:
+                        spool.check(block.number)
+                    except CheckpointError:  # an engine may have let it go meanwhile
+                        if not busy or block in _spool(checkpoint, name).held():
+                            raise
             if not busy:
                 spool.check_offsets()
                 _check_files(checkpoint, spool)
                 _check_delivered(checkpoint, spool)
             said.append(f"stream {name}: {len(spool.held())} blocks held")
     return said
+
+
+def _spool(checkpoint: Checkpoint, name: str) -> Spool:
+    """The blocks of a stream; without frames to make there is nothing for Spark to do."""
+    stream = Stream(name, (), "parquet")
+    return Spool.look(cast(Any, None), checkpoint, Files(cast(Any, None)), stream)
 
 
 def _check_files(checkpoint: Checkpoint, spool: Spool) -> None:
@@ -100,7 +108,7 @@ def _names(folder: Path) -> set[str]:
 
 def _staged(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
     for path in sorted(checkpoint.root.glob("staging/[0-9]*/*.json")):
-        with _noted(faults):
+        with _noted(faults), suppress(FileNotFoundError):  # a run may have been settled meanwhile
             checkpoint.read(path)
     return []
 
