@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.arrow import arrow_type
-from penstock.errors import CheckpointError
+from penstock.errors import CheckpointError, SourceError
 from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
-from penstock.spark import file_checks, files, partitions, times
+from penstock.spark import file_checks, files, partitions, sources, times
 from penstock.spark.file_batches import Known, Limits
 from penstock.spark.file_log import FileLog
 from penstock.spark.file_source import FileSource
@@ -187,6 +187,16 @@ def test_an_archive_without_its_end_is_tried_again_when_it_has_changed(tmp_path)
     assert watched.aside == [("a.json.gz", "it ends too early", 0)]
     lines(cut, gzip.compress(b'{"n": 1}\n'), NOW + 62)
     assert watched.next(NOW + 62) == ["a.json.gz"]
+
+
+def test_files_that_a_stream_does_not_want_say_nothing_of_it(tmp_path):
+    stream = folder(tmp_path, "csv", header="true", pathGlobFilter="*.csv")
+    lines(tmp_path / "in" / "notes.txt", "a,b\n1,2\n")
+    sources.check(None, Files(None), stream)
+    assert sources.extent(Files(None), stream).total == 0
+    lines(tmp_path / "in" / "a.csv", "a,b\n1,2\n")
+    with pytest.raises(SourceError, match="column 'n' is declared but not in the data"):
+        sources.check(None, Files(None), stream)
 
 
 def test_files_of_an_unfinished_batch_that_are_gone_are_told_once(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeVar
@@ -19,7 +19,7 @@ from penstock.errors import SourceError
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark import file_checks, onoff, partitions
 from penstock.spark.expressions import data_type, schema
-from penstock.spark.files import GLOB, Files, as_pattern, local_path
+from penstock.spark.files import GLOB, Files, Listed, as_pattern, local_path
 from penstock.spark.options import opened
 from penstock.spark.session import know_onoff
 
@@ -192,11 +192,16 @@ def _check_folder(files: Files, stream: Stream, begun: bool) -> None:
         _check_declaration(files, stream)
 
 
+def _wanted(files: Files, stream: Stream) -> Iterator[Listed]:
+    """The files of a folder that its stream's options let take part."""
+    assert stream.path is not None
+    return (file for file in files.listing(stream.path) if file_checks.wanted(file, stream))
+
+
 def _check_declaration(files: Files, stream: Stream) -> None:
     """Raise when there are whole files and the declaration fits none of them."""
-    assert stream.path is not None
     first = ""
-    for file in files.listing(stream.path):
+    for file in _wanted(files, stream):
         verdict = file_checks.judged(files, file, stream, now=0.0)
         if verdict.state == "whole":
             return
@@ -255,7 +260,7 @@ def extent(files: Files, stream: Stream) -> Extent:
     if stream.format == "onoff":
         return Extent(onoff.Options.parse(opened(stream)).traffic.rows)
     if stream.format in FILES and stream.path is not None and files.exists(stream.path):
-        return Extent(sum(file.size for file in files.listing(stream.path)), "bytes")
+        return Extent(sum(file.size for file in _wanted(files, stream)), "bytes")
     return Extent(None)
 
 
