@@ -16,7 +16,8 @@ import pytest
 
 from penstock.events import Summary, read_events
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.slow,
+              pytest.mark.timeout(300)]
 
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A JVM that dies young should not compile much."""

@@ -160,7 +160,7 @@ class Inbox:
     def get(self, timeout: float) -> Any:
         """The next event, if its time comes within the timeout; time passes only here."""
         with self.changed:
-            self.changed.wait_for(lambda: self.asked or self._knows_what_is_next(), 60)
+            self.changed.wait_for(lambda: self.asked or self._knows_what_is_next(), 240)
             if self.asked:
                 return self.asked.pop(0)
             at = self.planned[0][0]
@@ -226,7 +226,7 @@ def on_spark(
         e.execute(APPLICATION + f"SET operators = '{policy}'; SET quantum = '1 second';",
                   folder=folder)
         e.start()
-        assert delivered.wait(60), inbox.failed
+        assert delivered.wait(240), inbox.failed
         e.stop()
         levels = {name: sorted(e.results(name)["n"].to_pylist())
                   for name in ("hidden", "plain", "cheap")}

@@ -69,9 +69,10 @@ def test_what_runs_have_kept_tells_by_how_many_tasks_it_is_read(spark: Any) -> N
     through = SimpleNamespace(part=lambda path, member, frame, first, last: SimpleNamespace(
         frame=frame, counts=dict))
     parts: Any = Parts(spark)
+    path: Any = SimpleNamespace(panes=False)
     for count in (2, 5):
         kept = replace(RUN, run=count, members=("m",))  # type: ignore[arg-type]
-        assert parts.keep(through, None, kept, spark.range(0, 100, 1, count)).rows == 100
+        assert parts.keep(through, path, kept, spark.range(0, 100, 1, count)).rows == 100
     assert parts.tasks([]) == 0
     assert parts.tasks([2, 5]) == parts.frame([2, 5]).rdd.getNumPartitions() == 7
     parts.close()

@@ -297,9 +297,9 @@ class Sinks:
         """The error of the first of some staged rejects."""
         folder = str(self._checkpoint.folder("rejects", query))
         place = self._staging.place(run.run, f"rejects-{number}", folder)
-        for path, _ in sorted(self._files.data(place)):
+        for path, size in sorted(self._files.data(place)):
             local = local_path(path)
-            if local is not None:
+            if local is not None and size:  # a task without rejects leaves an empty file
                 with local.open(encoding="utf-8") as file:
                     return str(json.loads(file.readline()).get("error", ""))
         return ""
