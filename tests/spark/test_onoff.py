@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType, TimestampType
 
 from penstock.spark.onoff import SCHEMA, OnOffStream, OnOffTable, Options, Part, register
+from penstock.spark.session import know_onoff
 from penstock.traffic import SCHEMA as COLUMNS
 from penstock.traffic import OnOff
 
@@ -302,3 +304,10 @@ def test_a_bad_option_fails_the_load_with_its_name(spark: SparkSession) -> None:
     register(spark)
     with pytest.raises(PySparkException, match="onoff has no option 'raet'; did you mean 'rate'"):
         spark.readStream.format("onoff").option("raet", 5).load()
+
+
+def test_streams_that_begin_beside_each_other_make_the_source_known_once(spark):
+    session = spark.newSession()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(know_onoff, [session] * 4))
+    assert session.read.format("onoff").option("rows", 10).load().count() == 10

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ Session: TypeAlias = SparkSession
 
 # What fails is reported as an event: Py4J would print its own traces where nobody has set up logs.
 logging.getLogger("py4j").addHandler(logging.NullHandler())
+# What Py4J logs it raises too. Where Spark has given the root a handler it would be a traceback.
+logging.getLogger("py4j").propagate = False
 
 _CONTEXT = {
     "spark.ui.enabled": "false",
@@ -167,12 +170,14 @@ def forget(session: SparkSession) -> None:
 
 def know_onoff(session: SparkSession) -> None:
     """Register our own source, once and only where it is used: that starts a Python worker."""
-    if session not in _KNOW_ONOFF:
-        activate(session)  # with an earlier clone in this place Spark would refuse it as known
-        onoff.register(session)
-        _KNOW_ONOFF.add(session)
+    with _REGISTERING:  # streams begin beside each other, and Spark refuses to be told twice
+        if session not in _KNOW_ONOFF:
+            activate(session)  # with an earlier clone in this place Spark would refuse it as known
+            onoff.register(session)
+            _KNOW_ONOFF.add(session)
 
 
+_REGISTERING = threading.Lock()
 _KNOW_ONOFF: WeakSet[SparkSession] = WeakSet()
 
 
