@@ -306,8 +306,15 @@ def test_a_bad_option_fails_the_load_with_its_name(spark: SparkSession) -> None:
         spark.readStream.format("onoff").option("raet", 5).load()
 
 
-def test_streams_that_begin_beside_each_other_make_the_source_known_once(spark):
-    session = spark.newSession()
+def test_streams_that_begin_beside_each_other_make_the_source_known_once(spark, monkeypatch):
+    session, calls = spark.newSession(), []
+
+    def slowly(known: SparkSession) -> None:
+        calls.append(known)
+        time.sleep(0.2)  # long enough for the others to come by
+        register(known)
+
+    monkeypatch.setattr("penstock.spark.session.onoff.register", slowly)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(know_onoff, [session] * 4))
-    assert session.read.format("onoff").option("rows", 10).load().count() == 10
+    assert calls == [session]
