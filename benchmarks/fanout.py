@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from penstock import Engine
+from penstock.generators.packets import OnOff
 from penstock.report.form import Progress, Report
 from penstock.spark.session import local_session
-from penstock.traffic import OnOff
 
 SCHEMA = "ts TIMESTAMP, src INT, dst INT, port INT, flow INT, length INT"
 TIERS = ((1, 0.55), (5, 0.125), (50, 0.125), (500, 0.125), (400, 0.075))

@@ -17,7 +17,7 @@ from typing import Any
 import simpy
 
 from penstock.policies.operators import Policy, Segment
-from penstock.simulator.fates import Fate
+from penstock.simulator.outcomes import Fate
 from penstock.simulator.workload import Workload
 
 Ready = tuple[float, float, float, int, "Block"]

@@ -20,9 +20,9 @@ from benchmarks.queueing import Processor, response
 from penstock.policies.operators import Route, policy
 from penstock.report.form import Progress, Report
 from penstock.simulator.arrivals import poisson
-from penstock.simulator.fates import Fate
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network, path
+from penstock.simulator.outcomes import Fate
 from penstock.simulator.workload import Workload
 
 RANKED = ("fifo", "edf", "greedy", "chain", "mixed(gamma=0.2)", "rate_based",

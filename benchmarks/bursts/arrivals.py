@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from experiments.chain.traces import DATA, present
+from penstock.generators.packets import OnOff
 from penstock.simulator.arrivals import blocks, onoff, trace
-from penstock.simulator.fates import Floats
-from penstock.traffic import OnOff
+from penstock.simulator.outcomes import Floats
 
 TRACE = "dec_pkt_1_udp"
 _ONOFF_ROWS, _TRACE_ROWS = 300, 300

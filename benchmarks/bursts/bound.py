@@ -8,7 +8,7 @@ from benchmarks.bursts.measuring import Series
 from penstock.events import kinds as ev
 from penstock.policies.operators import Route, Stage
 from penstock.policies.operators.oracles import clairvoyant
-from penstock.simulator.recorded import Recording
+from penstock.whatif.recorded import Recording
 
 
 def bound(recording: Recording, events: Sequence[ev.Event], began: float) -> Series:

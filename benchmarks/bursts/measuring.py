@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from benchmarks.bursts.pipelines import ROWS, Pipeline
 from penstock import Engine
 from penstock.events import kinds as ev
-from penstock.simulator.fates import Floats
+from penstock.simulator.outcomes import Floats
 
 WARM_ROUNDS = 4
 """Blocks of every stream before the burst, one after the other: code is made, processes are

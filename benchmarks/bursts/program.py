@@ -24,8 +24,8 @@ from penstock import Engine
 from penstock.policies.operators import POLICIES, policies
 from penstock.report.figures import Drawing, draw
 from penstock.report.form import Progress, Report
-from penstock.simulator.fates import Floats
-from penstock.simulator.whatif import Outcome, compare
+from penstock.simulator.outcomes import Floats
+from penstock.whatif.predictions import Outcome, compare
 
 LIMITED = {"chain_flush": "chain_flush(latency={}, exact=true)", "mixed": "mixed(latency={})"}
 PLAY = 1.75

@@ -11,8 +11,8 @@ from experiments.aggregates.queries import Load
 from penstock.policies.refresh import policy
 from penstock.policies.refresh.tasks import subgroups
 from penstock.report.form import Progress
-from penstock.simulator.fates import Floats
 from penstock.simulator.fleet import scatter
+from penstock.simulator.outcomes import Floats
 from penstock.simulator.refreshes import play
 
 NO_S, AS, CS, HS = "no_sharing", "aggressive", "conservative", "hybrid"

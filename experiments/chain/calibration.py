@@ -18,7 +18,7 @@ from experiments.chain.book import Plan
 from experiments.chain.queries import QUERIES, service
 from experiments.chain.runs import Load, workload
 from experiments.chain.traces import Recorded, Synthetic, hour
-from penstock.simulator.fates import Floats
+from penstock.simulator.outcomes import Floats
 
 TRACE = "dec_pkt_1_udp"
 ANOTHER = "bc_paug89"

@@ -14,9 +14,9 @@ from experiments.chain.traces import Traffic
 from penstock.policies.operators import Route, Stage
 from penstock.policies.operators.oracles import Level, clairvoyant
 from penstock.simulator.arrivals import blocks
-from penstock.simulator.fates import Fate, Floats
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network
+from penstock.simulator.outcomes import Fate, Floats
 from penstock.simulator.results import Result
 from penstock.simulator.workload import Workload
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.generators.packets import OnOff
 from penstock.simulator.arrivals import onoff, trace
-from penstock.simulator.fates import Floats
-from penstock.traffic import OnOff
+from penstock.simulator.outcomes import Floats
 
 DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 """Where recorded arrivals are looked for; without them a generated hour stands in."""

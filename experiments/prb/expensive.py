@@ -8,7 +8,7 @@ from experiments.prb.queries import DEPTH, FAN_OUT, Pairs, leaves, leftmost
 from experiments.prb.runs import PRB, RB, RR, Load, Size, Sweep, crossing
 from experiments.prb.telling import GAIN, RESPONSE, Telling
 from penstock.report.figures import Drawing
-from penstock.simulator.fates import Floats
+from penstock.simulator.outcomes import Floats
 from penstock.simulator.trees import under
 
 EXPENSIVE = leftmost(4)

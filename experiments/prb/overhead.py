@@ -18,7 +18,7 @@ from experiments.prb.queries import Pairs
 from experiments.prb.runs import PRB, RB, RR, Case, Load, Size, Sweep, crossing
 from experiments.prb.telling import RESPONSE, Telling
 from penstock.report.figures import Drawing
-from penstock.simulator.fates import Floats
+from penstock.simulator.outcomes import Floats
 
 QUERY = Pairs(EXPENSIVE, DEAREST)
 X = "overhead of each transition"

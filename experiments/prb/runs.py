@@ -11,10 +11,10 @@ from experiments.prb.queries import Query
 from penstock.policies.operators import policy
 from penstock.report.form import Progress
 from penstock.simulator.arrivals import poisson
-from penstock.simulator.fates import Floats
 from penstock.simulator.fleet import scatter
 from penstock.simulator.host import Overhead, simulate
 from penstock.simulator.network import Network
+from penstock.simulator.outcomes import Floats
 from penstock.simulator.workload import Workload
 
 UTILISATION = 0.9

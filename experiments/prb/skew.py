@@ -10,7 +10,7 @@ from experiments.prb.queries import Flat
 from experiments.prb.runs import FIFO, PRB, RB, RR, Load, Size, Sweep, crossing
 from experiments.prb.telling import COST_SKEW, GAIN, RESPONSE, Telling
 from penstock.report.figures import Drawing
-from penstock.simulator.fates import Floats
+from penstock.simulator.outcomes import Floats
 
 IN_ORDER = (FIFO, "edf", "greedy")
 """Without deadlines, and where every operator but a free one lets everything through, these serve

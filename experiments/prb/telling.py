@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments.prb.runs import FIFO, PRB, RB, RR, Runs, Sweep
 from penstock.report.figures import Drawing, Points, draw
 from penstock.report.form import Report
-from penstock.simulator.fates import Floats
+from penstock.simulator.outcomes import Floats
 
 SHORT = {RR: "RR", FIFO: "FIFO", RB: "RB", PRB: "PRB"}
 RESPONSE = "mean response time"

@@ -18,11 +18,11 @@ from penstock.model import Application, Statement
 from penstock.policies.operators import DEFAULT, policy
 from penstock.policies.refresh import DEFAULT as REFRESH
 from penstock.policies.refresh import policy as refresh_policy
-from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.delivery.results import Results
 from penstock.spark.host import SparkHost
 from penstock.spark.questions import Questions
-from penstock.spark.results import Results
 from penstock.spark.session import activate, forget, local_session, lost, tuned
+from penstock.spark.storage.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     import pandas

@@ -68,7 +68,7 @@ def examine(console: Console, *, spark: bool = True) -> int:
 
 def examine_checkpoint(console: Console, folder: Path) -> int:
     """Read all of a checkpoint and say what is damaged; 1 when something is."""
-    from penstock.spark.inspection import inspected
+    from penstock.spark.storage.inspection import inspected
 
     found, faults = inspected(folder)
     for text in found:

@@ -27,9 +27,9 @@ from penstock.model import Block
 from penstock.planning import plan
 from penstock.policies.operators import POLICIES
 from penstock.report.form import Report
-from penstock.simulator.fates import Floats
-from penstock.simulator.whatif import compare
+from penstock.simulator.outcomes import Floats
 from penstock.testing import FakeHost
+from penstock.whatif.predictions import compare
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.policies.refresh import POLICIES
-from penstock.simulator.panes import Answer
 from penstock.testing import FakeHost
+from penstock.testing.virtual_panes import Answer
 from tests.live import Asked, asked, check_ends, in_time, missing, pane_of, streamed
 
 SECOND = 1_000_000

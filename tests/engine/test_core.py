@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engine import Run
-from penstock.engine.queues import TRAIN_BLOCKS
+from penstock.engine.paths.queue_entries import TRAIN_BLOCKS
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev

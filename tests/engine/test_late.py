@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine.refresher import Refresher
+from penstock.engine.aggregates.refresher import Refresher
 from penstock.model import Window
 from penstock.policies.refresh import Group, Query, policy
 

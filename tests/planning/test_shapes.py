@@ -149,7 +149,7 @@ def wanted(branch, row):
 
 
 def row_code(lookup, row):
-    """What Spark computes for a row, see penstock.spark.fanout."""
+    """What Spark computes for a row, see penstock.spark.compile.fanout."""
     if lookup.key.expression is None:
         return tagged(0, lookup.tag)
     value = evaluate(lookup.key.expression, row)

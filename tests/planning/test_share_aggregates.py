@@ -15,7 +15,7 @@ from penstock.language import bind
 from penstock.model import Application, Block
 from penstock.plan import Group, Plan
 from penstock.planning import plan
-from penstock.spark.windows import Kept, Windows, families_of, merged
+from penstock.spark.aggregates.synopsis_store import Kept, Windows, families_of, merged
 from penstock.synopses import Question, Synopsis
 
 STREAM = """

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.scheduler import Scheduler
+from penstock.engine.paths.scheduler import Scheduler
 from penstock.errors import PolicyError
 from penstock.policies.operators import (
     POLICIES,

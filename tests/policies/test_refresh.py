@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.refresher import Refresher
+from penstock.engine.aggregates.refresher import Refresher
 from penstock.errors import PolicyError
 from penstock.policies.refresh import (
     DEFAULT,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import WorkloadError
+from penstock.generators.packets import OnOff
 from penstock.simulator import arrivals
-from penstock.traffic import OnOff
 
 TIMES = st.lists(st.floats(0, 1e6), max_size=60).map(sorted).map(np.array)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.scheduler import Scheduler
+from penstock.engine.paths.scheduler import Scheduler
 from penstock.policies.operators import POLICIES, Policy, Route, Run, View, policy
 from penstock.policies.operators.chain_flush import ChainFlush
 from penstock.policies.operators.charts import Chart, chart

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from penstock.errors import WorkloadError
 from penstock.policies.operators import policy
-from penstock.simulator.fates import fates
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network, path
+from penstock.simulator.outcomes import fates
 from penstock.simulator.workload import Workload
 
 HALF = path("q", [(1.0, 0.5), (2.0, 0.4), (1.0, 1.0)])

@@ -28,7 +28,7 @@ from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from penstock.api import Engine
 from penstock.language import bind
 from penstock.planning.passes import plan
-from penstock.spark.compile import Compiler
+from penstock.spark.compile.compiler import Compiler
 from tests.spark.applications import Drawn, Feed, Question, applications
 from tests.spark.expressions import NOON, POOLS, TYPES
 from tests.spark.feeds import FORMATS

@@ -18,8 +18,8 @@ from penstock.errors import CheckpointError, RunError, SyntaxFault
 from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.language import bind, load_attribute
-from penstock.spark import files as files_module
-from penstock.spark.sources import relation_frame
+from penstock.spark.ingest.sources import relation_frame
+from penstock.spark.storage import files as files_module
 
 pytestmark = pytest.mark.spark
 
@@ -493,7 +493,7 @@ def test_a_later_file_that_does_not_fit_is_set_aside(engine, place):
 
 def test_a_stream_is_tried_again_until_its_disk_has_room(engine, place, monkeypatch):
     """Its queries have had what came before; with no patience left they stop after that."""
-    from penstock.spark import ingest
+    from penstock.spark.ingest import stream_ingest as ingest
 
     store, full = ingest.Ingest._store, [False]
 

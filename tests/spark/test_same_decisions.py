@@ -25,9 +25,9 @@ from penstock.clock import VirtualClock
 from penstock.engine.instructions import Run
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
-from penstock.simulator.replay import shared
 from penstock.spark.host import TICK
 from penstock.testing import FakeHost
+from penstock.whatif.replay import shared
 
 FUNCTIONS = """
 import penstock, pyarrow.compute as pc

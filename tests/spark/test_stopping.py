@@ -9,11 +9,11 @@ from threading import Event
 from penstock.clock import SystemClock
 from penstock.events import kinds as ev
 from penstock.model import BIGINT, Field, Stream
-from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.files import Files, Listed
-from penstock.spark.ingest import Ingest
-from penstock.spark.spool import Spool
+from penstock.spark.ingest.stream_ingest import Ingest
 from penstock.spark.stopping import stop_all
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.files import Files, Listed
+from penstock.spark.storage.spool import Spool
 
 
 class Stuck:
@@ -41,7 +41,7 @@ def test_a_file_that_is_set_aside_is_told_of_on_a_full_disk_too(
     spool = Spool(None, checkpoint, files, Stream("s", (Field("n", BIGINT),), "csv", "in"))
     ingest = Ingest(None, checkpoint, files, spool, SystemClock(), told.append, 1.0, Event())
     ingest._tell_set_aside(Listed("in/a.csv", 3, 0), "it is empty", 0)
-    monkeypatch.setattr("penstock.spark.ingest.private", full)
+    monkeypatch.setattr("penstock.spark.ingest.stream_ingest.private", full)
     ingest._tell_set_aside(Listed("in/b.csv", 3, 0), "it is empty", 0)
     spool.close()
     checkpoint.close()

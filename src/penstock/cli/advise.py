@@ -14,9 +14,9 @@ from rich.text import Text
 from penstock.cli.arguments import CallFault
 from penstock.events import find_record, read_events
 from penstock.language import durations, sizes
-from penstock.simulator.advice import Advice, Limits, advise
-from penstock.simulator.whatif import Outcome, alike
 from penstock.view.formats import seconds, size
+from penstock.whatif.advice import Advice, Limits, advise
+from penstock.whatif.predictions import Outcome, alike
 
 
 def advise_on(arguments: Namespace, console: Console) -> int:

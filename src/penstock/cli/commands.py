@@ -45,10 +45,10 @@ def ask(arguments: Namespace) -> int:
 def explain(arguments: Namespace) -> int:
     """`penstock explain`."""
     from penstock.cli.foreseen import notes
-    from penstock.engine.prospects import renewals
+    from penstock.explain.plans import explain, explain_json
+    from penstock.explain.refresh_preview import renewals
     from penstock.language import bind, load_function, read_signature
     from penstock.planning import plan
-    from penstock.planning.explain import explain, explain_json
     from penstock.policies.refresh import DEFAULT
 
     load = load_function if arguments.imports else read_signature

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from penstock.generators.packets import check_options
 from penstock.language import doubt_of, read_signature
 from penstock.language.places import suggestion
 from penstock.model import Application, Relation, Stream
-from penstock.traffic import check_options
 
 _FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
 _SOURCES = (*_FILES, "kafka", "onoff", "rate", "rate-micro-batch", "socket")

@@ -18,8 +18,8 @@ from penstock.cli.arguments import CallFault
 from penstock.events import find_record, read_events
 from penstock.policies.operators import POLICIES, policies
 from penstock.report.figures import REMEDY, Drawing, available, draw_panels
-from penstock.simulator.whatif import Closeness, Comparison, Latency, Outcome, alike, compare
 from penstock.view.formats import counted, seconds, size
+from penstock.whatif.predictions import Closeness, Comparison, Latency, Outcome, alike, compare
 
 _QUIET = "bright_black"
 _MOST_QUERIES = 12

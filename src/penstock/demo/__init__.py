@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from penstock.generators.packets import OnOff
 from penstock.rendering import brief
-from penstock.traffic import OnOff
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.engine.account import Place
-from penstock.engine.figures import names
 from penstock.engine.instructions import Cancel, Finish, Instruction, Note, Run, Wake
-from penstock.engine.queues import AGAIN, Entry
-from penstock.engine.running import Running
+from penstock.engine.paths.active_job import Running
+from penstock.engine.paths.queue_entries import AGAIN, Entry
+from penstock.engine.paths.stage_costs import names
+from penstock.engine.queue_memory import Place
 from penstock.engine.state import State
 from penstock.events import kinds as ev
 from penstock.model import Block

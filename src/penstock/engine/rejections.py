@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.engine.running import Running
+from penstock.engine.paths.active_job import Running
 from penstock.events import kinds as ev
 
 BLOCKS, ROWS = 3, 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from penstock.engine.queues import TRAIN_ROWS
+from penstock.engine.paths.queue_entries import TRAIN_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.engine.account import Place
+from penstock.engine.aggregates.pane_backfill import Refilling
+from penstock.engine.aggregates.refresher import Refresher
+from penstock.engine.aggregates.windows import Windows
 from penstock.engine.blocks import Blocks
-from penstock.engine.figures import Figures
-from penstock.engine.gathering import Gathering
 from penstock.engine.instructions import Instruction
+from penstock.engine.latency_goals import Promises
 from penstock.engine.lifetimes import Lifetimes
-from penstock.engine.overtaking import Overtaking
-from penstock.engine.promises import Promises
-from penstock.engine.queues import Entry
-from penstock.engine.refilling import Refilling
-from penstock.engine.refresher import Refresher
+from penstock.engine.paths.active_job import Running
+from penstock.engine.paths.batching import Gathering
+from penstock.engine.paths.preemption import Overtaking
+from penstock.engine.paths.queue_entries import Entry
+from penstock.engine.paths.scheduler import Scheduler
+from penstock.engine.paths.stage_costs import Figures
+from penstock.engine.paths.stage_queues import Waiting
+from penstock.engine.queue_memory import Place
 from penstock.engine.rejections import Rejections
-from penstock.engine.room import Room
-from penstock.engine.running import Running
-from penstock.engine.scheduler import Scheduler
 from penstock.engine.settings import Settings
+from penstock.engine.spool_limit import Room
 from penstock.engine.timeouts import Timeouts
-from penstock.engine.waiting import Waiting
-from penstock.engine.windows import Windows
 from penstock.plan import Member, Path, Plan
 from penstock.policies.operators import Policy, Queue, Segment
 from penstock.policies.refresh import DEFAULT as REFRESH

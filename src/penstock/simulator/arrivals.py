@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from penstock.errors import WorkloadError
-from penstock.simulator.fates import Floats
-from penstock.traffic import OnOff
+from penstock.generators.packets import OnOff
+from penstock.simulator.outcomes import Floats
 
 
 def onoff(traffic: OnOff, seconds: float) -> Floats:

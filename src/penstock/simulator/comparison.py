@@ -10,8 +10,8 @@ import numpy as np
 
 from penstock.policies.operators import policy
 from penstock.policies.operators.oracles import Level, clairvoyant
-from penstock.simulator.fates import Floats
 from penstock.simulator.host import simulate
+from penstock.simulator.outcomes import Floats
 from penstock.simulator.results import Result
 from penstock.simulator.scenario import Scenario
 

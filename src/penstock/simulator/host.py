@@ -16,10 +16,10 @@ from math import inf
 
 import numpy as np
 
-from penstock.engine.scheduler import Scheduler
+from penstock.engine.paths.scheduler import Scheduler
 from penstock.engine.statistics import Statistics
 from penstock.policies.operators import Policy, Queue, Segment, Stage
-from penstock.simulator.fates import Fate
+from penstock.simulator.outcomes import Fate
 from penstock.simulator.results import Output, Result
 from penstock.simulator.workload import Workload
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
+from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.instructions import Scan
-from penstock.engine.refresher import Refresher
 from penstock.policies.refresh import Group, Policy, Query
 
 Price = Callable[[str, tuple[int, ...]], tuple[float, float]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.simulator.fates import Floats
+from penstock.simulator.outcomes import Floats
 from penstock.simulator.workload import Workload
 
 Output = tuple[float, float, int, float]

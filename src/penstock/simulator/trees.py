@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from penstock.policies.operators import Route, Stage
-from penstock.simulator.fates import Floats
 from penstock.simulator.network import Network
+from penstock.simulator.outcomes import Floats
 
 _STEPS = 100
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.errors import WorkloadError
-from penstock.simulator.fates import MODELS, Fate, Floats, fates
 from penstock.simulator.network import Network
+from penstock.simulator.outcomes import MODELS, Fate, Floats, fates
 
 
 @dataclass(frozen=True, slots=True)

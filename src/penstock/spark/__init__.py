@@ -1,0 +1,1 @@
+"""The Spark host and everything that imports pyspark."""

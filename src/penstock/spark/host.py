@@ -43,29 +43,29 @@ from penstock.plan import Group, Path, Plan
 from penstock.planning import plan as planned
 from penstock.policies.operators import policy
 from penstock.policies.refresh import policy as refresh_policy
-from penstock.spark import sources
-from penstock.spark.checkpoint import Checkpoint, folder_name
-from penstock.spark.compile import Compiler
+from penstock.spark.aggregates.large_groups import Large
+from penstock.spark.aggregates.synopsis_store import Kept, Windows
+from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.partitioning import dealt
+from penstock.spark.compile.references import Needs
+from penstock.spark.compile.relations import Relations
 from penstock.spark.defaults import setting, settings
-from penstock.spark.deliveries import Deliveries
-from penstock.spark.files import Files
-from penstock.spark.folders import at_home
-from penstock.spark.ingest import Ingest
-from penstock.spark.large import Large
-from penstock.spark.memory import measured
-from penstock.spark.needs import Needs
-from penstock.spark.parts import Parts
-from penstock.spark.progress import tasks_done
+from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.delivery.sink_folders import at_home
+from penstock.spark.delivery.sinks import Sinks, added
+from penstock.spark.driver_memory import measured
+from penstock.spark.ingest import sources
+from penstock.spark.ingest.sources import plain
+from penstock.spark.ingest.stream_ingest import Ingest
+from penstock.spark.jobs.intermediate import Parts
+from penstock.spark.jobs.task_progress import tasks_done
 from penstock.spark.questions import Questions
-from penstock.spark.relations import Relations
 from penstock.spark.session import lost
-from penstock.spark.sinks import Sinks, added
-from penstock.spark.sources import plain
-from penstock.spark.spool import Spool
 from penstock.spark.standings import Standings
 from penstock.spark.stopping import TICK, Stopping
-from penstock.spark.tasks import dealt
-from penstock.spark.windows import Kept, Windows
+from penstock.spark.storage.checkpoint import Checkpoint, folder_name
+from penstock.spark.storage.files import Files
+from penstock.spark.storage.spool import Spool
 
 
 class SparkHost(Stopping):

@@ -21,17 +21,17 @@ from penstock.errors import CheckpointError, PenstockError, RunError
 from penstock.model import Application, Block, Branch, Query, Window, name_key
 from penstock.plan import Group, Member, Plan
 from penstock.planning import plan as planned
-from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.compile import Compiler, Summarised
-from penstock.spark.files import Files
-from penstock.spark.held import Held, asked_of
-from penstock.spark.names import compiled
-from penstock.spark.needs import Needs
-from penstock.spark.panes import PaneJob
-from penstock.spark.relations import Relations
-from penstock.spark.sources import plain
-from penstock.spark.spool import Spool
-from penstock.spark.windows import Kept, families_of
+from penstock.spark.aggregates.driver_answers import Held, asked_of
+from penstock.spark.aggregates.pane_job import PaneJob
+from penstock.spark.aggregates.synopsis_store import Kept, families_of
+from penstock.spark.compile.columns import compiled
+from penstock.spark.compile.compiler import Compiler, Summarised
+from penstock.spark.compile.references import Needs
+from penstock.spark.compile.relations import Relations
+from penstock.spark.ingest.sources import plain
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.files import Files
+from penstock.spark.storage.spool import Spool
 from penstock.synopses import Question, Synopsis
 
 TRIES = 3

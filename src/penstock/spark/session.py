@@ -22,8 +22,8 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from penstock.java import require_java
-from penstock.spark import onoff
-from penstock.spark.guarded import private
+from penstock.spark.ingest import onoff
+from penstock.spark.storage.guarded import private
 
 Session: TypeAlias = SparkSession
 """A Spark session, for those who must not import pyspark themselves."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from penstock.model import Application, Block, Query
 from penstock.plan import Group, Plan
-from penstock.spark.deliveries import Deliveries
-from penstock.spark.spool import Spool
+from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.storage.spool import Spool
 
 EVER = -(1 << 62)
 """Before all panes: who needs it needs all that ever were."""

@@ -18,15 +18,15 @@ from pyspark.sql import SparkSession
 from penstock.engine import Core
 from penstock.errors import RunError
 from penstock.events import kinds as ev
-from penstock.spark.deliveries import Deliveries
-from penstock.spark.ingest import Ingest
-from penstock.spark.needs import Needs
-from penstock.spark.parts import Parts
+from penstock.spark.aggregates.synopsis_store import Windows
+from penstock.spark.compile.references import Needs
+from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.delivery.sinks import Sinks
+from penstock.spark.ingest.sources import plain
+from penstock.spark.ingest.stream_ingest import Ingest
+from penstock.spark.jobs.intermediate import Parts
 from penstock.spark.session import lost
-from penstock.spark.sinks import Sinks
-from penstock.spark.sources import plain
-from penstock.spark.spool import Spool
-from penstock.spark.windows import Windows
+from penstock.spark.storage.spool import Spool
 
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""

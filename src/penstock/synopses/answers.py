@@ -18,8 +18,8 @@ import pyarrow as pa
 from penstock.arrow import arrow_type
 from penstock.model import Aggregate, Type
 from penstock.synopses import sketches
+from penstock.synopses.array_layout import OBJECTS
 from penstock.synopses.families import ROWS, Family, Measure
-from penstock.synopses.lanes import OBJECTS
 from penstock.synopses.ring import Totals
 
 _WIDE = Context(prec=100, rounding=ROUND_HALF_UP)

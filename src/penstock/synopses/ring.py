@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.model import BIGINT
+from penstock.synopses.array_layout import Lane, lane
 from penstock.synopses.dictionaries import Dictionary, packed, ranks, unpacked
 from penstock.synopses.families import Family, Measure
-from penstock.synopses.lanes import Lane, lane
-from penstock.synopses.running import FEW, Running, Windows
+from penstock.synopses.prefix_sums import FEW, Running, Windows
 
 FILLED = 0.25
 """The share of the cells from which on a pane is dense: a scan adds a dense one four times faster

@@ -30,8 +30,8 @@ from penstock.policies.operators import POLICIES, Stage, policy
 from penstock.simulator.description.feeds import feed
 from penstock.simulator.description.plans import Plan
 from penstock.simulator.description.tables import KEYS, KINDS, Table
-from penstock.simulator.fates import MODELS, Floats
 from penstock.simulator.host import Overhead
+from penstock.simulator.outcomes import MODELS, Floats
 from penstock.simulator.scenario import Scenario
 from penstock.simulator.workload import Workload
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from penstock.errors import WorkloadError
+from penstock.generators.packets import OnOff
 from penstock.policies.operators import Route
 from penstock.simulator import arrivals
 from penstock.simulator.description.tables import KINDS, Table
-from penstock.simulator.fates import Floats
-from penstock.traffic import OnOff
+from penstock.simulator.outcomes import Floats
 
 _MOST = 10_000_000
 """More arrivals than this on one route are a slip of the pen."""

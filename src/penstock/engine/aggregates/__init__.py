@@ -1,0 +1,1 @@
+"""Window aggregates in the core: panes, deadlines, refreshes, back-fill."""

@@ -1,0 +1,93 @@
+"""Blocks for panes: those that may yet bring rows to a group, and those that it reads once more.
+
+A synopsis that begins anew takes in every block that it needs exactly once. A block that waits will
+come to it as any other. A run that is under way was begun for the synopsis before it, so its blocks
+are read again when it is through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from penstock.engine.paths.active_job import Running
+from penstock.engine.paths.queue_entries import AGAIN, Entry
+from penstock.engine.paths.stage_queues import Waiting
+from penstock.model import Block
+from penstock.plan import Group, Member, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Refilling:
+    """Looks at what waits and at what is under way."""
+
+    waiting: Waiting
+    running: dict[int, Running]
+
+    def unfinished(self, group: Group) -> list[Block]:
+        """The blocks that may yet bring rows for a group's panes.
+
+        A run may bring them though all for whom it was ordered have left, and one that began for
+        an earlier synopsis has its blocks read again.
+        """
+        members = set(group.members)
+        entries = [entry for entry in self.waiting.before(group.path)
+                   if not members.isdisjoint(entry.members)]
+        for running in self._under_way(group):
+            owed = group.id in running.orphaned or group.id in running.stale
+            entries += [entry for entry in running.entries
+                        if owed or not members.isdisjoint(entry.members)]
+        return [block for entry in entries for block in entry.blocks]
+
+    def begin(self, group: Group, numbers: Iterable[int]) -> None:
+        """A group's synopsis is empty, and needs these blocks besides those that come."""
+        for running in self._under_way(group):
+            running.stale[group.id] = None
+        self.waiting.begin_anew(group.path)  # what was kept of rows may lack a new column
+        blocks = (self.waiting.blocks.find(group.stream, number) for number in numbers)
+        self._again(group, (block for block in blocks if block is not None))
+
+    def finish(self, plan: Plan, running: Running, failed: bool = False) -> None:
+        """A run is through: whom it did not serve reads its blocks again."""
+        lost = {**running.stale, **(running.orphaned if failed else {})}
+        for group in plan.groups:
+            if group.id in lost:
+                self._again(group, (b for entry in running.entries for b in entry.blocks))
+
+    def leave(self, group: Group, query: str, staying: Iterable[Member]) -> None:
+        """A query leaves: blocks that only it had still to see are for the others' panes too."""
+        others = [member for member in staying if member in group.members]
+        if not others:
+            return
+        for running in self._under_way(group):
+            if all(_is_alone(entry, query, others) for entry in running.entries):
+                running.orphaned[group.id] = None
+        for entry in list(self.waiting.before(group.path)):
+            if _is_alone(entry, query, others):
+                for block in entry.blocks:
+                    self.waiting.add(block, others, lane=AGAIN)
+
+    def _under_way(self, group: Group) -> Iterator[Running]:
+        """The runs that make panes for a group.
+
+        One that computes more since a query joined has another path, and a run may have begun on
+        the one before.
+        """
+        members = set(group.members)
+        for running in self.running.values():
+            known = group.id in running.stale or group.id in running.orphaned
+            if running.path.id == group.path or known or (running.path.panes and any(
+                    not members.isdisjoint(entry.members) for entry in running.entries)):
+                yield running
+
+    def _again(self, group: Group, blocks: Iterable[Block]) -> None:
+        coming = {block.number for block in self.unfinished(group)}
+        for block in blocks:
+            if block.rows and block.number not in coming:
+                self.waiting.add(block, group.members, lane=AGAIN)
+
+
+def _is_alone(entry: Entry, query: str, others: Iterable[Member]) -> bool:
+    """Whether of a group nobody but this query waits."""
+    return (any(member.query == query for member in entry.members)
+            and not any(member in entry.members for member in others))

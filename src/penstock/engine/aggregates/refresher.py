@@ -1,0 +1,234 @@
+"""Which answers of window aggregates are renewed next: the part of the core that both hosts ask.
+
+A host tells it which panes have closed and what a run has cost; it says which queries of which
+group are answered next, in one joint run, for which window end, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from penstock.engine.aggregates.deadlines import Deadlines
+from penstock.engine.instructions import Scan
+from penstock.engine.paths.stage_costs import differs
+from penstock.engine.statistics import Statistics
+from penstock.events import kinds as ev
+from penstock.policies.refresh import Costs, Group, Policy, Task, View, policy
+
+
+@dataclass(slots=True)
+class Refresher:
+    """Takes closed panes and finished runs, gives joint runs; it reads no clock.
+
+    >>> from penstock.policies.refresh import Query
+    >>> refresher = Refresher(policy("hybrid+late_pending"))
+    >>> refresher.adopt(0.0, [Group("g", (Query("a", 10, 2), Query("b", 15, 3)))])
+    >>> refresher.close("g", 1)
+    >>> refresher.decide(1.0)
+    >>> refresher.close("g", 2)
+    >>> run = refresher.decide(2.0)
+    >>> run.end, run.queries, run.reason
+    (2, (('a', 10), ('b', 15)), 'g every 2 is due now')
+    >>> refresher.finished(2.5, run.run, seconds=0.1)
+    >>> refresher.decide(2.5)
+
+    ``drained`` is for bounded input, where nobody waits: every query is answered at the multiples
+    of its slide, as if all were to be answered exactly, and costs are the paper's. What is answered
+    then depends on the rows alone.
+    """
+
+    policy: Policy
+    drained: bool = False
+    statistics: Statistics = field(default_factory=Statistics)
+    runs: int = 0
+    """The highest number given to a run so far."""
+    _groups: dict[str, Deadlines] = field(default_factory=dict)
+    _under_way: dict[int, Scan] = field(default_factory=dict)
+    _periods: dict[str, dict[str, int]] = field(default_factory=dict)
+    _notes: list[ev.Event] = field(default_factory=list)
+
+    # --- the verbs ---------------------------------------------------------------------------
+
+    def adopt(
+        self, at: float, groups: Sequence[Group], answered: Mapping[str, int] | None = None
+    ) -> None:
+        """Work with these groups from now on; again whenever queries come or go.
+
+        ``answered`` has the last window end of queries that were answered before, in this run or
+        an earlier one; queries that stay keep theirs, and so their deadlines.
+        """
+        known = self._groups
+        self._groups = {group.id: known.get(group.id) or Deadlines(group) for group in groups}
+        self._periods = {id: told for id, told in self._periods.items() if id in self._groups}
+        for group in groups:
+            deadlines = self._groups[group.id]
+            names = {query.name for query in group.queries}
+            deadlines.answered |= {name: end for name, end in (answered or {}).items()
+                                   if name in names}
+            deadlines.group = self._exact(group) if self.drained else self._measured(group)
+            self._prepare(at, deadlines, "the queries are these")
+
+    def use(self, at: float, policy: Policy) -> None:
+        """Decide by another policy from now on; every query's deadline follows its last answer."""
+        self.policy = policy
+        for deadlines in self._groups.values():
+            self._prepare(at, deadlines, "another policy decides")
+
+    def close(
+        self, group: str, end: int, filled: Sequence[int] | None = None, at: float = -inf
+    ) -> None:
+        """All panes before ``end`` are closed and in the synopsis; ``filled`` hold rows.
+
+        Without ``filled`` all panes are taken to hold rows. No query is answered for a window that
+        has none, however long the gap. ``at`` tells when they closed, which says who is late.
+        """
+        self._groups[group].close(end, filled, at)
+
+    def conclude(self, group: str) -> None:
+        """No row will come any more: every window that has begun is closed."""
+        deadlines = self._groups[group]
+        if deadlines.last is not None:
+            longest = max(query.window for query in deadlines.group.queries)
+            deadlines.close(deadlines.last + longest, ())
+
+    def decide(self, at: float, group: str | None = None) -> Scan | None:
+        """The next joint run, of one group if that is given; None while nothing is due."""
+        groups = self._groups.values() if group is None else [self._groups[group]]
+        due = [one for deadlines in groups for one in deadlines.due(at)]
+        decision = self.policy.choose(View(tuple(due)))
+        if decision is None:
+            return None
+        chosen = set(decision.tasks)
+        first = next(one for one in due if one.task.id in chosen)
+        return self._ordered(at, first.task.group, first.end, decision.tasks, decision.reason,
+                             len(due))
+
+    def finished(
+        self, at: float, run: int, seconds: float, scanning: float | None = None,
+        answering: float = 0.0,
+    ) -> None:
+        """A run has delivered, in so many seconds: of them for reading panes, and for answers."""
+        done = self._under_way[run]
+        self.passed(run)
+        self.measured(at, [done], seconds, scanning, answering)
+
+    def measured(
+        self, at: float, runs: Sequence[Scan], seconds: float, scanning: float | None = None,
+        answering: float = 0.0,
+    ) -> None:
+        """Runs over one group that were delivered together have taken so many seconds."""
+        known = [run for run in runs if run.group in self._groups and run.queries]
+        if known and not self.drained and self._measure(at, known, seconds, scanning, answering):
+            self._prepare(at, self._groups[known[0].group], "costs have changed")
+
+    def passed(self, run: int) -> None:
+        """A run counts as delivered: whoever ordered it sees to its answers."""
+        done = self._under_way.pop(run)
+        if done.group in self._groups:
+            self._groups[done.group].finish([name for name, _ in done.queries], done.end)
+
+    def failed(self, run: int) -> None:
+        """A run broke: its queries are due again, as late as they are."""
+        broken = self._under_way.pop(run)
+        if broken.group in self._groups:
+            self._groups[broken.group].release([name for name, _ in broken.queries])
+
+    def noted(self) -> list[ev.Event]:
+        """What it decided since it was last asked, for the record."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    # --- what a host may ask -----------------------------------------------------------------
+
+    @property
+    def is_due(self) -> bool:
+        """Whether any answer is due."""
+        return any(deadlines.is_due for deadlines in self._groups.values())
+
+    def oldest(self, group: str) -> int | None:
+        """The first pane of a group that any coming answer may read; None while nothing closed.
+
+        A synopsis keeps the panes from here on. Usually that is the longest window; more while
+        ends wait that fell due earlier.
+        """
+        return self._groups[group].oldest()
+
+    def answered(self, group: str) -> dict[str, int]:
+        """The last window end of each query of a group."""
+        return dict(self._groups[group].answered)
+
+    def periods(self, group: str) -> dict[str, int]:
+        """After how many panes each query of a group is answered at the latest."""
+        return dict(self._periods[group])
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _exact(self, group: Group) -> Group:
+        queries = tuple(replace(query, exactly=True) for query in group.queries)
+        return replace(group, queries=queries, costs=Costs())
+
+    def _ordered(
+        self, at: float, group: str, end: int, tasks: Sequence[str], reason: str, waiting: int
+    ) -> Scan:
+        deadlines = self._groups[group]
+        queries = [query for task in tasks for query in deadlines.queries(task, end)]
+        self.runs += 1
+        run = Scan(self.runs, group, end, tuple((q.name, q.window) for q in queries), reason)
+        names = tuple(query.name for query in queries)
+        self._notes.append(ev.RefreshDecided(at, run.run, group, end, names, reason, waiting))
+        if skipped := deadlines.skipped(tasks, end):
+            pane, since = deadlines.group.pane, min(map(deadlines.since, skipped))
+            self._notes.append(ev.AnswersSkipped(
+                at, run.run, group, skipped, since * pane, end * pane, reason))
+        deadlines.start(tasks, names, end)
+        self._under_way[run.run] = run
+        return run
+
+    def _prepare(self, at: float, deadlines: Deadlines, reason: str) -> None:
+        """Have the group's tasks made anew; periods that change are noted with their costs."""
+        group = deadlines.group
+        tasks = self.policy.prepare([group])
+        deadlines.adopt(tasks)
+        periods = {query.name: task.period for task in tasks for query in task.queries}
+        if self._periods.get(group.id) != periods:
+            self._periods[group.id] = periods
+            self._notes.append(ev.PeriodsChosen(
+                at, group.id, periods, self._weighed(group, tasks), reason))
+
+    def _weighed(self, group: Group, tasks: Sequence[Task]) -> dict[str, float]:
+        """The cost per pane of what was chosen, beside the two extremes."""
+        rivals = {name: policy(name) for name in ("conservative", "aggressive")}
+        return {"chosen": self.policy.cost(group, tasks)} | {
+            name: rival.cost(group, rival.prepare([group])) for name, rival in rivals.items()}
+
+    def _measure(
+        self, at: float, runs: Sequence[Scan], seconds: float, scanning: float | None,
+        answering: float,
+    ) -> bool:
+        """Record runs; True if the group's costs are materially others than its tasks rest on."""
+        read = seconds - answering if scanning is None else scanning
+        panes = sum(max(window for _, window in run.queries) for run in runs)
+        answers, group_id = sum(len(run.queries) for run in runs), runs[0].group
+        renewed = [
+            self.statistics.record(f"{group_id} {what}", at, count, count, spent)
+            for what, count, spent in (
+                ("start", 1, max(0.0, seconds - read - answering)), ("read", panes, read),
+                ("answer", answers, answering))]
+        deadlines = self._groups[group_id]
+        told, group = deadlines.group.costs, self._measured(deadlines.group)
+        changed = any(differs(getattr(told, what), getattr(group.costs, what))
+                      for what in ("start", "read", "merge", "answer"))
+        if not (any(renewed) and changed):
+            return False
+        deadlines.group = group
+        return True
+
+    def _measured(self, group: Group) -> Group:
+        """The group with what its runs have cost, as far as any have."""
+        if not self.statistics.knows(f"{group.id} read"):
+            return group
+        start, read, answer = (self.statistics.cost(f"{group.id} {what}")
+                               for what in ("start", "read", "answer"))
+        return replace(group, costs=Costs(start, read, 0.0, answer))

@@ -1,0 +1,388 @@
+"""Window aggregates inside the core: which panes are closed, and what is answered of them.
+
+Blocks become panes on the paths of the plan like any other work. A pane is closed when no row can
+come for it any more: when every block that might hold one has been taken in. The refresher then
+decides which answers are renewed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.engine.aggregates.refresher import Refresher
+from penstock.engine.instructions import Refresh, Scan, Trim
+from penstock.events import kinds as ev
+from penstock.model import Block, Query
+from penstock.plan import Group, Plan
+from penstock.policies import refresh as refreshing
+
+_EVER = -(1 << 62)
+MOST_SCANS = 256
+"""Ends that one refresh answers for where many are due at once: its delivery has a fixed cost."""
+
+
+@dataclass(slots=True)
+class _Panes:
+    """What is known of a group's synopsis."""
+
+    name: str
+    """Under which the refresher knows it: a synopsis that is made anew has a new one."""
+    group: Group
+    open: set[int] = field(default_factory=set)
+    """Panes that hold rows and are not closed."""
+    closed: int | None = None
+    arrived: float = 0.0
+    """When the rows came that closed the latest of them."""
+    trimmed: int | None = None
+    came: list[tuple[int, float]] = field(default_factory=list)
+    """Up to where blocks let panes close that are not closed yet, and when each of them came."""
+    asked: tuple[list[Block], Block, bool] | None = None
+    """What there was to close with while a refresh of the synopsis before it was under way."""
+
+    def see(self, newest: Block, at: float) -> None:
+        """A block is the newest: whoever waits for the panes that it lets close waits from now."""
+        if newest.watermark is not None:
+            end, known = newest.watermark // self.group.pane, self.closed
+            if self.came:
+                known = self.came[-1][0]
+            if known is None or end > known:
+                self.came.append((end, at))
+
+
+@dataclass(slots=True)
+class Windows:
+    """All groups of window aggregates of a plan."""
+
+    refresher: Refresher
+    _plan: Plan = field(default_factory=lambda: Plan((), ()))
+    _panes: dict[str, _Panes] = field(default_factory=dict)
+    """By the id of the group."""
+    _answered: dict[str, int | None] = field(default_factory=dict)
+    """Queries to answer, each with the end of its last window, in microseconds."""
+    _under_way: dict[int, Refresh] = field(default_factory=dict)
+    _reads: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """By refresh under way, as it was ordered: the synopsis it reads, and its first pane."""
+    _again: list[Refresh] = field(default_factory=list)
+    """What is left of refreshes that broke, query by query."""
+    _known: dict[str, set[str]] = field(default_factory=dict)
+    """The queries that the refresher knows, by the names of their synopses."""
+    _notes: list[ev.Event] = field(default_factory=list)
+    _begun: int = 0
+    _told: bool = True
+
+    # --- queries -----------------------------------------------------------------------------
+
+    def adopt(self, plan: Plan) -> None:
+        """Answer the queries of this plan from now on.
+
+        A group whose panes have another length now waits for its synopsis to begin anew.
+        """
+        self._plan, self._told = plan, False
+        known = {group.id: group for group in plan.groups}
+        for id in list(self._panes):
+            if id not in known or known[id].pane != self._panes[id].group.pane:
+                self._give_up(id)
+            else:
+                self._panes[id].group = known[id]
+
+    def add(self, query: str, since: int | None) -> None:
+        """A query is to be answered, for windows that end after ``since``."""
+        self._answered[query], self._told = since, False
+
+    def remove(self, query: str) -> None:
+        """A query is answered no longer."""
+        if self._answered.pop(query, self) is self:
+            return
+        self._told = False
+        self._under_way = {run: _without(refresh, query)
+                           for run, refresh in self._under_way.items()}
+        self._again = [refresh for refresh in (_without(one, query) for one in self._again)
+                       if refresh.members]
+
+    def use(self, policy: refreshing.Policy, at: float) -> None:
+        """Decide by another policy from now on."""
+        self._tell(at)
+        self.refresher.use(at, policy)
+
+    def begin(self, group: str) -> None:
+        """A group's synopsis is empty, and is made of blocks from now on."""
+        self._give_up(group)
+        self._begun += 1
+        self._panes[group] = _Panes(f"{group}#{self._begun}", self._plan.group(group))
+        self._told = False
+
+    def _give_up(self, group: str) -> None:
+        """A synopsis is no more; what was still to be answered of it will be due again."""
+        panes = self._panes.pop(group, None)
+        if panes is not None:
+            self._again = [refresh for refresh in self._again if refresh.group != group]
+            self._told = False
+
+    # --- panes -------------------------------------------------------------------------------
+
+    def fill(self, filled: Mapping[str, Iterable[int]]) -> None:
+        """These panes of these groups have rows."""
+        for id, panes in filled.items():
+            if id in self._panes:
+                self._panes[id].open.update(panes)
+
+    def close(
+        self, at: float, group: str, unfinished: Iterable[Block], newest: Block | None, ended: bool
+    ) -> None:
+        """Close the panes of a group for which no row can come: blocks not taken in may hold some.
+
+        With ``ended`` the stream brings no more, and every window that has begun is closed.
+        """
+        panes = self._panes.get(group)
+        if panes is None or newest is None:
+            return
+        waiting = list(unfinished)
+        panes.see(newest, at)
+        if self._is_held_up(group):
+            panes.asked = waiting, newest, ended
+            return
+        bounds = [block.cutoff for block in waiting] or [newest.watermark]
+        if ended and not waiting:
+            self._conclude(at, panes, newest.arrived)
+        elif None not in bounds:
+            end = min(bound for bound in bounds if bound is not None) // panes.group.pane
+            self._close(at, panes, end, newest.arrived)
+
+    def _close(self, at: float, panes: _Panes, end: int, arrived: float) -> None:
+        if panes.closed is not None and end <= panes.closed:
+            return
+        self._tell(at)
+        filled = sorted(pane for pane in panes.open if pane < end)
+        panes.open.difference_update(filled)
+        steps = self._steps(at, panes, end)
+        panes.closed, panes.arrived = end, arrived
+        for step, came in steps if panes.name in self._known else ():
+            until = bisect_left(filled, step)
+            self.refresher.close(panes.name, step, filled[:until], came)
+            filled = filled[until:]
+
+    def _steps(self, at: float, panes: _Panes, end: int) -> list[tuple[int, float]]:
+        """How the panes up to an end would have closed had each block been taken in as it came.
+
+        So the refresher sees that it is late, though blocks wait for the same machine and let many
+        panes close at once. A synopsis that is new owes nothing yet.
+        """
+        steps = {min(step, end): came for step, came in reversed(panes.came)}
+        panes.came = [one for one in panes.came if one[0] > end]
+        if panes.closed is None:
+            return [(end, at)]
+        return sorted((step, came) for step, came in {end: at, **steps}.items()
+                      if step > panes.closed)
+
+    def _conclude(self, at: float, panes: _Panes, arrived: float) -> None:
+        if panes.open:
+            self._close(at, panes, max(panes.open) + 1, arrived)
+        self._tell(at)
+        if panes.name in self._known:
+            self.refresher.conclude(panes.name)
+
+    # --- refreshes ---------------------------------------------------------------------------
+
+    def next(self, at: float, run: int) -> Refresh | None:
+        """What to answer next, under this number of a run; None while nothing is due.
+
+        One refresh at a time: were a later end delivered before one that broke is tried again, a
+        query's answers would be out of order.
+        """
+        if self._under_way:
+            return None
+        self._tell(at)
+        if self._again:
+            chosen = replace(self._again.pop(0), run=run)
+        else:
+            scans = self._scans(at)
+            if not scans:
+                return None
+            panes = self._called(scans[0].group)
+            self._note(run)
+            chosen = Refresh(run, panes.group.id, panes.group.pane, tuple(scans), panes.arrived)
+        self._under_way[run] = chosen
+        self._reads = {run: (chosen.scans[0].group, min(
+            scan.end - length for scan in chosen.scans for _, length in scan.queries))}
+        return chosen
+
+    def _scans(self, at: float) -> list[Scan]:
+        """One joint run, and more of its group while there are ends before the newest to answer.
+
+        Where nobody waits for a first answer, all that is due of the group.
+        """
+        scan = self.refresher.decide(at)
+        scans: list[Scan] = []
+        while scan is not None:
+            self.refresher.passed(scan.run)  # what fails is asked for here, not there
+            scans.append(scan)
+            behind = self.refresher.drained or scan.end != self._called(scan.group).closed
+            more = behind and len(scans) < MOST_SCANS
+            scan = self.refresher.decide(at, scan.group) if more else None
+        return scans
+
+    def _note(self, run: int) -> None:
+        """What was decided, under the number of the run that carries it out."""
+        self._notes += [
+            replace(note, refresh=run)
+            if isinstance(note, ev.RefreshDecided | ev.AnswersSkipped) else note
+            for note in self.refresher.noted()]
+
+    def noted(self) -> list[ev.Event]:
+        """What was decided since this was last asked, for the record."""
+        notes, self._notes = [*self._notes, *self.refresher.noted()], []
+        return notes
+
+    def finish(self, event: ev.RefreshFinished) -> None:
+        """A refresh has been delivered."""
+        done = self._under_way.pop(event.refresh)
+        if done.first_try:
+            self.refresher.measured(
+                event.at, done.scans, event.seconds, event.scanning, event.answering)
+        for query, end in done.ends.items():
+            self._answered[query] = end
+        self._go_on(event.at, done)
+
+    def fail(self, at: float, run: int) -> list[str]:
+        """A refresh broke: each of its queries is tried once more, alone; then it is given up.
+
+        The queries that are given up are returned.
+        """
+        broken = self._under_way.pop(run)
+        if not broken.first_try:
+            return [member.query for member in broken.members]
+        if not self._is_current(broken):  # its queries are due again, from the synopsis after it
+            self._go_on(at, broken)
+            return []
+        for member in broken.members:
+            scans = [replace(scan, queries=((member.query, dict(scan.queries)[member.query]),))
+                     for scan in broken.scans if member.query in dict(scan.queries)]
+            self._again.append(replace(broken, scans=tuple(scans), first_try=False))
+        return []
+
+    def _is_held_up(self, group: str) -> bool:
+        """Whether a refresh of an earlier synopsis is under way: first its ends must be known."""
+        return any(refresh.group == group and not self._is_current(refresh)
+                   for refresh in self._under_way.values())
+
+    def _go_on(self, at: float, refresh: Refresh) -> None:
+        """A refresh is through; a synopsis that has waited for it begins to be answered."""
+        panes = self._panes.get(refresh.group)
+        if self._is_current(refresh) or panes is None:
+            return
+        self._told = False
+        asked, panes.asked = panes.asked, None
+        if asked is not None:
+            self.close(at, refresh.group, *asked)
+
+    def _is_current(self, refresh: Refresh) -> bool:
+        """Whether it reads the synopsis that its group has now."""
+        panes = self._panes.get(refresh.group)
+        return panes is not None and panes.name == refresh.scans[0].group
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is due and nothing under way."""
+        return not self._under_way and not self._is_due
+
+    @property
+    def under_way(self) -> tuple[int, ...]:
+        """The refreshes under way."""
+        return tuple(self._under_way)
+
+    @property
+    def slots(self) -> int:
+        """Slots that refreshes take.
+
+        Where nobody waits for a first answer they take none: the driver makes the answers while
+        the executors make the next panes. But while more is due no further run begins, so that the
+        panes held do not become many.
+        """
+        return len(self._under_way) if self._is_due or not self.refresher.drained else 0
+
+    @property
+    def _is_due(self) -> bool:
+        return bool(self._again or self.refresher.is_due)
+
+    # --- what may go -------------------------------------------------------------------------
+
+    def trims(self, at: float) -> Iterator[Trim]:
+        """Panes that no coming answer looks at; what is under way counts as answered already."""
+        self._tell(at)
+        busy = {refresh.group for refresh in (*self._under_way.values(), *self._again)}
+        for id, panes in self._panes.items():
+            if id not in busy and panes.name in self._known:
+                oldest = self.refresher.oldest(panes.name)
+                if oldest is not None:
+                    oldest = min([oldest, *self._reading(panes.name)])
+                if oldest is not None and oldest != panes.trimmed:
+                    panes.trimmed = oldest
+                    yield Trim(id, oldest)
+
+    def _reading(self, name: str) -> Iterator[int]:
+        """The first panes that refreshes under way look at, for queries that have left too."""
+        return (first for run, (synopsis, first) in self._reads.items()
+                if synopsis == name and run in self._under_way)
+
+    def needed(self) -> dict[str, int]:
+        """The time from which on rows of each stream may be needed again, in microseconds.
+
+        A synopsis that is lost, or has to grow, is made anew from the blocks that hold them.
+        """
+        times: dict[str, int] = {}
+        for group in self._plan.groups:
+            if any(member.query in self._answered for member in group.members):
+                panes = self._panes.get(group.id)
+                trimmed = panes.trimmed if panes is not None else None
+                since = _EVER if trimmed is None else trimmed * group.pane
+                times[group.stream] = min(since, times.get(group.stream, since))
+        return times
+
+    # --- what the refresher knows ------------------------------------------------------------
+
+    def _tell(self, at: float) -> None:
+        """Tell the refresher of queries that came or went."""
+        if self._told:
+            return
+        self._told = True
+        groups: list[refreshing.Group] = []
+        answered: dict[str, int] = {}
+        known: dict[str, set[str]] = {}
+        for id, panes in self._panes.items():
+            asking = [member.query for member in panes.group.members
+                      if member.query in self._answered]
+            if asking and not self._is_held_up(id):
+                groups.append(self._asked(panes, asking))
+                known[panes.name] = set(asking)
+                answered |= {query: end // panes.group.pane for query in asking
+                             if query not in self._known.get(panes.name, ())
+                             and (end := self._answered[query]) is not None}
+        self.refresher.adopt(at, groups, answered)
+        self._known = known
+
+    def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.Group:
+        return refreshing.Group(
+            panes.name, tuple(asked(self._plan.query(name), panes.group.pane) for name in queries),
+            pane=panes.group.pane)
+
+    def _called(self, name: str) -> _Panes:
+        return next(panes for panes in self._panes.values() if panes.name == name)
+
+
+def _without(refresh: Refresh, query: str) -> Refresh:
+    """A refresh that no longer concerns a query."""
+    return replace(refresh, scans=tuple(
+        replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
+        for scan in refresh.scans))
+
+
+def asked(query: Query, pane: int) -> refreshing.Query:
+    """A window aggregate as refresh policies know it, over panes of this length."""
+    branch = query.branches[0]
+    assert branch.grouping is not None
+    window = branch.grouping.window
+    asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
+    return refreshing.Query(query.name, window.length // pane, window.slide // pane,
+                            query.priority, window.exactly, asks)

@@ -1,0 +1,84 @@
+"""Latencies that queries were promised, and how often they were not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+
+from penstock.engine.instructions import Note
+from penstock.engine.paths.active_job import Running
+from penstock.events.kinds import LatencyMissed, RefreshFinished
+from penstock.model import Block
+from penstock.plan import Member, Plan
+
+
+@dataclass(slots=True)
+class Promises:
+    """Counts what is delivered later than promised: blocks, once for each branch, and their rows.
+
+    Of a window aggregate these are its answers: how long after the rows that closed its window.
+    Blocks from before a query joined were promised to nobody. A miss is told when it is a query's
+    first, and again whenever the number of its blocks has one more digit: a query that is always
+    late does not fill the record.
+    """
+
+    _goals: dict[str, float] = field(default_factory=dict)
+    _missed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Blocks and rows per query."""
+    _earlier: dict[Member, set[int]] = field(default_factory=dict)
+    """Blocks from before a member joined that it has not seen yet."""
+
+    def adopt(self, plan: Plan) -> None:
+        """Keep the promises of these queries from now on."""
+        self._goals = {q.name: q.latency for q in plan.queries if q.latency is not None}
+        self._missed = {name: n for name, n in self._missed.items() if name in self._goals}
+        self._earlier = {m: n for m, n in self._earlier.items() if m.query in self._goals}
+
+    def join(self, member: Member, backlog: Iterable[int]) -> None:
+        """A branch of a query begins, after whatever its namesakes were."""
+        self._missed.pop(member.query, None)
+        if member.query in self._goals:
+            self._earlier[member] = set(backlog)
+
+    def deliver(self, at: float, run: Running, failed: Collection[str]) -> Iterator[Note]:
+        """A run has delivered its blocks; what is to be told of those that are late."""
+        blocks = [block for entry in run.entries for block in entry.blocks]
+        slowest = max(at - block.arrived for block in blocks)
+        missed: dict[str, list[int]] = {}
+        for member in run.entries[0].members:
+            goal = self._goals.get(member.query)
+            if goal is None or member.query in failed or member.query in run.left:
+                continue
+            promised = self._promised(member, blocks)
+            if slowest <= goal:
+                continue
+            late = [block.rows for block in promised if max(0.0, at - block.arrived) > goal]
+            missed.setdefault(member.query, []).extend(late)
+        for query, rows in missed.items():
+            yield from self._miss(at, query, slowest, rows)
+
+    def answer(self, event: RefreshFinished) -> Iterator[Note]:
+        """Window aggregates were answered; what is to be told of answers that are late."""
+        waited = event.at - event.arrived
+        for query, rows in event.rows_out.items():
+            if rows and query not in event.failed and waited > self._goals.get(query, inf):
+                yield from self._miss(event.at, query, waited, [rows])
+
+    def _miss(self, at: float, query: str, seconds: float, rows: list[int]) -> Iterator[Note]:
+        """Blocks of so many rows, or answers, are late."""
+        if rows:
+            before, sum_before = self._missed.get(query, (0, 0))
+            count, total = before + len(rows), sum_before + sum(rows)
+            self._missed[query] = count, total
+            if not before or len(str(count)) > len(str(before)):
+                yield Note(LatencyMissed(at, query, self._goals[query], seconds, count, total))
+
+    def _promised(self, member: Member, blocks: list[Block]) -> list[Block]:
+        """The blocks that arrived after the member joined; of the others it sees each once."""
+        earlier = self._earlier.get(member)
+        if not earlier:
+            return blocks
+        promised = [block for block in blocks if block.number not in earlier]
+        earlier.difference_update(block.number for block in blocks)
+        return promised

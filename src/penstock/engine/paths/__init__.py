@@ -1,0 +1,1 @@
+"""Work on paths: queues before stages, the scheduler, batching, preemption, costs."""

@@ -1,0 +1,76 @@
+"""A run under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from penstock.engine.paths.queue_entries import Entry
+from penstock.plan import Path
+from penstock.policies.operators import Segment
+
+
+@dataclass(slots=True)
+class Running:
+    """What was ordered, and how far it is."""
+
+    path: Path
+    segment: Segment
+    entries: list[Entry]
+    retried: bool
+    began: float = 0.0
+    urgent: bool = False
+    """Whether it overtook others."""
+    yields: bool = False
+    """Whether others may overtake it."""
+    shared: float = 0.0
+    """Seconds for which it had to share the cores: others overtook it, or it overtook them."""
+    done: float = 0.0
+    """The part of its work that is behind it."""
+    left: set[str] = field(default_factory=set)
+    """Queries that left meanwhile: what becomes of the run no longer concerns them."""
+    stale: dict[str, None] = field(default_factory=dict)
+    """Groups of window aggregates whose synopsis began anew meanwhile: theirs it does not fill."""
+    orphaned: dict[str, None] = field(default_factory=dict)
+    """Groups that need its blocks though all for whom it was ordered have left."""
+
+    @property
+    def first(self) -> int:
+        """The first of its stages."""
+        return self.segment.first
+
+    @property
+    def last(self) -> int:
+        """The stage before which it ends."""
+        return self.segment.first + len(self.segment.operators)
+
+    def meets(self, segment: Segment) -> bool:
+        """Whether it is at work on stages of a segment.
+
+        Were another run to begin there meanwhile, blocks could leave in another order than they
+        came.
+        """
+        last = segment.first + len(segment.operators)
+        return (segment.path == self.path.id
+                and segment.first < self.last and self.first < last)
+
+    def end_beside(self, others: Iterable[Running], at: float) -> None:
+        """It ends, while these are under way."""
+        for other in others:
+            if self.urgent or other.urgent:
+                both = max(at - max(self.began, other.began), 0.0)
+                self.shared += both
+                other.shared += both
+
+    def own(self, seconds: float) -> float:
+        """What is its own of the seconds that it took: half of those in which it shared the cores.
+
+        Who overtakes gets the cores that tasks leave, one by one, and who is overtaken goes on
+        where it can.
+        """
+        return seconds - min(self.shared, seconds) / 2
+
+    @property
+    def rows(self) -> int:
+        """Rows that went in."""
+        return sum(entry.rows for entry in self.entries)

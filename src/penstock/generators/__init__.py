@@ -1,0 +1,1 @@
+"""Streams made by the project itself: bursty packets."""

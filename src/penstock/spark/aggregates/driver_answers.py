@@ -1,0 +1,183 @@
+"""Answers of window aggregates that the driver holds: small tables, one per query and window.
+
+Most of them are plain columns (keys, aggregates, the ends of the window) and are written as they
+are. Where a query computes with them, or has a HAVING, Spark does that, as it does for every other
+expression of the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.arrow import arrow_type
+from penstock.model import BIGINT, Aggregate, Branch, Column, Expression, Field, name_key
+from penstock.plan import Member
+from penstock.planning.check import MEMBER
+from penstock.planning.outputs import distinct, merged
+from penstock.spark.compile.columns import all_of, compiled, ours
+from penstock.spark.compile.expressions import data_type
+
+ROWS = Aggregate("COUNT", (), BIGINT)
+"""How many rows a group of a window has: what tells that it has any."""
+Shape: TypeAlias = tuple[tuple[tuple[str, Expression], ...], tuple[Expression, ...]]
+"""What a query computes of an answer: its columns, and the conditions of its HAVING."""
+
+
+@dataclass(slots=True)
+class Held:
+    """The answers of one refresh, with the interface of `compiler.Answers`."""
+
+    spark: SparkSession
+    branches: Mapping[Member, Branch]
+    """The members in the order in which ``@member`` numbers them."""
+    has_rejects: bool = field(default=False, init=False)
+    _numbers: dict[Member, int] = field(init=False)
+    _members: list[int] = field(default_factory=list, init=False)
+    """Whose each answer is. Lists beside each other, since there are very many answers."""
+    _starts: list[int] = field(default_factory=list, init=False)
+    _ends: list[int] = field(default_factory=list, init=False)
+    _answers: list[pa.RecordBatch] = field(default_factory=list, init=False)
+    """Queries with equal windows hold one and the same."""
+
+    def __post_init__(self) -> None:
+        """Nothing is answered yet."""
+        self._numbers = {member: number for number, member in enumerate(self.branches)}
+
+    def add(self, member: Member, start: int, end: int, answer: pa.RecordBatch) -> None:
+        """An answer: its window in microseconds, and the columns ``key0``..., ``agg0``..."""
+        self.add_all([self._numbers[member]], [start], end, [answer])
+
+    def add_all(
+        self, members: Sequence[int], starts: Sequence[int], end: int,
+        answers: Sequence[pa.RecordBatch],
+    ) -> None:
+        """Answers of windows with one end, each with the number of its member."""
+        self._members += members
+        self._starts += starts
+        self._ends += [end] * len(starts)
+        self._answers += answers
+
+    def kept(self) -> Held:
+        """The same: the driver has them already."""
+        return self
+
+    def let_go(self) -> None:
+        """They go when this object does."""
+
+    def counts(self) -> dict[str, int]:
+        """No operator is counted."""
+        return {}
+
+    def rows(self, members: Iterable[Member]) -> dict[str, int] | None:
+        """Rows that each query gets; None where Spark has to compute them."""
+        wanted = {self._numbers[member]: member for member in members}
+        if not all(is_plain(self.branches[member]) for member in wanted.values()):
+            return None
+        counts: dict[int, int] = {}
+        for number, answer in zip(self._members, self._answers, strict=True):
+            counts[number] = counts.get(number, 0) + answer.num_rows
+        return {wanted[number].query: rows for number, rows in counts.items() if number in wanted}
+
+    def table(self, members: Sequence[Member]) -> pa.Table | None:
+        """``@member``, then the members' columns by name; None where Spark has to compute."""
+        if not all(is_plain(self.branches[member]) for member in members):
+            return None
+        fields = merged(distinct(self.branches[member] for member in members))
+        parts = [_plain_columns(shape, rows, fields) for shape, rows in self._of(members)]
+        return pa.concat_tables(parts) if parts else nothing(fields)
+
+    def project(self, members: Sequence[Member]) -> DataFrame:
+        """The same, computed by Spark."""
+        fields = merged(distinct(self.branches[member] for member in members))
+        frames = [computed(self.spark.createDataFrame(rows), shape, fields)
+                  for shape, rows in self._of(members)]
+        whole = frames[0] if frames else self.spark.createDataFrame(nothing(fields))
+        for frame in frames[1:]:
+            whole = whole.unionAll(frame)
+        return whole
+
+    def _of(self, members: Iterable[Member]) -> list[tuple[Shape, pa.Table]]:
+        """The answers of some members, by shape."""
+        apart: dict[Shape, int] = {}
+        shapes = {self._numbers[member]: shape_of(self.branches[member]) for member in members}
+        place = {number: apart.setdefault(shape, len(apart)) for number, shape in shapes.items()}
+        held: list[list[int]] = [[] for _ in apart]
+        for one, number in enumerate(self._members):
+            if number in place:
+                held[place[number]].append(one)
+        return [(shape, self._joined(some))
+                for shape, some in zip(apart, held, strict=True) if some]
+
+    def _joined(self, some: Sequence[int]) -> pa.Table:
+        """Some answers in one table, with the number of the member and the window in each row."""
+        answers = [self._answers[one] for one in some]
+        sizes = [answer.num_rows for answer in answers]
+        told = {
+            MEMBER: pa.array(np.repeat(np.array(
+                [self._members[one] for one in some], np.int32), sizes)),
+            "window_start": _times([self._starts[one] for one in some], sizes),
+            "window_end": _times([self._ends[one] for one in some], sizes),
+        }
+        rows = pa.Table.from_batches(answers)
+        return pa.table({**told, **dict(zip(rows.column_names, rows.columns, strict=True))})
+
+
+def _times(micros: Sequence[int], sizes: Sequence[int]) -> pa.Array:
+    return pa.array(np.repeat(np.array(micros, np.int64), sizes)).cast(pa.timestamp("us", "UTC"))
+
+
+def shape_of(branch: Branch) -> Shape:
+    """What a window aggregate computes of its answers."""
+    assert branch.grouping is not None
+    select = tuple((output.name, output.expression) for output in branch.select)
+    return select, branch.grouping.having
+
+
+def asked_of(branch: Branch) -> tuple[Aggregate, ...]:
+    """The aggregates of an answer; where a query asks for none, what tells its groups."""
+    assert branch.grouping is not None
+    return branch.grouping.aggregates or (ROWS,)
+
+
+def is_plain(branch: Branch) -> bool:
+    """Whether the answers are columns as they are."""
+    select, having = shape_of(branch)
+    return not having and all(isinstance(expression, Column) for _, expression in select)
+
+
+def _plain_columns(shape: Shape, rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    by_name = {name_key(name): expression for name, expression in shape[0]}
+    columns = {MEMBER: rows[MEMBER]}
+    for wanted in fields:
+        column, kind = by_name.get(name_key(wanted.name)), arrow_type(wanted.type)
+        columns[wanted.name] = (rows[column.name].cast(kind) if isinstance(column, Column)
+                                else pa.nulls(rows.num_rows, kind))
+    return pa.table(columns)
+
+
+def computed(rows: DataFrame, shape: Shape, fields: Sequence[Field]) -> DataFrame:
+    """``@member`` and these fields of answers of one shape, those alone that its HAVING keeps."""
+    select, having = shape
+    wanted = all_of(having)
+    by_name = {name_key(name): expression for name, expression in select}
+    columns = [_output(by_name.get(name_key(f.name)), f).alias(f.name) for f in fields]
+    return (rows if wanted is None else rows.where(wanted)).select(ours(MEMBER), *columns)
+
+
+def _output(expression: Expression | None, wanted: Field) -> SparkColumn:
+    kind = data_type(wanted.type)
+    return sf.lit(None).cast(kind) if expression is None else compiled(expression).cast(kind)
+
+
+def nothing(fields: Sequence[Field]) -> pa.Table:
+    """No answers."""
+    named = [(MEMBER, pa.int32()), *((f.name, arrow_type(f.type)) for f in fields)]
+    return pa.schema(named).empty_table()

@@ -1,0 +1,191 @@
+"""Panes that stay on the executors: groups with too many keys for the driver's memory.
+
+Every run of the pane path leaves a persisted frame of pane tables, which Spark holds in its storage
+memory and on disk where that is full. A refresh is one Spark job over these frames, in as many
+tasks as let a worker hold its share, and its answers go from the executors to the sink: nothing
+passes through the driver but counts, and what console and callback sinks are handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import ceil
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.storagelevel import StorageLevel
+
+from penstock.engine.instructions import Refresh
+from penstock.model import ANSWER, Aggregate, Branch, Column, Expression
+from penstock.plan import Group, Member
+from penstock.planning.check import MEMBER
+from penstock.planning.outputs import distinct, merged
+from penstock.planning.shapes import substitute
+from penstock.spark.aggregates.driver_answers import Shape, asked_of, computed, shape_of
+from penstock.spark.aggregates.executor_refresh import QUESTION, Due, aggregates, refreshed
+from penstock.spark.aggregates.pane_job import PANE, PaneJob
+from penstock.spark.compile.columns import ours
+from penstock.spark.compile.compiler import Summarised
+from penstock.synopses import Family, Question
+
+_TIMES = pa.timestamp("us", "UTC")
+
+
+TASK = 64 << 20
+"""Bytes of cells of one window that a Python worker holds while it answers, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one run has made."""
+
+    youngest: int
+    """The youngest of its panes."""
+    frame: DataFrame
+    bytes: int
+    """What its cells would take in Python."""
+
+
+@dataclass(slots=True)
+class FarPanes:
+    """The panes of one group."""
+
+    spark: SparkSession
+    group: Group
+    families: tuple[Family, ...]
+    _job: PaneJob | None = None
+    _place: Summarised | None = None
+    _parts: list[_Part] = field(default_factory=list)
+
+    def add(self, rows: Summarised) -> dict[int, int]:
+        """Make the panes of some rows and keep them; how many rows each pane got."""
+        if self._job is None:
+            self._job = PaneJob([rows.group(self.group, self.families)], rows.time)
+            self._place = rows
+        frame = self._job.frame(rows.frame).persist(StorageLevel.MEMORY_AND_DISK)
+        counted = rows_per_pane(self._job, frame, 0)
+        if counted:
+            self._parts.append(_Part(max(counted), frame, sum(self._job.sizes(frame))))
+        else:
+            frame.unpersist()
+        return counted
+
+    def forget(self, before: int) -> None:
+        """Drop the frames whose panes are all older."""
+        for part in [part for part in self._parts if part.youngest < before]:
+            part.frame.unpersist()
+            self._parts.remove(part)
+
+    def close(self) -> None:
+        """Keep nothing in memory; a refresh that is under way computes its panes again."""
+        for part in self._parts:
+            part.frame.unpersist()
+
+    @property
+    def _tasks(self) -> int:
+        """As many as let each have no more cells of a window than a worker should hold."""
+        held = sum(part.bytes for part in self._parts)
+        return max(self.spark.sparkContext.defaultParallelism, ceil(held / TASK))
+
+    def answers(
+        self, refresh: Refresh, branches: Mapping[Member, Branch]
+    ) -> FarAnswers | None:
+        """The answers of a refresh, not yet computed; None when there is no pane at all."""
+        if self._job is None or self._place is None or not self._parts:
+            return None
+        windows: list[tuple[int, int, int, int]] = []
+        asks: dict[tuple[int, int], dict[Aggregate, None]] = {}  # one question for each window
+        numbers = {member: number for number, member in enumerate(branches)}
+        for scan in refresh.scans:
+            for query, length in scan.queries:
+                member = Member(query, 0)
+                asked = map(self._place.over, asked_of(branches[member]))
+                asks.setdefault((scan.end, length), {}).update(dict.fromkeys(asked))
+                windows.append((list(asks).index((scan.end, length)), numbers[member],
+                                (scan.end - length) * refresh.pane, scan.end * refresh.pane))
+        due = [Due(end, Question(length, tuple(some))) for (end, length), some in asks.items()]
+        frames = reduce(DataFrame.unionAll, [part.frame for part in self._parts])
+        found = refreshed(self._job, 0, frames, due, self._tasks)
+        order = {aggregate: n for n, aggregate in enumerate(aggregates(due))}
+        known = {member: [order[self._place.over(a)] for a in asked_of(branch)]
+                 for member, branch in branches.items()}
+        table = self.spark.createDataFrame(_numbered(windows))
+        rows = found.join(sf.broadcast(table), QUESTION).drop(QUESTION)
+        return FarAnswers(rows, branches, known)
+
+
+def rows_per_pane(job: PaneJob, frame: DataFrame, group: int) -> dict[int, int]:
+    """How many rows of a group each pane got, from what its pane job gave."""
+    tables = job.read(frame, group)
+    counting = next(t for f, t in tables.items() if f.kind in ("scalars", "frequencies"))
+    return {row[0]: row[1] for row in counting.groupBy(PANE).agg(sf.sum("m0")).collect()}
+
+
+def _numbered(windows: Sequence[tuple[int, int, int, int]]) -> pa.Table:
+    """Whose answers those of each question are, and of which window."""
+    questions, members, starts, ends = zip(*windows, strict=True)
+    return pa.table({
+        QUESTION: pa.array(questions, pa.int32()),
+        MEMBER: pa.array(members, pa.int32()),
+        "window_start": pa.array(starts, pa.int64()).cast(_TIMES),
+        "window_end": pa.array(ends, pa.int64()).cast(_TIMES),
+    })
+
+
+@dataclass(frozen=True)
+class FarAnswers:
+    """Answers that Spark computes, with the interface of `compiler.Answers`."""
+
+    frame: DataFrame
+    branches: Mapping[Member, Branch]
+    """The members in the order in which ``@member`` numbers them."""
+    _columns: Mapping[Member, Sequence[int]]
+    """Where the frame holds the aggregates of each member."""
+    has_rejects: bool = False
+
+    def kept(self) -> FarAnswers:
+        """The same, computed once however often they are used, until they are let go."""
+        return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
+
+    def let_go(self) -> None:
+        """Keep them no longer."""
+        self.frame.unpersist()
+
+    def counts(self) -> dict[str, int]:
+        """No operator is counted."""
+        return {}
+
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Only Spark can say."""
+        return None
+
+    def table(self, members: Sequence[Member]) -> pa.Table | None:
+        """The driver does not have them."""
+        return None
+
+    def project(self, members: Sequence[Member]) -> DataFrame:
+        """``@member``, then the members' columns by name."""
+        fields = merged(distinct(self.branches[member] for member in members))
+        numbers = {member: number for number, member in enumerate(self.branches)}
+        shapes: dict[Shape, list[int]] = {}
+        for member in members:
+            shapes.setdefault(self._shape(member), []).append(numbers[member])
+        parts = [computed(self.frame.where(ours(MEMBER).isin(riders)), shape, fields)
+                 for shape, riders in shapes.items()]
+        return reduce(DataFrame.unionAll, parts)
+
+    def _shape(self, member: Member) -> Shape:
+        """What a member computes, over the columns of the frame."""
+        select, having = shape_of(self.branches[member])
+
+        def found(column: Column) -> Expression:
+            if column.source == ANSWER and column.name.startswith("agg"):
+                at = self._columns[member][int(column.name[3:])]
+                return replace(column, name=f"agg{at}")
+            return column
+
+        return (tuple((name, substitute(e, found)) for name, e in select),
+                tuple(substitute(e, found) for e in having))

@@ -1,0 +1,186 @@
+"""A refresh on the executors, for groups with too many keys for the driver.
+
+The pane tables of a group stay persisted frames. One Spark job answers all windows that are due: a
+small table of windows is joined with the panes, cells are merged per window, and the answers are
+computed from them in Python workers by the same code that the driver runs. Nothing passes through
+the driver. The workers need Penstock installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.arrow import arrow_schema
+from penstock.model import BIGINT, INT, Aggregate, Field, Type
+from penstock.spark.aggregates.measures import merged
+from penstock.spark.aggregates.pane_job import CELL, PANE, UNIT, Layout, PaneJob
+from penstock.spark.compile.columns import ours
+from penstock.spark.compile.expressions import schema
+from penstock.synopses import Family, Question, Synopsis, families, gathered
+
+QUESTION = "question"
+FIRST, END = "@first", "@end"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A window to be answered: the one that ends at a pane, exclusive."""
+
+    end: int
+    question: Question
+
+
+def refreshed(
+    job: PaneJob, group: int, frames: DataFrame, due: Sequence[Due], tasks: int | None = None
+) -> DataFrame:
+    """The answers of a group to what is due, from the frames that the pane job gave.
+
+    Columns: ``question``, the number of what was due; ``key0``, ...; ``agg0``, ... for all
+    aggregates that are asked for, in the order in which `aggregates` gives them, NULL where a
+    question does not ask. ``tasks`` tells in how many parts the keys are answered; a worker holds
+    the cells of one part and one window at a time.
+    """
+    wanted = aggregates(due)
+    tables = job.read(frames, group)
+    asked = {family.name: family for family in gathered(wanted)}
+    needed = {
+        asked[family.name]: _narrowed(table, family, asked[family.name])
+        for family, table in tables.items() if family.name in asked
+    }
+    keys = tuple(key.type for key in job.groups[group].keys)
+    form = _Form(keys, tuple(needed), tuple(wanted), tuple(due))
+    layout = Layout.of([form.columns(family).values() for family in needed])
+    parts = [
+        layout.placed(_merged(table, family, form), number, form.columns(family))
+        for number, (family, table) in enumerate(needed.items())
+    ]
+    together = reduce(DataFrame.unionAll, parts)
+    at = layout.places(form.columns(form.families[0]))
+    by = [ours(at[name]) for name in (QUESTION, *form.keys)]
+    dealt = together.repartition(*by) if tasks is None else together.repartition(tasks, *by)
+    alike = dealt.sortWithinPartitions(ours(at[QUESTION]))
+    return alike.mapInArrow(partial(_finish, form, layout), schema(form.answers))
+
+
+def _narrowed(table: DataFrame, family: Family, asked: Family) -> DataFrame:
+    """A family's pane table with no more measures than are asked for."""
+    kept = [ours(name) for name in table.columns if not name.startswith("m")]
+    at = [f"m{family.measures.index(measure)}" for measure in asked.measures]
+    return table.select(*kept, *(ours(name).alias(f"m{n}") for n, name in enumerate(at)))
+
+
+def aggregates(due: Iterable[Due]) -> list[Aggregate]:
+    """The aggregates that are asked for, each once."""
+    return list(dict.fromkeys(a for one in due for a in one.question.aggregates))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What a worker must know to answer."""
+
+    types: tuple[Type, ...]
+    families: tuple[Family, ...]
+    aggregates: tuple[Aggregate, ...]
+    due: tuple[Due, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        return [f"k{n}" for n in range(len(self.types))]
+
+    def columns(self, family: Family) -> dict[str, Type]:
+        """The columns of a family's merged cells."""
+        cell = {} if family.cell is None else {CELL: family.cell}
+        measures = {f"m{n}": measure.stored for n, measure in enumerate(family.measures)}
+        return {QUESTION: INT, **dict(zip(self.keys, self.types, strict=True)), **cell, **measures}
+
+    @property
+    def answers(self) -> list[Field]:
+        keys = [Field(f"key{n}", type_) for n, type_ in enumerate(self.types)]
+        values = [Field(f"agg{n}", a.type) for n, a in enumerate(self.aggregates)]
+        return [Field(QUESTION, INT), *keys, *values]
+
+
+def _merged(table: DataFrame, family: Family, form: _Form) -> DataFrame:
+    """The cells of a family, merged for each window that needs them."""
+    windows = [
+        {QUESTION: number, FIRST: one.end - one.question.length, END: one.end}
+        for number, one in enumerate(form.due)
+        if any(family.name == f.name for a in one.question.aggregates for f in families(a))
+    ]
+    fields = [Field(QUESTION, INT), Field(FIRST, BIGINT), Field(END, BIGINT)]
+    small = table.sparkSession.createDataFrame(
+        pa.Table.from_pylist(windows, schema=arrow_schema(fields)))
+    inside = (ours(PANE) >= ours(FIRST)) & (ours(PANE) < ours(END))
+    by = [QUESTION, *form.keys, *([] if family.cell is None else [CELL])]
+    measures = [merged(m, f"m{n}").alias(f"m{n}") for n, m in enumerate(family.measures)]
+    return table.join(sf.broadcast(small), inside).groupBy(*map(ours, by)).agg(*measures)
+
+
+# --- in the workers ------------------------------------------------------------------------------
+
+
+def _finish(
+    form: _Form, layout: Layout, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The answers of the keys of one partition, question by question."""
+    place = layout.places(form.columns(form.families[0]))[QUESTION]
+    held: list[pa.RecordBatch] = []
+    current = -1
+    for number, rows in _by_question(batches, place):
+        if number != current and held:
+            yield from _answered(form, layout, current, pa.Table.from_batches(held))
+            held = []
+        current = number
+        held.append(rows)
+    if held:
+        yield from _answered(form, layout, current, pa.Table.from_batches(held))
+
+
+def _by_question(
+    batches: Iterator[pa.RecordBatch], place: str
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Runs of rows of one question; they come sorted by it."""
+    for batch in batches:
+        runs = batch.column(place).to_numpy()
+        start = 0
+        while start < len(runs):
+            end = int(runs.searchsorted(runs[start], side="right"))
+            yield int(runs[start]), batch.slice(start, end - start)
+            start = end
+
+
+def _answered(
+    form: _Form, layout: Layout, number: int, rows: pa.Table
+) -> Iterator[pa.RecordBatch]:
+    """A window is a synopsis of one pane."""
+    question = form.due[number].question
+    synopsis = Synopsis(form.types, form.families, span=1)
+    units = rows[UNIT].to_numpy()
+    tables = {}
+    for n, family in enumerate(form.families):
+        mine = rows.filter(pa.array(units == n))
+        at = layout.places(form.columns(family))
+        columns = {name: mine[place] for name, place in at.items() if name != QUESTION}
+        tables[family] = pa.table({PANE: pa.array([0] * len(mine), pa.int64()), **columns})
+    synopsis.add(tables)
+    (found,) = synopsis.scan(1, [Question(1, question.aggregates)])
+    yield from _laid_out(form, number, question, found).to_batches()
+
+
+def _laid_out(
+    form: _Form, number: int, question: Question, found: pa.RecordBatch
+) -> pa.Table:
+    """The answers under the columns of all aggregates."""
+    fields = arrow_schema(form.answers)
+    where = {a: found[f"agg{n}"] for n, a in enumerate(question.aggregates)}
+    keys = [found[f"key{n}"] for n in range(len(form.types))]
+    values = [where.get(a, pa.nulls(len(found), fields.field(f"agg{n}").type))
+              for n, a in enumerate(form.aggregates)]
+    numbers = pa.array([number] * len(found), pa.int32())
+    return pa.Table.from_arrays([numbers, *keys, *values], schema=fields)

@@ -1,0 +1,449 @@
+"""Window aggregates on Spark: rows into panes, and panes into answers.
+
+A *synopsis* holds the panes of a group of queries (see `penstock.synopses`). It lives in the
+driver's memory, or on the executors where it is too large for that, and nowhere else: after a
+crash, or when a longer window joins, it is made anew from the blocks of the spool.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.storagelevel import StorageLevel
+
+from penstock.engine.instructions import Refresh, Run
+from penstock.errors import RunError
+from penstock.model import Aggregate, Block, Branch, Expression, Query
+from penstock.plan import Group, Member, Plan
+from penstock.spark.aggregates.driver_answers import ROWS, Held, asked_of
+from penstock.spark.aggregates.executor_panes import FarAnswers, FarPanes, rows_per_pane
+from penstock.spark.aggregates.large_groups import Large
+from penstock.spark.aggregates.pane_job import CELL, PANE, PaneJob
+from penstock.spark.aggregates.pane_job import Group as PaneGroup
+from penstock.spark.compile.compiler import Summarised
+from penstock.synopses import Family, Question, Synopsis, gathered
+
+Tables: TypeAlias = Mapping[Family, pa.Table]
+_EVER = -(1 << 62)
+_COUNTING = ("scalars", "frequencies")
+"""The families whose first measure counts rows."""
+
+
+def families_of(group: Group) -> tuple[Family, ...]:
+    """What is kept of a group's rows; the rows themselves are always counted by one family."""
+    needed = gathered(group.aggregates)
+    if any(family.kind in _COUNTING for family in needed):
+        return needed
+    return gathered([ROWS, *group.aggregates])
+
+
+@dataclass(slots=True)
+class Kept:
+    """A group's synopsis."""
+
+    group: Group
+    families: tuple[Family, ...]
+    near: Synopsis
+    far: FarPanes | None = None
+    """Where the panes are, if they are not in the driver."""
+    first: int = _EVER
+    """The first pane that was not dropped."""
+    had: dict[int, dict[int, int]] = field(default_factory=dict)
+    """The blocks that are in it, each with the panes it came with and the rows it brought them."""
+    begun: bool = False
+    """Whether the core knows of it: what it says until then is about the one before."""
+    size: int = 0
+    """The bytes it took when it was last looked at."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def parts(self, here: Mapping[str, Kept]) -> list[Kept]:
+        """The synopses whose panes are its own, if all are at hand and keep what it needs."""
+        found = [here[id] for id in self.group.parts if id in here]
+        whole = len(found) == len(self.group.parts) and all(
+            self.group.pane % part.group.pane == 0 and part.keeps(self.families)
+            for part in found)
+        return found if whole else []
+
+    def keeps(self, families: Iterable[Family]) -> bool:
+        """Whether it keeps all that these measure."""
+        known = {family.name: set(family.measures) for family in self.families}
+        return all(set(f.measures) <= known.get(f.name, set()) for f in families)
+
+    def covers(self, group: Group) -> bool:
+        """Whether it serves the group as it is now."""
+        return (self.group.pane == group.pane and self.group.span >= group.span
+                and self.keeps(families_of(group)))
+
+    def forget(self, before: int) -> None:
+        """Drop panes that no answer will look at."""
+        with self.lock:
+            self.first = max(self.first, before)
+            (self.far or self.near).forget(before)
+
+    def take(self, blocks: Sequence[Block], found: Mapping[int, int]) -> None:
+        """These blocks are in it, and together have brought so many rows to each of these panes.
+
+        A block counts for no more rows than it has, so that the books balance should a run be
+        tried again with some of the blocks; what joins have added counts for the last.
+        """
+        left = dict(found)
+        for block in blocks:
+            timely = block.rows - block.late
+            room = timely if block is not blocks[-1] else sum(left.values())
+            mine = dict.fromkeys(left, 0)
+            for pane, rows in left.items():
+                mine[pane] = min(rows, room)
+                room -= mine[pane]
+                left[pane] -= mine[pane]
+            self.had[block.number] = mine
+
+    def refuse_twice(self, blocks: Iterable[int]) -> None:
+        """Refuse a train of which it has some blocks: what is tried again goes block by block."""
+        twice = [block for block in blocks if block in self.had]
+        if twice:
+            raise RunError(f"the rows of block {twice[0]} are in its panes already")
+
+    def brought(self, blocks: Iterable[int]) -> Counter[int]:
+        """The rows that blocks which are in it have brought to panes."""
+        found: Counter[int] = Counter()
+        for block in blocks:
+            found.update(self.had[block])
+        return found
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self.far is not None:
+            self.far.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Rows that came for windows which their query has answered already."""
+
+    group: Group
+    before: int
+    """The time from which on coming windows hold rows, in microseconds."""
+    rows: int
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a run has put into panes."""
+
+    panes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """By group: the panes that got rows."""
+    rows: dict[str, int] = field(default_factory=dict)
+    """By query: rows that went into panes of windows still to be answered."""
+    late: dict[str, Late] = field(default_factory=dict)
+    """By query: rows of windows that all have been answered, if there are any."""
+    missed: dict[str, int] = field(default_factory=dict)
+    """By query: these and the rows that came too late for all windows."""
+    jobs: int = 0
+    outgrown: list[Group] = field(default_factory=list)
+    """Groups that are too large for the driver."""
+    left_out: list[str] = field(default_factory=list)
+    """Those of them that have taken nothing in."""
+
+    @property
+    def passed(self) -> Counter[str]:
+        """By query: its rows in panes, and the late ones."""
+        return Counter(self.rows) + Counter(self.missed)
+
+    def count(self, group: Group, found: Mapping[int, int], reach: Mapping[str, int]) -> None:
+        """So many rows of a group went into each pane.
+
+        ``reach`` has the time from which on coming windows of a query hold rows.
+        """
+        self.panes[group.id] = tuple(sorted(found))
+        whole = sum(found.values())
+        for query in (member.query for member in group.members):
+            first = reach[query] // group.pane if query in reach else _EVER
+            late = sum(rows for pane, rows in found.items() if pane < first)
+            self.rows[query] = whole - late
+            if late:
+                self.late[query] = Late(group, first * group.pane, late)
+
+
+class Windows:
+    """The synopses of an application's window aggregates.
+
+    Together they take about ``most`` bytes of the driver's memory; the one that passes that moves
+    to the executors. One that is known to be large begins there.
+    """
+
+    def __init__(self, spark: SparkSession, most: int, large: Large) -> None:
+        """There is none yet."""
+        self._spark, self._most, self._large = spark, most, large
+        self._kept: dict[str, Kept] = {}
+        self._latest: PaneJob | None = None
+        self._reach: dict[str, int] = {}
+        """By query the time before which rows are in no window that it has still to answer."""
+
+    def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
+        """Keep the synopses of this plan's groups; those that begin without panes are returned.
+
+        ``needs`` tells the first pane that those look at who join a group now; a synopsis that has
+        dropped it begins anew.
+        """
+        known = {group.id: group for group in plan.groups}
+        asking = {member.query for group in plan.groups for member in group.members}
+        self._reach = {query: time for query, time in self._reach.items() if query in asking}
+        for id in [id for id in self._kept if id not in known]:
+            self._kept.pop(id).close()
+        fresh = [group for group in plan.groups if not self._serves(plan, group, needs(group))]
+        for group in plan.groups:
+            if group in fresh:
+                before = self._kept.get(group.id)
+                self.begin(group, far=before is not None and before.far is not None)
+            else:
+                self._kept[group.id].group = group
+        return fresh
+
+    def _serves(self, plan: Plan, group: Group, needs: int | None) -> bool:
+        kept = self._kept.get(group.id)
+        if kept is None or not kept.covers(group) or (needs is not None and needs < kept.first):
+            return False
+        # What goes through Python is computed for those who are there, and no more.
+        return not plan.path(group.path).expensive or kept.families == families_of(group)
+
+    def begin(self, group: Group, far: bool) -> None:
+        """A synopsis without panes; ``far`` if it is known to be too large for the driver."""
+        if far:
+            self._large.add(group.id, self._most)
+        if group.id in self._kept:
+            self._kept[group.id].close()
+        families = families_of(group)
+        near = Synopsis([key.type for key in group.keys], families, group.span)
+        known = self._large.has(group.id, self._most)
+        panes = FarPanes(self._spark, group, families) if known else None
+        self._kept[group.id] = Kept(group, families, near, panes)
+
+    def join(self, query: Query, since: int | None, drained: bool) -> None:
+        """A query answers for windows that end after ``since``: rows of earlier ones are late."""
+        self._reach.pop(query.name, None)
+        grouping = query.branches[0].grouping
+        if grouping is not None and since is not None:
+            window = replace(grouping.window, exactly=grouping.window.exactly or drained)
+            self._reach[query.name] = window.reaches_back(since)
+
+    def of(self, group: str) -> Kept:
+        """A group's synopsis as it is now; it may be another by the time it is used."""
+        return self._kept[group]
+
+    @property
+    def now(self) -> dict[str, Kept]:
+        """All synopses as they are now."""
+        return dict(self._kept)
+
+    def trim(self, group: str, before: int) -> None:
+        """Drop panes that no answer will look at."""
+        if group in self._kept and self._kept[group].begun:
+            self._kept[group].forget(before)
+
+    def find(self, group: str) -> Kept | None:
+        """The same, if there is one."""
+        return self._kept.get(group)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that they take in the driver; one that is at work counts as it last did."""
+        known = list(self._kept.values())
+        for kept in known:
+            if kept.lock.acquire(blocking=False):
+                kept.size = kept.near.nbytes
+                kept.lock.release()
+        return sum(kept.size for kept in known)
+
+    def close(self) -> None:
+        """Let everything go."""
+        for kept in self._kept.values():
+            kept.close()
+
+    # --- rows into panes ---------------------------------------------------------------------
+
+    def take(self, run: Run, plan: Plan, rows: Summarised, synopses: Mapping[str, Kept]) -> Taken:
+        """Put the rows of a run into the panes of its members' groups, as it was ordered.
+
+        One Spark job makes the panes of all groups that the driver holds; each that stays on the
+        executors has one of its own. A run that broke after it had come here is not taken twice.
+        """
+        riding = {member.query for member in run.members}
+        groups = [group for group in plan.groups_on(run.path)
+                  if not riding.isdisjoint(member.query for member in group.members)]
+        blocks = [block.number for block in run.blocks]
+        taken = Taken({group.id: () for group in groups})
+        wanted: list[Kept] = []
+        for group in groups:
+            kept = synopses.get(group.id)
+            if kept is not None and kept.had.keys() >= set(blocks):
+                taken.count(group, kept.brought(blocks), self._reach)
+            elif kept is not None:
+                kept.refuse_twice(blocks)
+                wanted.append(kept)
+        read = sum(block.rows for block in run.blocks)
+        found = self._take_near([kept for kept in wanted if kept.far is None], rows, read, taken)
+        for kept in wanted:
+            if kept.far is not None:
+                taken.jobs += 1
+                with kept.lock:
+                    found[kept.group.id] = kept.far.add(rows)
+            taken.count(plan.group(kept.group.id), found[kept.group.id], self._reach)
+            if kept.group.id not in taken.left_out:
+                kept.take(run.blocks, found[kept.group.id])
+        if not wanted:
+            rows.compute()
+        taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
+        taken.late = {query: late for query, late in taken.late.items() if query in riding}
+        alone = Counter({query: late.rows for query, late in taken.late.items()})
+        taken.missed = dict(alone + Counter(run.late))
+        return taken
+
+    def _take_near(
+        self, wanted: Sequence[Kept], rows: Summarised, read: int, taken: Taken
+    ) -> dict[str, dict[int, int]]:
+        """How many rows each pane of each group got, of so many that were read."""
+        if not wanted:
+            return {}
+        taken.jobs += 1
+        here = {kept.group.id: kept for kept in wanted}
+        made = {kept.group.id: kept.parts(here) for kept in wanted}
+        first = [kept for kept in wanted if not made[kept.group.id]]
+        asked = [rows.group(kept.group, kept.families) for kept in first]
+        job = self._job(tuple(asked), rows.time)
+        if self.nbytes + read * job.width > self._most:
+            large = self._too_large(job, first, rows.frame, taken)
+            if large:
+                staying = [kept for kept in wanted if kept.group.id not in large]
+                return large | self._take_near(staying, rows, read, taken)
+        tables: dict[str, Tables] = {}
+        for kept, known, own in zip(first, asked, job.tables(rows.frame), strict=True):
+            tables[kept.group.id] = {
+                f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
+        counted: dict[str, dict[int, int]] = {}
+        for kept in wanted:
+            parts = made[kept.group.id] or [kept]
+            mine = merged(kept, [(part, tables[part.group.id]) for part in parts])
+            with kept.lock:
+                kept.near.add(mine)
+            counted[kept.group.id] = _counted(mine)
+        if self.nbytes > self._most:
+            taken.outgrown.append(max(wanted, key=lambda kept: kept.near.nbytes).group)
+        return counted
+
+    def _too_large(
+        self, job: PaneJob, wanted: Sequence[Kept], frame: DataFrame, taken: Taken
+    ) -> dict[str, dict[int, int]]:
+        """The group whose panes would not fit into the driver, with the rows that its panes get.
+
+        Cells are counted where they are, before anything is brought to the driver. The group takes
+        nothing in: when it begins on the executors, these blocks are read again.
+        """
+        taken.jobs += 1
+        made = job.frame(frame).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            sizes = job.sizes(made)
+            if self.nbytes + sum(sizes) <= self._most:
+                return {}
+            largest = sizes.index(max(sizes))
+            group = wanted[largest].group
+            taken.outgrown.append(group)
+            taken.left_out.append(group.id)
+            return {group.id: rows_per_pane(job, made, largest)}
+        finally:
+            made.unpersist()
+
+    def _job(self, groups: tuple[PaneGroup, ...], time: Expression) -> PaneJob:
+        """The pane job of these groups: the latest serves as long as the plan is the same."""
+        job = self._latest
+        if job is None or (job.groups, job.time) != (groups, time):
+            job = self._latest = PaneJob(groups, time)
+        return job
+
+    # --- panes into answers ------------------------------------------------------------------
+
+    def answers(
+        self, refresh: Refresh, plan: Plan, kept: Kept
+    ) -> tuple[Held | FarAnswers, float]:
+        """The answers of a refresh, and the seconds it took to make them."""
+        began = time.perf_counter()
+        branches = {member: plan.branch(member) for member in refresh.members}
+        with kept.lock:
+            found = kept.far.answers(refresh, branches) if kept.far is not None else None
+            held = found or self._held(refresh, branches, kept.near)
+        return held, time.perf_counter() - began
+
+    def _held(
+        self, refresh: Refresh, branches: Mapping[Member, Branch], synopsis: Synopsis
+    ) -> Held:
+        held = Held(self._spark, branches)
+        numbers = {member.query: number for number, member in enumerate(branches)}
+        questions = _Questions(branches)
+        for scan in refresh.scans:
+            wanted = [questions[asking] for asking in scan.queries]
+            distinct = {id(question): question for question in wanted}
+            tables = synopsis.scan(scan.end, list(distinct.values()))
+            found = dict(zip(distinct, tables, strict=True))
+            end = scan.end * refresh.pane
+            held.add_all([numbers[query] for query, _ in scan.queries],
+                         [end - length * refresh.pane for _, length in scan.queries],
+                         end, [found[id(question)] for question in wanted])
+        return held
+
+
+class _Questions(dict[tuple[str, int], Question]):
+    """What queries ask of windows of a length.
+
+    Queries that ask the same of the same window get the same answer: they have one question, the
+    same object, as equal aggregates are dear to find.
+    """
+
+    def __init__(self, branches: Mapping[Member, Branch]) -> None:
+        """Nothing was asked yet."""
+        super().__init__()
+        known: dict[tuple[Aggregate, ...], tuple[Aggregate, ...]] = {}
+        self._asks = {member.query: known.setdefault(asks, asks)
+                      for member, branch in branches.items() for asks in [asked_of(branch)]}
+        self._made: dict[tuple[int, int], Question] = {}
+
+    def __missing__(self, asking: tuple[str, int]) -> Question:
+        query, length = asking
+        asks = self._asks[query]
+        made = self._made.setdefault((id(asks), length), Question(length, asks))
+        return self.setdefault(asking, made)
+
+
+def merged(kept: Kept, parts: Sequence[tuple[Kept, Tables]]) -> Tables:
+    """The pane tables of a synopsis from those of its parts; cells may occur several times."""
+    return {family: pa.concat_tables([_as_of(kept, family, part, tables) for part, tables in parts])
+            for family in kept.families}
+
+
+def _as_of(kept: Kept, family: Family, part: Kept, tables: Tables) -> pa.Table:
+    """A part's table of a family, with the panes, keys and measures of the whole."""
+    if part is kept:
+        return tables[family]
+    own = next(one for one in part.families if one.name == family.name)
+    table, ratio = tables[own], kept.group.pane // part.group.pane
+    columns = {PANE: pa.array(np.asarray(table[PANE]) // ratio)}
+    for number, key in enumerate(kept.group.keys):
+        columns[f"k{number}"] = table[f"k{part.group.keys.index(key)}"]
+    if family.cell is not None:
+        columns[CELL] = table[CELL]
+    for number, measure in enumerate(family.measures):
+        columns[f"m{number}"] = table[f"m{own.measures.index(measure)}"]
+    return pa.table(columns)
+
+
+def _counted(tables: Tables) -> dict[int, int]:
+    """How many rows each pane got."""
+    counting = next(table for family, table in tables.items() if family.kind in _COUNTING)
+    summed = counting.group_by(PANE).aggregate([("m0", "sum")])
+    return dict(zip(summed[PANE].to_pylist(), summed["m0_sum"].to_pylist(), strict=True))

@@ -1,0 +1,343 @@
+"""From a path of the plan and a block of rows to the rows of its answers.
+
+A path of one member is a plain filter, so that Spark pushes it down into the files; several members
+are a fan-out; a member that calls Python goes through `penstock.spark.compile.python_stage`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.storagelevel import StorageLevel
+
+from penstock.errors import PlanError
+from penstock.functions import PythonFunction
+from penstock.model import (
+    TIMESTAMP,
+    Aggregate,
+    Application,
+    Branch,
+    Column,
+    Expression,
+    Field,
+    Join,
+    Output,
+    name_key,
+)
+from penstock.plan import Group, Member, Path, Plan
+from penstock.planning.check import MEMBER
+from penstock.planning.outputs import distinct, merged
+from penstock.spark.aggregates.pane_job import Group as PaneGroup
+from penstock.spark.compile.columns import OURS, all_of, compiled, ours, place, renamed
+from penstock.spark.compile.expressions import data_type
+from penstock.spark.compile.fanout import CompiledFanout, output_name
+from penstock.spark.compile.pipeline import READ, Pipeline, Progress
+from penstock.spark.compile.python_stage import ERROR
+from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
+from penstock.synopses import Family
+
+REJECTED = "@rejected"
+TIME = Field("time", TIMESTAMP)
+"""The time of a row, among what Python computes for window aggregates."""
+MOST_FANOUTS = 64
+"""Tables of constants kept in the JVM; the least recently used go first."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of some members to a block, not yet computed."""
+
+    frame: DataFrame
+    """One row per row of the block and member that wants it, or whose Python rejected it."""
+    branches: Mapping[Member, Branch]
+    """The members in the order in which ``@member`` numbers them."""
+    columns: Callable[[Field], SparkColumn]
+    """Where the frame holds an output of this name and type."""
+    row: SparkColumn | None = None
+    """A rejected row as JSON."""
+    shown: tuple[SparkColumn, ...] = ()
+    """The columns in it."""
+    progress: Progress | None = None
+
+    @property
+    def has_rejects(self) -> bool:
+        """Whether Python is involved: then persist the frame before using it twice."""
+        return self.row is not None
+
+    def kept(self) -> Answers:
+        """The same, computed once however often they are used, until they are let go."""
+        return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
+
+    def let_go(self) -> None:
+        """Keep them no longer."""
+        self.frame.unpersist()
+
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Rows that each query gets, if that is known already: only Spark can say."""
+        return None
+
+    def table(self, members: Sequence[Member]) -> pa.Table | None:
+        """What `project` gives, if it is there already."""
+        return None
+
+    def project(self, members: Sequence[Member]) -> DataFrame:
+        """``@member``, then the members' columns by name, NULL where a member has none.
+
+        ``@member`` is the position among the members given to `Compiler.answers`. Rejected rows are
+        left out.
+        """
+        fields = distinct(self.branches[member] for member in members)
+        columns = [self._merged(wanted, fields).alias(wanted.name) for wanted in merged(fields)]
+        return self._rows_of(members).select(ours(MEMBER), *columns)
+
+    def rejects(self) -> DataFrame:
+        """``@member``, the ``row`` as JSON and the ``error`` of every row that Python rejected."""
+        if self.row is None:
+            raise PlanError("only paths that call Python have rejects")
+        rejected = self.frame.where(ours(ERROR).isNotNull())
+        return rejected.select(ours(MEMBER), self.row.alias("row"), ours(ERROR).alias("error"))
+
+    def rejected(self) -> int:
+        """How many rows Python rejected, once a job has computed the frame."""
+        return self.progress.counts()[REJECTED] if self.progress else 0
+
+    def read(self) -> int | None:
+        """How many rows of the block were read, if that was counted, once a job has run."""
+        return self.progress.counts().get(READ) if self.progress else None
+
+    def counts(self) -> dict[str, int]:
+        """Rows out of each observed operator, once a job has computed the frame."""
+        counted = self.progress.counts() if self.progress else {}
+        return {name: rows for name, rows in counted.items() if name not in (REJECTED, READ)}
+
+    def _rows_of(self, members: Sequence[Member]) -> DataFrame:
+        frame = self.frame.where(ours(ERROR).isNull()) if self.has_rejects else self.frame
+        wanted = set(members)
+        if wanted >= self.branches.keys():
+            return frame
+        numbers = [n for n, member in enumerate(self.branches) if member in wanted]
+        return frame.where(ours(MEMBER).isin(numbers))
+
+    def _merged(self, wanted: Field, fields: Sequence[Field]) -> SparkColumn:
+        """One column of the dataset; at most one of the types it comes in is set in a row."""
+        alike = [f for f in fields if name_key(f.name) == name_key(wanted.name)]
+        type_ = data_type(wanted.type)
+        columns = [
+            self.columns(f) if f.type == wanted.type else self.columns(f).cast(type_) for f in alike
+        ]
+        return columns[0] if len(columns) == 1 else sf.coalesce(*columns)
+
+
+@dataclass(frozen=True)
+class Summarised:
+    """The rows that window aggregates of a path summarise, not yet computed."""
+
+    frame: DataFrame
+    time: Expression
+    """Their time, over the columns of the frame."""
+    python: Answers | None = None
+    """Where Python is involved: what it rejected."""
+    _places: Mapping[Expression, Expression] | None = None
+    """Where the frame holds what Python has computed; None when its columns are the stream's."""
+    columns: tuple[SparkColumn, ...] = ()
+    """What is shown of a row: the stream's columns, or those that a path through Python has."""
+
+    def __enter__(self) -> Summarised:
+        """What Python computes is computed once: several groupings may read it."""
+        if self.python is not None:
+            self.python.kept()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Keep it no longer."""
+        if self.python is not None:
+            self.python.let_go()
+
+    def has(self, group: Group) -> bool:
+        """Whether the frame holds all that a group summarises: it may have grown since."""
+        wanted = (output.expression for output in group.rows.select)
+        return self._places is None or all(one in self._places for one in wanted)
+
+    def over(self, aggregate: Aggregate) -> Aggregate:
+        """An aggregate over the columns of the frame."""
+        if self._places is None:
+            return aggregate
+        return replace(aggregate, args=tuple(self._places[arg] for arg in aggregate.args))
+
+    def before(self, group: Group, time: int) -> DataFrame:
+        """The rows that a group would summarise but for their time, which is earlier."""
+        if self.python is None:
+            rows, at, wanted = self.frame, compiled(self.time), all_of(group.where)
+        else:
+            rows, at = self.python.frame, self.python.columns(TIME)
+            wanted = ours(ERROR).isNull()
+        early = rows.where(sf.unix_micros(at) < sf.lit(time))
+        return (early if wanted is None else early.where(wanted)).select(
+            *self.columns)
+
+    def compute(self) -> None:
+        """Have Python's part computed where no panes are made of it: it counts as it computes."""
+        if self.python is not None:
+            self.python.frame.write.format("noop").mode("overwrite").save()
+
+    def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
+        """What a synopsis of these families wants of the frame."""
+        if self._places is None:
+            return PaneGroup(group.keys, tuple(families), group.pane, group.where)
+        keys = tuple(self._places[key] for key in group.keys)
+        return PaneGroup(keys, tuple(f.over(self._places.__getitem__) for f in families),
+                         group.pane)
+
+
+class Compiler:
+    """Compiles paths of one plan for one session.
+
+    ``relation`` gives the frame of a stored relation and ``function`` a registered Python function,
+    both by the name in SQL.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        application: Application,
+        plan: Plan,
+        relation: Callable[[str], DataFrame],
+        function: Callable[[str], PythonFunction],
+    ) -> None:
+        """Nothing is compiled yet."""
+        self._spark, self._application, self._plan = spark, application, plan
+        self._relation, self._function = relation, function
+        self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
+
+    def answers(
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+    ) -> Answers:
+        """What some members of a path answer to a block of its stream.
+
+        With ``first`` the block has been through the stages before it already.
+        """
+        if not members:
+            raise PlanError(f"nobody asks for answers of path {path.id!r}")
+        branches = {member: self._plan.branch(member) for member in members}
+        if path.expensive:
+            return self._through_python(path, branches, block, first)
+        rows = self._joined(path, block)
+        if len(members) > 1:
+            return self._fanned_out(path, branches, rows)
+        return _plain(branches, rows)
+
+    def part(
+        self, path: Path, member: Member, block: DataFrame, first: int, last: int
+    ) -> Progress:
+        """A block after the stages first to last - 1 of a path that calls Python."""
+        return self._pipeline(path, self._branch(path, member)).run(block, first, last)
+
+    def summarised(
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+    ) -> Summarised:
+        """The rows of a block that the window aggregates of a path summarise."""
+        time = self._time(path.stream)
+        if not path.expensive:
+            rows = self._joined(path, block)
+            declared = self._application.streams[path.stream].columns
+            own = [ours(place(0, column.name)).alias(column.name) for column in declared]
+            return Summarised(rows.where(compiled(time).isNotNull()), time,
+                              columns=tuple(own))
+        branch = self._branch(path, members[0])
+        answers = self._through_python(path, {members[0]: branch}, block, first)
+        # What is aggregated may be the time, or what is grouped by: it is one column then.
+        named = {output.expression: output.name for output in branch.select}
+        places = {expression: Column(output_name(n), expression.type, OURS)
+                  for n, expression in enumerate(named)}
+        held = answers.frame.where(ours(ERROR).isNull()).select(
+            *(answers.columns(Field(name, expression.type)).alias(places[expression].name)
+              for expression, name in named.items()))
+        known = held.where(compiled(places[time]).isNotNull())
+        return Summarised(known, places[time], answers, places, answers.shown)
+
+    def _branch(self, path: Path, member: Member) -> Branch:
+        """What a path computes for a member: for window aggregates, the rows they summarise."""
+        if not path.panes:
+            return self._plan.branch(member)
+        (group,) = self._plan.groups_on(path.id)
+        timed = Output(TIME.name, self._time(path.stream))
+        return replace(group.rows, select=(timed, *group.rows.select))
+
+    def _time(self, stream: str) -> Expression:
+        """The time of a row: its own, or when its block arrived."""
+        declared = self._application.streams[stream]
+        if declared.time is None:
+            return Column(ARRIVED, TIMESTAMP)
+        return Column(EVENT_TIME if declared.unit else declared.time, TIMESTAMP)
+
+    def _joined(self, path: Path, block: DataFrame) -> DataFrame:
+        rows = renamed(block, 0)
+        for number, join in enumerate(path.joins, start=1):
+            rows = self._with_relation(rows, join, number)
+        return rows
+
+    def _with_relation(self, rows: DataFrame, join: Join, number: int) -> DataFrame:
+        relation = sf.broadcast(renamed(self._relation(join.relation), number))
+        return rows.join(relation, compiled(join.on), join.kind)
+
+    def _fanned_out(
+        self, path: Path, branches: dict[Member, Branch], rows: DataFrame
+    ) -> Answers:
+        compiled_fanout = self._fanout(path, branches)
+        places = {_identity(f): output_name(n) for n, f in enumerate(compiled_fanout.outputs)}
+        frame = compiled_fanout.answers(rows)
+        return Answers(frame, branches, lambda output: ours(places[_identity(output)]))
+
+    def _fanout(self, path: Path, branches: dict[Member, Branch]) -> CompiledFanout:
+        key = path.id, tuple(branches)
+        if key not in self._fanouts:
+            self._fanouts[key] = CompiledFanout(self._spark, tuple(branches.values()))
+            if len(self._fanouts) > MOST_FANOUTS:
+                self._fanouts.popitem(last=False)
+        self._fanouts.move_to_end(key)
+        return self._fanouts[key]
+
+    def _through_python(
+        self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int
+    ) -> Answers:
+        (branch,) = branches.values()
+        pipeline = self._pipeline(path, branch)
+        progress = pipeline.run(block, first, len(path.stages))
+        progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
+        progress.observe(REJECTED, ours(ERROR).isNotNull())
+        columns = _columns(branch, pipeline.stage.outputs)
+        stage = pipeline.stage
+        return Answers(progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
+
+    def _pipeline(self, path: Path, branch: Branch) -> Pipeline:
+        def joined(rows: DataFrame, number: int) -> DataFrame:
+            return self._with_relation(rows, path.joins[number - 1], number)
+
+        return Pipeline(path, branch, joined, self._function)
+
+
+def _plain(branches: dict[Member, Branch], rows: DataFrame) -> Answers:
+    (branch,) = branches.values()
+    wanted = all_of(branch.where)
+    frame = rows if wanted is None else rows.where(wanted)
+    columns = _columns(branch, [output.expression for output in branch.select])
+    return Answers(frame.withColumn(MEMBER, sf.lit(0)), branches, columns)
+
+
+def _columns(
+    branch: Branch, expressions: Sequence[Expression]
+) -> Callable[[Field], SparkColumn]:
+    """How to find a branch's outputs, given as expressions over a frame."""
+    fields = [Field(output.name, output.expression.type) for output in branch.select]
+    found = {_identity(f): e for f, e in zip(fields, expressions, strict=True)}
+    return lambda output: compiled(found[_identity(output)])
+
+
+def _identity(output: Field) -> tuple[str, str]:
+    return name_key(output.name), str(output.type)

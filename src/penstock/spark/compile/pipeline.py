@@ -1,0 +1,118 @@
+"""A path that calls Python, stage by stage, so that it can be left and taken up again.
+
+Between two stages a frame holds what the later ones need. Before Python that is the columns of the
+stream and its relations under their places; from the first trip on it is the columns that travel,
+the results so far, and the error of every row for which a function raised. Such rows go no further,
+but they stay in the frame: what was rejected is delivered with what was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sf
+
+from penstock.functions import PythonFunction
+from penstock.model import Branch, is_expensive
+from penstock.plan import Path
+from penstock.planning.shapes import columns
+from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
+from penstock.spark.compile.python_stage import ERROR, PythonStage
+
+READ = "@read"
+"""The count of the rows that a path begins with."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """A frame on its way, and what was counted of it."""
+
+    frame: DataFrame
+    observations: dict[str, Observation] = field(default_factory=dict)
+
+    def observe(self, name: str, wanted: SparkColumn | None = None) -> None:
+        """Count the rows here, all or the wanted ones, while a job computes them."""
+        observation = Observation()
+        rows = sf.count(sf.lit(1) if wanted is None else sf.when(wanted, 1))
+        self.frame = self.frame.observe(observation, rows.alias("rows"))
+        self.observations[name] = observation
+
+    def counts(self) -> dict[str, int]:
+        """The rows under each name, once a job has computed the frame."""
+        return {id: seen.get.get("rows", 0) for id, seen in self.observations.items()}
+
+
+class Pipeline:
+    """The stages of one path of one member."""
+
+    def __init__(
+        self,
+        path: Path,
+        branch: Branch,
+        joined: Callable[[DataFrame, int], DataFrame],
+        function: Callable[[str], PythonFunction],
+    ) -> None:
+        """``joined`` adds the relation of a join, by number, to some rows."""
+        self._path, self._branch, self._joined = path, branch, joined
+        self._python = PythonStage(branch, function)
+        kinds = [operator.kind for operator in path.operators]
+        self._first_python = kinds.index("python")
+
+    @property
+    def stage(self) -> PythonStage:
+        """What the answers are made of."""
+        return self._python
+
+    def run(self, frame: DataFrame, first: int, last: int) -> Progress:
+        """The stages first to last - 1, over a block or what was kept of one."""
+        progress = Progress(renamed(frame, 0) if first == 0 else frame)
+        if first == 0:
+            progress.observe(READ)
+        number = first
+        while number < last:
+            number = self._step(progress, number, last)
+        if last <= self._first_python:
+            progress.frame = progress.frame.select(*self._needed(last))
+        return progress
+
+    def _step(self, progress: Progress, number: int, last: int) -> int:
+        """One stage, or several conditions in one trip; the number of the next."""
+        operator = self._path.operators[number]
+        if operator.kind == "join":
+            progress.frame = self._joined(progress.frame, number + 1)
+        elif operator.kind == "filter":
+            cheap = all_of(c for c in self._branch.where if not is_expensive(c))
+            assert cheap is not None
+            progress.frame = progress.frame.where(cheap)
+        elif operator.kind == "python":
+            return self._through_python(progress, number, last)
+        else:
+            return number + 1  # what is projected and written is not counted here
+        progress.observe(operator.id)
+        return number + 1
+
+    def _through_python(self, progress: Progress, number: int, last: int) -> int:
+        first = number - self._first_python
+        if first == 0:
+            progress.frame = self._python.begin(progress.frame)
+        until = min(last - self._first_python, self._python.conditions)
+        if first < until:
+            progress.frame = self._python.held(progress.frame, first, until)
+            number = self._first_python + until
+        else:  # the calls in the answer have an operator of their own
+            progress.frame = self._python.answered(progress.frame)
+            number += 1
+        progress.observe(self._path.operators[number - 1].id, ours(ERROR).isNull())
+        return number
+
+    def _needed(self, last: int) -> list[SparkColumn]:
+        """What later joins, the conditions and the answer look at."""
+        later = [join.on for join in self._branch.joins[last:]]
+        selected = [output.expression for output in self._branch.select]
+        wanted = columns([*later, *self._branch.where, *selected])
+        known = len([op for op in self._path.operators[:last] if op.kind == "join"])
+        return [compiled(column).alias(place(column.source, column.name))
+                for column in wanted if column.source <= known]

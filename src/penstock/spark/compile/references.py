@@ -1,0 +1,69 @@
+"""What queries name beyond their streams: relations, Python functions, callbacks, folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.errors import PenstockError
+from penstock.functions import PythonFunction
+from penstock.language import load_attribute, load_function
+from penstock.model import FILE_SINKS, Application, Query
+from penstock.spark.compile.relations import Relations
+from penstock.spark.ingest.sources import plain
+from penstock.spark.storage.files import Files
+
+
+@dataclass(slots=True)
+class Needs:
+    """Finds what an application names."""
+
+    application: Application
+    relations: Relations
+    files: Files
+
+    def relation(self, name: str) -> DataFrame:
+        """A stored relation."""
+        return self.relations.frame(self.application.relations[name])
+
+    def function(self, name: str) -> PythonFunction:
+        """A registered function."""
+        function = self.application.functions[name]
+        return load_function(function.module, function.attribute, function.folder or ".")
+
+    def callback(self, target: str, query: str) -> Callable[..., Any]:
+        """The function of a query's callback sink, from the folder that the query was read from."""
+        module, _, attribute = target.partition(":")
+        folders = [s.folder for s in self.application.statements
+                   if s.kind == "query" and s.name == query]
+        found = load_attribute(module, attribute, folders[-1] if folders else ".")
+        if not callable(found):
+            raise ValueError(f"{target} is not a function")
+        return found  # type: ignore[no-any-return]
+
+    def fault(self, query: Query) -> str:
+        """Why a query cannot run, if it cannot."""
+        try:
+            for join in (join for branch in query.branches for join in branch.joins):
+                if fault := self._unread(join.relation):
+                    return fault
+            if query.sink.kind in FILE_SINKS:
+                self.files.make(query.sink.target or "")
+            if query.sink.kind == "callback":
+                self.callback(query.sink.target or "", query.name)
+        except (PenstockError, ValueError) as error:
+            return str(error)
+        except OSError as error:
+            return f"its folder {query.sink.target} cannot be written: {plain(error)}"
+        return ""
+
+    def _unread(self, relation: str) -> str:
+        """Why a relation cannot be read, if it cannot."""
+        try:
+            self.relation(relation)
+        except OSError as error:
+            return f"relation {relation} cannot be read: {plain(error)}"
+        return ""

@@ -1,0 +1,63 @@
+"""Stored relations: read once, kept where a join finds them cheaply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from penstock.model import Relation, quoted
+from penstock.spark.ingest.sources import CORRUPT, check, relation_frame
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.files import Files
+
+LOCAL_ROWS = 50_000
+"""Up to this size a relation is part of the plan itself, so that sending it out needs no job."""
+
+
+class Relations:
+    """The relations that queries join with."""
+
+    def __init__(
+        self, spark: SparkSession, checkpoint: Checkpoint | None,
+        warn: Callable[[str, str], None],
+    ) -> None:
+        """Nothing is read yet. Without a checkpoint malformed rows are left out and not kept."""
+        self._spark, self._checkpoint, self._warn = spark, checkpoint, warn
+        self._frames: dict[Relation, DataFrame] = {}
+
+    def frame(self, relation: Relation) -> DataFrame:
+        """The relation's rows; SourceError when it cannot be read."""
+        if relation not in self._frames:
+            check(self._spark, Files(self._spark), relation)
+            self._frames[relation] = self._kept(relation, self._good(relation))
+        return self._frames[relation]
+
+    def _good(self, relation: Relation) -> DataFrame:
+        """The well-formed rows; the others are set aside and told of."""
+        frame = relation_frame(self._spark, relation)
+        if CORRUPT not in frame.columns:
+            return frame
+        frame = frame.persist(StorageLevel.MEMORY_AND_DISK)  # or Spark would skip bad rows' parsing
+        bad = frame.where(F.col(quoted(CORRUPT)).isNotNull())
+        if self._checkpoint is not None and (count := bad.count()):
+            target = self._checkpoint.folder("rejects", relation.name) / "relation"
+            bad.select(F.lit("malformed row").alias("reason"), F.col(quoted(CORRUPT)).alias("row")
+                       ).write.mode("overwrite").json(str(target))
+            self._warn(relation.name, f"{count} malformed rows of relation {relation.name} are "
+                                      f"left out; see {target}")
+        return frame.where(F.col(quoted(CORRUPT)).isNull()).drop(CORRUPT)
+
+    def _kept(self, relation: Relation, frame: DataFrame) -> DataFrame:
+        head = frame.limit(LOCAL_ROWS + 1).toArrow()
+        if head.num_rows <= LOCAL_ROWS:
+            return self._spark.createDataFrame(head, frame.schema)
+        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        for frame in self._frames.values():
+            frame.unpersist()
+        self._frames = {}

@@ -1,0 +1,1 @@
+"""From answers to sinks: staging, the commit in the delivery log, recovery."""

@@ -1,0 +1,191 @@
+"""Files on their way: where they wait, where they go, and that they go nowhere else.
+
+A run's files wait in ``staging/RUN`` of the checkpoint or, where the sink is on another device, in
+the folder ``_penstock`` of the sink. ``moves.json`` says where each goes. Paths inside the
+checkpoint are written as seen from it, so that a checkpoint may be moved. What is read back is
+checked: files leave these places only, for folders of the checkpoint and for known sinks only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from penstock.errors import CheckpointError
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.files import Files, local_path, same_device
+from penstock.spark.storage.guarded import sync_files
+
+OUTSIDE = "_penstock"
+"""The folder in a sink's own in which files wait that could not be renamed from the checkpoint."""
+_OWN = ("results", "rejects", "late")
+"""The folders of the checkpoint that files are delivered to."""
+_RUN = re.compile("[0-9]{8,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A staged file on its way."""
+
+    source: str
+    """Below the place of its run: ``UNIT/...``, where UNIT is that of `Staging.place`."""
+    folder: str
+    """A sink's folder, or one of the checkpoint's as seen from it."""
+    name: str
+    queries: tuple[str, ...] = ()
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """The files of runs that are not yet where they belong."""
+
+    checkpoint: Checkpoint
+    files: Files
+    sinks: Callable[[], Collection[str]]
+    """The sink folders that this checkpoint has written to."""
+
+    def place(self, run: int, unit: str, folder: str) -> str:
+        """Where files of a unit wait that go to this folder: on its own device."""
+        if same_device(str(self._root), folder):
+            return str(self._of(run) / unit)
+        self.checkpoint.write(self._of(run) / f"outside-{unit}.json", folder)
+        return self._outside(run, unit, folder)
+
+    def moves(self, run: int, unit: str, place: str) -> Iterator[Move]:
+        """The files that wait in a place; their folders are still to be named."""
+        below = "/" + "/".join(place.split("/")[-2:]) + "/"
+        for path, size in self.files.data(place):
+            within = path[path.rindex(below) + len(below):]
+            name = f"{self._prefix(run)}{path.rsplit('/', 1)[-1]}"
+            yield Move(f"{unit}/{within}", "", name, size=size)
+
+    def seen(self, folder: str) -> str:
+        """A folder as `Move` names it: one of the checkpoint's as seen from there."""
+        root = str(self.checkpoint.root) + "/"
+        return folder.removeprefix(root)
+
+    def write(self, run: int, moves: Sequence[Move]) -> None:
+        """Note where the files of a run go, before the run counts; they outlast a power cut."""
+        sources = (local_path(self._source(run, move)) for move in moves)
+        sync_files([source for source in sources if source is not None])
+        self.checkpoint.write(self._of(run) / "moves.json",
+                              [[m.source, m.folder, m.name] for m in moves])
+
+    def finish(self, run: int, move: Move) -> None:
+        """Put a file into place."""
+        self.files.move(self._source(run, move), self._target(move))
+
+    def redo(self, run: int, warn: Callable[[str], None]) -> None:
+        """Finish the moves of a run that counts; OSError where a file cannot go its way yet.
+
+        A folder that refuses does not keep the others waiting.
+        """
+        noted = self._of(run) / "moves.json"
+        moves = [self._checked(run, noted, move) for move in self.checkpoint.read(noted)] if (
+            noted.exists()) else []
+        refused = [error for move in moves if (error := self._again(run, move, warn))]
+        if refused:
+            raise refused[0]
+        places = [place for place in self._places(run) if self.files.exists(place)]
+        left = next((path for place in places for path, _ in self.files.data(place)
+                     if not path.endswith(".json") or Path(path).parent != self._of(run)), None)
+        if left is not None:
+            raise OSError(f"nobody knows where {left} goes; see {noted}")
+
+    def _again(self, run: int, move: Move, warn: Callable[[str], None]) -> OSError | None:
+        source, target = self._source(run, move), self._target(move)
+        try:
+            if self.files.exists(source):
+                self.files.move(source, target)
+            elif not self.files.exists(target):
+                warn(f"{target} of run {run} is not in its folder and no longer staged: it was "
+                     "taken away, or is lost")
+        except OSError as error:
+            return error
+        return None
+
+    def clear(self, run: int) -> None:
+        """Remove what is left of a run."""
+        for place in self._places(run)[1:]:
+            self.files.remove(place)
+            self.files.remove_empty(place.rsplit("/", 1)[0])
+        self.files.remove(str(self._of(run)))
+
+    def runs(self) -> list[int]:
+        """The runs that have something here; what is not ours is left alone."""
+        return sorted(int(here.name) for here in self._root.iterdir() if _RUN.fullmatch(here.name))
+
+    # --- where things are --------------------------------------------------------------------
+
+    @property
+    def _root(self) -> Path:
+        return self.checkpoint.folder("staging")
+
+    def _of(self, run: int) -> Path:
+        return self._root / f"{run:08d}"
+
+    def _prefix(self, run: int) -> str:
+        return f"run-{run:08d}-{self.checkpoint.id}-"
+
+    def _outside(self, run: int, unit: str, folder: str) -> str:
+        return f"{folder}/{OUTSIDE}/{self.checkpoint.id}-{run:08d}-{unit}"
+
+    def _places(self, run: int) -> list[str]:
+        """Where files of a run may wait: in the checkpoint, and in sinks on other devices."""
+        noted = sorted(self._of(run).glob("outside-*.json"))
+        return [str(self._of(run)), *(self._outside_of(run, path) for path in noted)]
+
+    def _outside_of(self, run: int, noted: Path) -> str:
+        folder = self.checkpoint.read(noted)
+        if folder not in self.sinks():
+            raise self._refusal(noted, f"the folder {folder}, which no query of it has written")
+        return self._outside(run, noted.stem.removeprefix("outside-"), folder)
+
+    def _source(self, run: int, move: Move) -> str:
+        unit, _, within = move.source.partition("/")
+        noted = self._of(run) / f"outside-{unit}.json"
+        place = self._outside_of(run, noted) if noted.exists() else str(self._of(run) / unit)
+        return f"{place}/{within}"
+
+    def _target(self, move: Move) -> str:
+        is_own = move.folder.split("/")[0] in _OWN
+        folder = str(self.checkpoint.root / move.folder) if is_own else move.folder
+        return f"{folder}/{move.name}"
+
+    # --- what is read back is not believed ---------------------------------------------------
+
+    def _checked(self, run: int, noted: Path, entry: Any) -> Move:
+        try:
+            source, folder, name = map(str, entry)
+        except (TypeError, ValueError):
+            raise self._refusal(noted, f"{entry!r}, which is no move") from None
+        move = Move(source, folder, name)
+        if not _is_below(source) or not self._stays(run, move):
+            raise self._refusal(noted, f"{source}, which is not a staged file")
+        if "/" in name or not name.startswith(self._prefix(run)):
+            raise self._refusal(noted, f"{name}, which is no name of a file of this run")
+        own = _is_below(folder) and folder.split("/")[0] in _OWN
+        if not own and folder not in self.sinks():
+            raise self._refusal(noted, f"the folder {folder}, which no query of it has written")
+        return move
+
+    def _stays(self, run: int, move: Move) -> bool:
+        """Whether no link leads a file of the checkpoint out of it."""
+        if (self._of(run) / f"outside-{move.source.split('/')[0]}.json").exists():
+            return True
+        return Path(os.path.realpath(self._source(run, move))).is_relative_to(self._of(run))
+
+    def _refusal(self, noted: Path, what: str) -> CheckpointError:
+        return CheckpointError(f"{noted} names {what}; nothing was moved. Restore the checkpoint, "
+                               "or remove this file if its answers are not wanted")
+
+
+def _is_below(path: str) -> bool:
+    """Whether a relative path stays below where it starts."""
+    parts = PurePosixPath(path).parts
+    return bool(parts) and ".." not in parts and not path.startswith("/")

@@ -1,0 +1,126 @@
+"""A folder as a stream's source: its files, batch by batch, each read once and whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from penstock.model import Stream
+from penstock.spark.ingest.file_batches import Patience
+from penstock.spark.ingest.file_checks import COMPRESSED, Verdict, judged, limits, wanted
+from penstock.spark.ingest.file_log import FileLog, check_last
+from penstock.spark.storage.files import Files, Listed
+from penstock.spark.storage.guarded import Log
+
+SetAside = Callable[[Listed, str, int], None]
+"""Told of a file that is not read: the file, the reason, and its rows as far as they are known."""
+Changed = Callable[[Listed], None]
+"""Told of a file that was written to after it was read."""
+
+
+class FileSource:
+    """Decides which files make the next batch, and notes it before anything is stored."""
+
+    def __init__(
+        self, files: Files, log: Log, stream: Stream, until_drained: bool,
+        set_aside: SetAside, changed: Changed,
+    ) -> None:
+        """``log`` is that of the checkpoint which tells the files read so far."""
+        assert stream.path is not None
+        self._files, self._stream, self._path = files, stream, stream.path
+        self._set_aside, self._changed = set_aside, changed
+        self._log = FileLog(log)
+        self._limits = limits(stream)
+        self._patience = Patience(stream.file_timeout)
+        self._failed: dict[str, tuple[Listed, str]] = {}
+        """Files that could not be read to their end, in the version that was tried."""
+        self._only = {f.path for f in files.listing(stream.path)} if until_drained else None
+        """The files that are there at the beginning: a drain reads no other."""
+        self.waiting = 0
+        """How many files are not whole yet."""
+
+    def check(self, number: int) -> None:
+        """Raise CheckpointError unless the log goes with a spool that comes to this block next."""
+        check_last(self._log, number)
+
+    @property
+    def taken(self) -> int:
+        """How many files the last batch holds."""
+        return len(self._log.last[1]) if self._log.last else 0
+
+    def next(self, number: int, now: float) -> list[Verdict]:
+        """The files of a batch, in order; none when nothing is there to be read."""
+        if self._log.last is not None and self._log.last[0] == number:
+            batch = self._again(number, self._log.last[1], now)
+            if batch:
+                return batch
+        listing = [file for file in self._files.listing(self._path)
+                   if wanted(file, self._stream)
+                   and (self._only is None or file.path in self._only)]
+        for file in self._log.known.changed(listing):
+            self._changed(file)
+        batch = self._ready(self._log.known.fresh(listing), now)
+        if batch:
+            self._log.begin(number, [verdict.file for verdict in batch])
+        return batch
+
+    def _again(self, number: int, files: Iterable[Listed], now: float) -> list[Verdict]:
+        """The batch that a crash has left unfinished, as far as its files can still be read."""
+        batch = []
+        for file in files:
+            there = next(self._files.listing(file.path), file)
+            verdict = judged(self._files, there, self._stream, now)
+            if verdict.state == "whole":
+                batch.append(verdict)
+            else:
+                self.set_aside(there, verdict.reason or "it is gone", verdict.rows)
+        self._log.begin(number, [verdict.file for verdict in batch])  # also if none is left
+        return batch
+
+    def _ready(self, fresh: Iterable[Listed], now: float) -> list[Verdict]:
+        batch: list[Verdict] = []
+        size, self.waiting = 0, 0
+        for file in fresh:
+            if not self._limits.admits(len(batch), size):
+                break
+            verdict = self._judged(file, now)
+            if verdict.state == "whole":
+                batch.append(verdict)
+                size += file.size
+            elif verdict.state in ("unfit", "misfit") or (
+                verdict.state == "incomplete" and self._patience.is_over(file, now)):
+                self.set_aside(file, verdict.reason, verdict.rows)
+            elif verdict.state == "incomplete":
+                self.waiting += 1
+        return batch
+
+    def _judged(self, file: Listed, now: float) -> Verdict:
+        version, reason = self._failed.get(file.path, (None, ""))
+        if version == file:
+            return Verdict(file, "incomplete", reason)
+        return judged(self._files, file, self._stream, now)
+
+    def leave_out(self, number: int, batch: list[Verdict], bad: dict[str, str]) -> list[Verdict]:
+        """What remains of a batch without the files, by path, that could not be read."""
+        rest = [verdict for verdict in batch if verdict.file.path not in bad]
+        self._log.begin(number, [verdict.file for verdict in rest])
+        for verdict in batch:
+            reason = bad.get(verdict.file.path)
+            if reason is None:
+                continue
+            if verdict.file.path.endswith(COMPRESSED):  # its end may be on its way
+                self._failed[verdict.file.path] = verdict.file, reason
+            else:
+                rows = verdict.footer.rows or 0 if verdict.footer else 0
+                self.set_aside(verdict.file, reason, rows)
+        return rest
+
+    def set_aside(self, file: Listed, reason: str, rows: int) -> None:
+        """Do not read this version of a file."""
+        self._failed.pop(file.path, None)
+        self._log.set_aside(file, reason)
+        self._set_aside(file, reason, rows)
+
+    def close(self) -> None:
+        """Read no more."""
+        self._log.close()
+

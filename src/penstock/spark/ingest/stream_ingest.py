@@ -1,0 +1,500 @@
+"""Ingest: what a source brings becomes durable blocks.
+
+The files of a folder are read batch by batch; a line of the stream's log of files is durable before
+a batch is stored, and the block's manifest makes it count. Other sources are read by a Structured
+Streaming query: returning from `foreachBatch` commits the source's offsets, so the block is durable
+before. After a crash the last batch comes again under the same number: if its block is durable the
+batch is done, if not it is written anew over what there is.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.clock import Clock
+from penstock.events import kinds as ev
+from penstock.model import Block, quoted
+from penstock.spark.delivery.text_formats import JSON
+from penstock.spark.ingest import footers, partitions, times
+from penstock.spark.ingest.file_checks import Verdict
+from penstock.spark.ingest.file_log import FILE_LOG
+from penstock.spark.ingest.file_source import FileSource
+from penstock.spark.ingest.offsets import synced
+from penstock.spark.ingest.retries import Tries
+from penstock.spark.ingest.sources import (
+    CORRUPT,
+    FAULTS,
+    FILES,
+    files_frame,
+    last_row,
+    plain,
+    stream_frame,
+)
+from penstock.spark.session import guard_callbacks, lost
+from penstock.spark.storage.checkpoint import Checkpoint, remove_torn
+from penstock.spark.storage.files import Files, Listed, local_path
+from penstock.spark.storage.guarded import private
+from penstock.spark.storage.spool import Manifest, Spool, is_late
+
+LONGEST = 2**20
+"""A text or binary value of more bytes than this makes its row a reject."""
+SHOWN = 10_000
+"""How many characters of a malformed row are kept with it."""
+
+_WIDTHS = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "FLOAT": 4,
+           "DOUBLE": 8, "DATE": 4, "TIMESTAMP": 8, "DECIMAL": 16}
+_TYPICAL = 24
+"""Bytes assumed for a value whose size was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What one pass over a batch tells."""
+
+    read: int
+    late: int
+    rejected: int
+    newest: int | None
+    variable: int | None
+    """Bytes of the values without a fixed width; None when not measured."""
+    farthest: float | None = None
+    """The largest time in microseconds of a row that is too far ahead."""
+
+
+class _Unreadable(Exception):
+    """A file of a batch cannot be read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason = path, reason
+
+
+class Ingest:
+    """The ingest of one stream."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        checkpoint: Checkpoint,
+        files: Files,
+        spool: Spool,
+        clock: Clock,
+        report: Callable[[ev.Event], None],
+        patience: float,
+        room: threading.Event,
+    ) -> None:
+        """``report`` takes every event of this stream; it is called from other threads.
+
+        A fault that may pass is borne for ``patience`` seconds. Batches wait while ``room`` is not
+        set.
+        """
+        self._spark, self._checkpoint, self._files = spark, checkpoint, files
+        self._spool, self._clock, self._report = spool, clock, report
+        self._stream = spool.stream
+        self._query: StreamingQuery | None = None
+        self._source: FileSource | None = None
+        self._thread: threading.Thread | None = None
+        self._busy = threading.Lock()
+        self._woken = threading.Event()
+        self._stopping = False
+        self._patience, self._room = patience, room
+        self._hinted = False
+        self._end: int | None = None
+        """The row after which a source that follows the clock has no more."""
+
+    # --- life --------------------------------------------------------------------------------
+
+    def start(self, until_drained: bool, interval: float) -> None:
+        """Begin to read; with ``until_drained`` read what is there, or is due to come, and end."""
+        offsets = self._checkpoint.folder("offsets", self._stream.name)
+        read: Callable[[], None] = partial(self._query_it, offsets, until_drained, interval)
+        if self._stream.format in FILES:
+            log = self._checkpoint.log(offsets / FILE_LOG)
+            self._source = FileSource(self._files, log, self._stream, until_drained,
+                                      self._tell_set_aside, self._tell_changed)
+            self._source.check(self._next)
+            read = partial(self._follow, self._source, until_drained, interval)
+        tries = Tries(self._stream.name, self._clock, self._report, self._patience, self._woken)
+        keep_reading = partial(tries.read_on, read, lambda: self._next, self._is_over)
+        self._thread = threading.Thread(target=keep_reading, daemon=True)
+        self._thread.start()
+
+    def hold(self) -> None:
+        """Take no further batch."""
+        self._stopping = True
+        self._woken.set()
+
+    def stop(self, within: float | None = None) -> None:
+        """Stop reading, between two batches where possible: after ``within`` seconds anyhow."""
+        self.hold()
+        wait = -1.0 if within is None else within
+        if self._busy.acquire(timeout=wait):  # the batch under way is finished
+            self._busy.release()
+        if within is None:
+            self._end_reading()
+            return
+        ending = threading.Thread(target=self._end_reading, args=(True,), daemon=True)
+        ending.start()
+        ending.join(within)
+        if ending.is_alive() and self._source is not None:
+            self._source.close()  # what is left behind notes nothing any more
+
+    def _end_reading(self, hurried: bool = False) -> None:
+        try:
+            if self._query is not None:
+                self._query.stop()
+        except Exception:
+            if not hurried and not lost(self._spark):
+                raise
+        if self._thread is not None:
+            self._thread.join()
+        if self._source is not None:
+            self._source.close()
+
+    def _is_over(self) -> bool:
+        """Whether a source that seems to have ended was ended: by us, or with Spark."""
+        return self._stopping or bool(lost(self._spark))
+
+    def _query_it(self, offsets: Path, until_drained: bool, interval: float) -> None:
+        """Let a streaming query hand over what it reads."""
+        self._end = last_row(self._stream) if until_drained else None
+        frame = stream_frame(self._spark, self._stream)
+        remove_torn(offsets)
+        guard_callbacks(self._spark)
+        writer = (
+            frame.writeStream.foreachBatch(self._take)
+            .queryName(f"penstock-{self._stream.name}-{uuid4().hex}")
+            .option("checkpointLocation", str(offsets))
+        )
+        if until_drained and self._end is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
+        self._query = writer.start()
+        if self._stopping:
+            self._query.stop()
+        self._end_if_read()
+        self._query.awaitTermination()
+
+    def _follow(self, source: FileSource, until_drained: bool, interval: float) -> None:
+        """Read a folder, batch by batch, until it is drained or we stop."""
+        while not self._stopping:
+            if self._take_files(source):
+                continue
+            if until_drained and not source.waiting:
+                return
+            self._woken.wait(interval)
+
+    def _wait_for_room(self) -> None:
+        """While the spool is full no batch is taken."""
+        while not self._room.wait(0.2) and not self._stopping:
+            pass
+
+    # --- a batch -----------------------------------------------------------------------------
+
+    @property
+    def _next(self) -> int:
+        """The number of the block that comes next."""
+        return self._spool.last.number + 1 if self._spool.last is not None else 0
+
+    def _take(self, batch: DataFrame, number: int) -> None:
+        """Store what a streaming query hands over."""
+        self._wait_for_room()
+        with self._busy:
+            if self._spool.has(number) or self._stopping:
+                if self._stopping and not self._spool.has(number):
+                    raise InterruptedError("stopping")  # or the batch would be committed unread
+                return
+            batch.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
+            offsets = synced(self._checkpoint.folder("offsets", self._stream.name), number)
+            manifest = replace(self._store(batch, number), offsets=offsets)
+            block = self._spool.add(manifest)
+        self._tell(block, manifest)
+        self._end_if_read()
+
+    def _take_files(self, source: FileSource) -> bool:
+        """Store the next files; False when there is nothing to be read now."""
+        self._wait_for_room()
+        with self._busy:
+            number = self._next
+            batch = [] if self._stopping else source.next(number, self._clock.now())
+            if not batch:
+                return False
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
+            manifest = self._store_files(source, batch, number)
+            if manifest is None:
+                return True
+            block = self._spool.add(manifest)
+        self._tell(block, manifest, source.taken)
+        return True
+
+    def _tell(self, block: Block, manifest: Manifest, files: int = 0) -> None:
+        now = self._clock.now()
+        self._report(ev.BlockArrived(now, block, manifest.read, manifest.late, manifest.rejected,
+                                     manifest.progress, files))
+        if manifest.seen is not None:
+            watermark = manifest.seen / 1e6 - self._stream.lateness
+            self._report(ev.WatermarkMoved(now, self._stream.name, watermark))
+
+    def _tell_set_aside(self, file: Listed, reason: str, rows: int) -> None:
+        """Name a file that is not read, also beside the rejected rows if the disk has room."""
+        self._report(ev.FileSetAside(self._clock.now(), self._stream.name, file.path, reason, rows))
+        entry = {"reason": reason, "file": file.path, "rows": rows}
+        with suppress(OSError):
+            aside = self._checkpoint.folder("rejects", self._stream.name) / "files.json"
+            with open(aside, "a", opener=private) as log:
+                log.write(json.dumps(entry) + "\n")
+
+    def _tell_changed(self, file: Listed) -> None:
+        self._warn(f"{file.path} was written to after it was read; what was added is not read. "
+                   "Let files appear whole: write them elsewhere and rename them")
+
+    def _warn(self, text: str) -> None:
+        self._report(ev.Warned(self._clock.now(), f"stream {self._stream.name}", text))
+
+    def _end_if_read(self) -> None:
+        """A source that follows the clock is at its end when its last row has been read."""
+        last = self._spool.last
+        if self._end is not None and last is not None and last.progress >= self._end:
+            self._end = None
+            self._report(ev.StreamEnded(self._clock.now(), self._stream.name))
+
+    def _store_files(
+        self, source: FileSource, batch: list[Verdict], number: int
+    ) -> Manifest | None:
+        """Make a block of files; those that turn out to be bad are left out, and named."""
+        while batch:
+            try:
+                return self._store(batch, number)
+            except _Unreadable as error:
+                batch = source.leave_out(number, batch, {error.path: error.reason})
+            except FAULTS:
+                bad = self._unreadable(batch)
+                if not bad:
+                    raise
+                batch = source.leave_out(number, batch, bad)
+        return None
+
+    def _unreadable(self, batch: Sequence[Verdict]) -> dict[str, str]:
+        """The files of a failed batch that cannot be read alone either, with the reason."""
+        bad = {}
+        for verdict in batch:
+            try:
+                frame = files_frame(self._spark, self._stream, [verdict.file.path])
+                frame.write.format("noop").mode("overwrite").save()
+            except FAULTS as error:
+                if "FAILED_READ_FILE" not in str(error):  # it is not the file that is at fault
+                    raise
+                bad[verdict.file.path] = _cause(error)
+        return bad
+
+    def _store(self, batch: DataFrame | list[Verdict], number: int) -> Manifest:
+        """Make the block durable, all but its manifest."""
+        arrived = self._clock.now()
+        last = self._spool.last
+        cutoff, bounds = self._cutoff(last), times.Bounds.of(self._stream, arrived)
+        files: tuple[str, ...] = ()
+        copied = False
+        if isinstance(batch, DataFrame):
+            rows = batch
+            counted = self._copy(rows, number, cutoff, bounds)
+        elif self._stream.format == "parquet":
+            files, copied, counted = self._look(batch, number, cutoff, bounds)
+            rows = self._spool.read_files(files, number if copied else None)
+        else:
+            rows = files_frame(self._spark, self._stream, [v.file.path for v in batch])
+            counted = self._copy(rows, number, cutoff, bounds)
+        if counted.rejected:
+            self._set_aside(rows, number, bounds)
+        self._look_for_wrong_unit(counted, bounds)
+        kept = counted.read - counted.rejected
+        seen = [t for t in (last.seen if last else None, counted.newest) if t is not None]
+        read = counted.read if isinstance(batch, DataFrame) else sum(v.file.size for v in batch)
+        in_place = self._stream.format == "parquet"
+        return Manifest(
+            number, kept, self._bytes(kept, counted), arrived, counted.read, counted.late,
+            counted.rejected, cutoff, max(seen, default=None),
+            read + (last.progress if last else 0), files, copied=copied,
+            bounds=(bounds.first, bounds.last) if in_place and counted.rejected else None,
+        )
+
+    def _look_for_wrong_unit(self, counted: _Counted, bounds: times.Bounds) -> None:
+        if self._stream.time is None or self._hinted:
+            return
+        hint = times.unit_hint(self._stream, counted.farthest, counted.newest, bounds)
+        if hint:
+            self._hinted = True
+            self._warn(hint)
+
+    def _cutoff(self, last: Manifest | None) -> int | None:
+        if self._stream.time is None or last is None or last.seen is None:
+            return None
+        return last.seen - round(self._stream.lateness * 1e6)
+
+    def _copy(
+        self, batch: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds
+    ) -> _Counted:
+        """Write the good rows to the spool, late or not, and count all of them, in one job."""
+        observation = Observation()
+        kinds = self._kinds(batch, cutoff, bounds)
+        counted = batch.select("*", *kinds).observe(observation, *self._measures(bounds))
+        good = counted.where(F.col("@bad").isNull())
+        columns = [F.col(quoted(column.name)) for column in self._stream.columns]
+        good.select(*columns).write.mode("overwrite").option(
+            "mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"
+        ).parquet(str(self._spool.folder(number)))
+        return _counted(observation.get)
+
+    def _look(
+        self, batch: Sequence[Verdict], number: int, cutoff: int | None, bounds: times.Bounds
+    ) -> tuple[tuple[str, ...], bool, _Counted]:
+        """Only count: the stream's own files serve as the block. Footers tell it without a job.
+
+        Files that Spark cannot read as declared are copied into the block's folder.
+        """
+        self._files.remove(str(self._spool.folder(number)))
+        odd = [v for v in batch if v.footer is not None and not v.footer.plain]
+        found = [v.footer for v in batch if v.footer is None or v.footer.plain]
+        found += [self._converted(v, number, n) for n, v in enumerate(odd)]
+        files = tuple(v.file.path for v in batch if v not in odd)
+        oldest, newest = _range(found)
+        told = all(f is not None and (f.times is not None or f.rows == 0) for f in found)
+        timely = cutoff is None or oldest is None or oldest >= cutoff
+        if (self._stream.time is None and None not in found) or (
+                told and timely and bounds.hold(oldest, newest)):
+            rows = sum(f.rows or 0 for f in found if f is not None)
+            return files, bool(odd), _Counted(rows, 0, 0, newest, None)
+        frame = self._spool.read_files(files, number if odd else None)
+        return files, bool(odd), self._count(frame, cutoff, bounds)
+
+    def _converted(self, verdict: Verdict, number: int, place: int) -> footers.Footer:
+        """Copy a file into the block's folder as it is declared."""
+        source = local_path(verdict.file.path)
+        assert source is not None and self._stream.path is not None
+        folder = self._spool.folder(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / f"part-{place:05d}.parquet"
+        base = partitions.root(self._stream.path)
+        inherited = partitions.of_stream(verdict.file.path, self._stream, base)
+        try:
+            footers.copy(source, target, self._stream, inherited)
+        except pa.ArrowException as error:
+            target.unlink(missing_ok=True)
+            raise _Unreadable(verdict.file.path, str(error).splitlines()[0]) from error
+        return footers.footer(target, self._stream, {})
+
+    def _count(self, rows: DataFrame, cutoff: int | None, bounds: times.Bounds) -> _Counted:
+        """Where footers do not tell enough, a job over the times does."""
+        marked = rows.select("*", *self._kinds(rows, cutoff, bounds))
+        row = marked.agg(*self._totals(bounds)).collect()[0]
+        return _Counted(row["read"], row["late"], row["rejected"], row["newest"], None,
+                        row["farthest"])
+
+    def _totals(self, bounds: times.Bounds) -> list[Column]:
+        good = F.col("@bad").isNull()
+        timed = self._stream.time is not None
+        return [
+            F.count(F.lit(1)).alias("read"),
+            F.count(F.when(F.col("@late"), 1)).alias("late"),
+            F.count(F.when(F.col("@bad").isNotNull(), 1)).alias("rejected"),
+            F.max(F.when(good, self._time())).alias("newest"),
+            F.max(times.far_ahead(self._stream, bounds) if timed
+                  else F.lit(None).cast("double")).alias("farthest"),
+        ]
+
+    def _kinds(self, batch: DataFrame, cutoff: int | None, bounds: times.Bounds) -> list[Column]:
+        """Two columns: why a row is bad, and whether a good one is late."""
+        bad: list[Column] = []
+        if CORRUPT in batch.columns:
+            bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
+        if self._stream.format != "parquet":
+            bad += [_too_long(name) for name in self._variable()]
+        if self._stream.time is not None:
+            bad.append(times.fault(self._stream, bounds))
+        reason = F.coalesce(*bad) if bad else F.lit(None).cast("string")
+        late = (F.lit(False) if cutoff is None or self._stream.time is None
+                else is_late(self._stream, cutoff))
+        return [reason.alias("@bad"), (late & reason.isNull()).alias("@late")]
+
+    def _measures(self, bounds: times.Bounds) -> list[Column]:
+        good = F.col("@bad").isNull()
+        sizes = [F.coalesce(F.octet_length(F.col(quoted(n))), F.lit(0)) for n in self._variable()]
+        total = reduce(lambda a, b: a + b, sizes, F.lit(0))
+        return [*self._totals(bounds),
+                F.sum(F.when(good, total).cast("bigint")).alias("variable")]
+
+    def _time(self) -> Column:
+        if self._stream.time is None:
+            return F.lit(None).cast("bigint")
+        return times.micros(self._stream)
+
+    def _variable(self) -> list[str]:
+        return [c.name for c in self._stream.columns if c.type.name in ("STRING", "BINARY")]
+
+    def _set_aside(self, batch: DataFrame, number: int, bounds: times.Bounds) -> None:
+        """Keep rejects with their reason apart; a repeated batch replaces itself."""
+        marked = batch.select("*", *self._kinds(batch, None, bounds))
+        aside = marked.where(F.col("@bad").isNotNull()).select(*self._evidence(batch))
+        target = self._checkpoint.folder("rejects", self._stream.name) / f"block={number:08d}"
+        aside.write.mode("overwrite").options(**JSON).json(str(target))
+
+    def _evidence(self, batch: DataFrame) -> list[Column]:
+        """Of a reject: the reason and the row, cut short where it is endless."""
+        if CORRUPT in batch.columns:
+            text = F.coalesce(F.col(quoted(CORRUPT)), self._row())
+        else:
+            text = self._row()
+        return [F.col("@bad").alias("reason"), F.substring(text, 1, SHOWN).alias("row")]
+
+    def _row(self) -> Column:
+        cut = [
+            F.substring(F.col(quoted(c.name)), 1, SHOWN).alias(c.name)
+            if c.name in self._variable() else F.col(quoted(c.name))
+            for c in self._stream.columns
+        ]
+        return F.to_json(F.struct(*cut), JSON)
+
+    def _bytes(self, rows: int, counted: _Counted) -> int:
+        """The size of the rows in decoded form."""
+        fixed = sum(_WIDTHS.get(c.type.name, _TYPICAL) for c in self._stream.columns
+                    if c.type.name not in ("STRING", "BINARY"))
+        if counted.variable is None:
+            return rows * (fixed + _TYPICAL * len(self._variable()))
+        return rows * fixed + counted.variable
+
+
+def _counted(measured: dict[str, Any]) -> _Counted:
+    return _Counted(measured["read"], measured["late"], measured["rejected"], measured["newest"],
+                    measured["variable"] or 0, measured["farthest"])
+
+
+def _range(found: Sequence[footers.Footer | None]) -> tuple[int | None, int | None]:
+    """The oldest and the newest time that footers tell."""
+    known = [f.times for f in found if f is not None and f.times is not None]
+    return (min((t[0] for t in known), default=None), max((t[1] for t in known), default=None))
+
+
+def _too_long(name: str) -> Column:
+    size = F.octet_length(F.col(quoted(name)))
+    reason = F.concat(F.lit(f"column {name} holds "), size.cast("string"),
+                      F.lit(f" bytes; at most {LONGEST} are taken"))
+    return F.when(size > LONGEST, reason)
+
+
+def _cause(error: BaseException) -> str:
+    """Why a file could not be read, from the depth of Spark's stack of causes."""
+    causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
+    return causes[-1].split(": ", 2)[-1].strip() if causes else plain(error)

@@ -1,0 +1,1 @@
+"""What jobs leave between stages, how far they are, and whether their counts are right."""

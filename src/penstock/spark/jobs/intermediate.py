@@ -1,0 +1,168 @@
+"""What runs have kept between two stages of a path, and what the stages cost when timed apart."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import itemgetter
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, DataType, StringType
+from pyspark.storagelevel import StorageLevel
+
+from penstock.engine.instructions import Run
+from penstock.events.kinds import Figure
+from penstock.plan import Path
+from penstock.spark.compile.columns import ours
+from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.pipeline import READ
+from penstock.spark.jobs.row_checks import check_read
+
+SAMPLE_ROWS = 20_000
+"""Rows on which stages are timed apart: enough to tell their costs from that of a job."""
+FEW_ROWS = 2_000
+"""A sample of a small block is half of it, so that it holds others up for a short time; but not of
+fewer rows than this."""
+BRIEF = 0.4
+"""Seconds of a stage on a sample below which what jobs differ by, about a tenth, would tell."""
+_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
+_WIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows that wait before a stage."""
+
+    frame: DataFrame
+    rows: int
+    bytes: int
+    counts: dict[str, int]
+    """Rows out of each operator that was counted on the way."""
+    tasks: int
+    """Its partitions, up to the last one that has rows: about as many tasks will read it."""
+
+
+class Parts:
+    """The kept frames of a run of the engine, by the number of the run that kept them.
+
+    A frame is persisted, so a lost executor computes its part again from the spool.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Nothing is kept yet."""
+        self._spark = spark
+        self._parts: dict[int, Part] = {}
+        self._lock = threading.Lock()  # runs keep and forget from their own threads
+
+    def keep(self, compiler: Compiler, path: Path, run: Run, frame: DataFrame) -> Part:
+        """Compute the stages of a run and keep the rows; what it took up is let go."""
+        level = StorageLevel.DISK_ONLY if run.on_disk else StorageLevel.MEMORY_AND_DISK
+        progress = compiler.part(path, run.members[0], frame, run.first, run.last)
+        seen = Observation()
+        counted = progress.frame.observe(
+            seen, F.count(F.lit(1)).alias("rows"), _bytes(progress.frame).alias("bytes"),
+            F.max(F.spark_partition_id()).alias("last"))
+        kept = counted.persist(level)
+        _compute(kept)
+        found, counts = seen.get, progress.counts()
+        check_read(run, counts.pop(READ, None), path.panes)
+        part = Part(kept, found["rows"], found["bytes"] or 0, counts, 1 + (found["last"] or 0))
+        with self._lock:
+            self._parts[run.run] = part
+        for number in run.parts:
+            self.forget(number)
+        return part
+
+    def frame(self, runs: Sequence[int]) -> DataFrame:
+        """What some runs have kept, together."""
+        return reduce(DataFrame.unionAll, [self._parts[run].frame for run in runs])
+
+    def tasks(self, runs: Sequence[int]) -> int:
+        """About how many tasks read what some runs have kept; to ask Spark takes 0.04 s."""
+        return sum(self._parts[run].tasks for run in runs)
+
+    def forget(self, run: int) -> None:
+        """Let go of what a run kept."""
+        with self._lock:
+            part = self._parts.pop(run, None)
+        if part is not None:
+            part.frame.unpersist()
+
+    def close(self) -> None:
+        """Let everything go."""
+        for run in list(self._parts):
+            self.forget(run)
+
+    def measure(
+        self, compiler: Compiler, path: Path, run: Run, frame: DataFrame
+    ) -> tuple[dict[str, Figure], float]:
+        """What each stage but the last does, one by one on a sample; and what a job costs.
+
+        What it takes for a row of each partition is taken off: that is what a job costs, and the
+        way to Python, however few the rows are.
+        """
+        cores = self._spark.sparkContext.defaultParallelism
+        whole = sum(block.rows for block in run.blocks)
+        wanted = min(SAMPLE_ROWS, max(FEW_ROWS, whole // 2))
+        kept = [frame.limit(wanted).repartition(cores).persist()]
+        figures: dict[str, Figure] = {}
+        bare = []
+        try:
+            rows, size, _ = _timed(kept[0])
+            for stage in range(run.first, len(path.stages) - 1):
+                few, all_ = (compiler.part(path, run.members[0], before, stage, stage + 1).frame
+                             for before in (_few(kept[-1]), kept[-1]))
+                bare.append(_timed_well(few)[2])
+                few.unpersist()
+                kept.append(all_)
+                rows_out, size_out, seconds = _timed_well(all_)
+                figures[path.stages[stage][0].id] = (rows, rows_out, seconds, size, size_out)
+                rows, size = rows_out, size_out
+        finally:
+            for part in kept:
+                part.unpersist()
+        job = min(bare)  # what is more is the noise of a busy machine
+        return {name: (rows, out, max(seconds - job, 1e-6), size, size_out)
+                for name, (rows, out, seconds, size, size_out) in figures.items()}, job
+
+
+def _timed(frame: DataFrame) -> tuple[float, float, float]:
+    """Rows, bytes, and the seconds that computing them took."""
+    began = time.perf_counter()
+    told = frame.agg(F.count(F.lit(1)), _bytes(frame)).first()
+    assert told is not None
+    return float(told[0]), float(told[1] or 0), time.perf_counter() - began
+
+
+def _timed_well(frame: DataFrame) -> tuple[float, float, float]:
+    """The same for rows that are to be kept; the better of two times where it takes little."""
+    found = _timed(frame.persist())
+    if found[2] < BRIEF:
+        frame.unpersist()
+        found = min(found, _timed(frame.persist()), key=itemgetter(2))
+    return found
+
+
+def _few(frame: DataFrame) -> DataFrame:
+    """The first row of every partition."""
+    return frame.where(F.monotonically_increasing_id() % F.lit(2**33) == 0)
+
+
+def _compute(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _bytes(frame: DataFrame) -> Column:
+    """The bytes of the rows in decoded form."""
+    widths = [_width(field.dataType, ours(field.name)) for field in frame.schema.fields]
+    return F.sum(reduce(Column.__add__, widths, F.lit(0).cast("long")))
+
+
+def _width(type_: DataType, column: Column) -> Column:
+    if isinstance(type_, StringType | BinaryType):
+        return F.coalesce(F.octet_length(column), F.lit(0)).cast("long")
+    return F.lit(_WIDTHS.get(type_.simpleString(), _WIDE)).cast("long")

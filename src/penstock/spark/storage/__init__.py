@@ -1,0 +1,1 @@
+"""Files that outlive the driver: the checkpoint, the spool, guarded logs."""

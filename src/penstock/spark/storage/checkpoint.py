@@ -1,0 +1,311 @@
+"""The checkpoint folder: where everything that must outlive the driver is kept.
+
+::
+
+    checkpoint/
+      checkpoint.json     the checkpoint's id, and the versions of the files beside it
+      application.json    the statements in force
+      offsets/STREAM/     how far each source was read: files.jsonl, or Structured Streaming's own
+      spool/STREAM/       the decoded blocks and a manifest for each; first tells the oldest
+      late/NAME/          rows that came too late for the windows over a stream, or of a query
+      rejects/NAME/       rows that could not be read, or that a Python function raised for; of a
+                          stream also files.json, the files that were set aside
+      folders.json        the sink folders written so far: by whom, in which format, which columns
+      large.json          groups of window aggregates that were too large for the driver
+      deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
+      staging/RUN/        answers on their way to a sink
+      results/            answers of the memory sink
+      runs/STAMP/         the record of each run
+      spark.log           what Spark's JVM printed
+
+A log such as deliveries.jsonl or files.jsonl has a file .end beside it, which tells how far it had
+come.
+
+Every file by which a run goes on carries the checkpoint's id and a checksum, so that one that was
+damaged, mixed with those of another checkpoint or replaced by an older copy is refused by name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from penstock.errors import CheckpointError
+from penstock.spark.storage.guarded import (
+    PRIVATE,
+    Log,
+    damaged,
+    sealed,
+    sync_folder,
+    unsealed,
+    write_whole,
+)
+
+FORMAT = 1
+"""The form of what is written; another one is refused."""
+OWNER_ONLY = 0o700
+LONGEST_NAME = 180
+"""Characters of a folder's name; longer ones are cut, and told apart by a digest."""
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A checkpoint folder, owned by one engine at a time."""
+
+    root: Path
+    temporary: bool = False
+    """Whether it goes when the engine is closed."""
+    id: str = ""
+    """What tells it from every other checkpoint: each file of it carries this."""
+    _known: dict[str, int] = field(default_factory=dict, repr=False)
+    """The files that must be there, and the version of each."""
+    _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """Streams begin their logs in threads of their own."""
+    _lock: tuple[int, Path] | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, folder: str | Path | None) -> Checkpoint:
+        """Take a folder, or a temporary one; refused while another engine has it."""
+        if folder is None:
+            checkpoint = cls(Path(tempfile.mkdtemp(prefix="penstock-")), temporary=True)
+        else:
+            checkpoint = cls(Path(folder).expanduser().resolve())
+        try:
+            checkpoint.root.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+            checkpoint._take()
+            checkpoint._identify()
+        except OSError as error:
+            checkpoint.close()
+            raise CheckpointError(
+                f"the checkpoint folder {checkpoint.root} cannot be used: {error.strerror}"
+            ) from error
+        except CheckpointError:
+            checkpoint.close()
+            raise
+        return checkpoint
+
+    @classmethod
+    def look(cls, folder: str | Path | None) -> Checkpoint:
+        """A folder to be read only, whoever has it; refused where there is no checkpoint."""
+        if folder is None:
+            raise CheckpointError("name the checkpoint that is to be read")
+        checkpoint = cls(Path(folder).expanduser().resolve())
+        if not checkpoint.begun:
+            raise CheckpointError(f"{checkpoint.root} is not a checkpoint: it holds no application")
+        checkpoint._identify()
+        return checkpoint
+
+    # --- who has it --------------------------------------------------------------------------
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was taken, and not only looked at."""
+        return self._lock is not None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether some engine has it now."""
+        try:
+            file, _ = _locked(self.root, fcntl.LOCK_SH)
+        except BlockingIOError:
+            return True
+        except OSError:  # no lock, no engine
+            return False
+        os.close(file)
+        return False
+
+    def _take(self) -> None:
+        try:
+            self._lock = _locked(self.root, fcntl.LOCK_EX)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"another engine is running on {self.root}; stop it, or name another --checkpoint"
+            ) from None
+
+    def check_own(self) -> None:
+        """Refuse to go on where somebody took the folder away: another engine may have it."""
+        if self._lock is None:
+            return
+        file, path = self._lock
+        held = os.fstat(file)
+        try:
+            there = os.stat(path)
+        except OSError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
+            raise CheckpointError(
+                f"{path} was moved, deleted or replaced while the engine ran, so another engine "
+                "may have the checkpoint; stop the others and start again")
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._lock is not None:
+            os.close(self._lock[0])
+            self._lock = None
+
+    # --- what it holds -----------------------------------------------------------------------
+
+    @property
+    def begun(self) -> bool:
+        """Whether an engine has written here before."""
+        return any((self.root / name).exists() for name in
+                   ("checkpoint.json", "application.json", "deliveries.jsonl", "spool", "offsets"))
+
+    @property
+    def identity(self) -> Path:
+        """The file that tells the id and which files must be there."""
+        return self.root / "checkpoint.json"
+
+    def _identify(self) -> None:
+        """Learn the id, and which files must be there; a new checkpoint gets an id."""
+        if self.identity.exists():
+            _, content = unsealed(self.identity.read_bytes(), self.identity, None)
+            if content["format"] != FORMAT:
+                raise damaged(self.identity, f"has the form {content['format']}, which this "
+                              f"version does not read: it reads {FORMAT}")
+            self.id, self._known = content["id"], content["files"]
+            unsealed(self.identity.read_bytes(), self.identity, self.id)
+        elif self.begun:
+            raise damaged(self.identity, "is missing")
+        elif self.is_own:
+            self.id = secrets.token_hex(6)
+            self._write_identity()
+
+    def _write_identity(self) -> None:
+        content = {"id": self.id, "format": FORMAT, "files": self._known}
+        write_whole(self.identity, sealed(content, self.id))
+
+    def require(self, path: Path, version: int = 0) -> None:
+        """Remember that a file must be there from now on, at least in this version."""
+        name = path.relative_to(self.root).as_posix()
+        with self._writing:
+            if self._known.get(name, -1) < version:
+                self._known[name] = version
+                self._write_identity()
+
+    def _version(self, path: Path) -> int | None:
+        return self._known.get(path.relative_to(self.root).as_posix())
+
+    def folder(self, *parts: str) -> Path:
+        """A folder below the root, made when missing; a part may be any name a user thinks of."""
+        path = self.root
+        for part in map(folder_name, parts):
+            path /= part
+            if not path.is_dir():
+                path.mkdir(mode=OWNER_ONLY, exist_ok=True)
+                sync_folder(path.parent)
+        return path
+
+    def has(self, path: Path) -> bool:
+        """Whether a file is there; refused if it must be and is not."""
+        if path.exists():
+            return True
+        if self._version(path) is not None:
+            raise damaged(path, "is missing")
+        return False
+
+    def write(self, path: Path, content: Any) -> None:
+        """Write a file of this checkpoint as JSON, whole or not at all.
+
+        Those in the root are written again and again: they have versions, so that an older copy is
+        known as one.
+        """
+        ours = path.parent == self.root
+        version = (self._version(path) or 0) + 1 if ours else 0
+        path.parent.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+        write_whole(path, sealed(content, self.id, version))
+        if ours:
+            self.require(path, version)
+
+    def read(self, path: Path) -> Any:
+        """The content of a file of this checkpoint; a damaged one is refused by name."""
+        try:
+            text = path.read_bytes()
+        except IsADirectoryError:
+            raise damaged(path, "is a folder, and should be a file") from None
+        version, content = unsealed(text, path, self.id)
+        if version < (self._version(path) or 0):
+            raise damaged(path, "is an older copy than the one that was written last")
+        return content
+
+    def log(self, path: Path) -> Log:
+        """A log of this checkpoint; once it has a first line it must be there."""
+        self.has(path)
+        return Log(path, self.id, lambda: self.require(path), self.check_own)
+
+    @property
+    def application(self) -> Path:
+        """The file that holds the statements in force."""
+        return self.root / "application.json"
+
+    @property
+    def folders(self) -> Path:
+        """The file that tells which sink folders were written, by whom and with which columns."""
+        return self.root / "folders.json"
+
+    @property
+    def large(self) -> Path:
+        """The file that tells which groups of window aggregates were too large for the driver."""
+        return self.root / "large.json"
+
+    @property
+    def deliveries(self) -> Path:
+        """The log of what was delivered."""
+        return self.root / "deliveries.jsonl"
+
+
+def _locked(root: Path, how: int) -> tuple[int, Path]:
+    """A lock on the folder itself, which nobody can delete; or on a file, if it takes none.
+
+    NFS locks only what can be written to.
+    """
+    try:
+        return _lock_of(root, os.O_RDONLY, how), root
+    except BlockingIOError:
+        raise
+    except OSError:
+        lock = root / "lock"
+        return _lock_of(lock, os.O_RDWR | os.O_CREAT, how), lock
+
+
+def _lock_of(path: Path, flags: int, how: int) -> int:
+    file = os.open(path, flags, PRIVATE)
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def folder_name(name: str) -> str:
+    """A name as that of a folder, which must not lead elsewhere nor be too long.
+
+    >>> folder_name("packets"), folder_name("../a b"), folder_name("..")
+    ('packets', '..%2Fa%20b', '%2E.')
+    >>> len(folder_name("long" * 100))
+    180
+    """
+    quoted = quote(name, safe="", errors="surrogatepass")
+    if len(quoted) > LONGEST_NAME:
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        quoted = re.sub("%.?$", "", quoted[: LONGEST_NAME - 17]) + "-" + digest
+    return "%2E" + quoted[1:] if quoted in (".", "..") else quoted
+
+
+def remove_torn(offsets: Path) -> None:
+    """Remove what a crash left of the first entry of a log of Spark, which wants whole ones."""
+    for log in (offsets / "offsets", offsets / "commits"):
+        entries = list(log.iterdir()) if log.is_dir() else []
+        if not any(entry.name.isdigit() for entry in entries):
+            for entry in entries:
+                entry.unlink()

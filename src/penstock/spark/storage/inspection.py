@@ -1,0 +1,122 @@
+"""Whether a checkpoint is whole: every file of it is read, none is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from penstock.errors import CheckpointError
+from penstock.events import read_events
+from penstock.model import Stream
+from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.ingest.file_log import FILE_LOG, FileLog, check_last
+from penstock.spark.storage.checkpoint import Checkpoint, folder_name
+from penstock.spark.storage.files import Files
+from penstock.spark.storage.spool import Spool
+
+
+def inspected(folder: Path) -> tuple[list[str], list[str]]:
+    """What a checkpoint holds, and each way in which it is damaged.
+
+    While an engine runs on it, files come and go: then its blocks are not held against its offsets.
+    """
+    found: list[str] = []
+    faults: list[str] = []
+    with _noted(faults):
+        checkpoint = Checkpoint.look(folder)
+        for part in (_statements, _log, _streams, _staged, _records):
+            with _noted(faults):
+                found += part(checkpoint, faults)
+    return found, faults
+
+
+@contextmanager
+def _noted(faults: list[str]) -> Iterator[None]:
+    """Note a fault and go on behind it."""
+    try:
+        yield
+    except CheckpointError as error:
+        faults.append(str(error))
+    except OSError as error:
+        faults.append(f"{error.filename} cannot be read: {error.strerror}")
+
+
+def _statements(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    for path in (checkpoint.application, checkpoint.folders, checkpoint.large):
+        with _noted(faults):
+            if checkpoint.has(path):
+                checkpoint.read(path)
+    return []
+
+
+def _log(checkpoint: Checkpoint, _: list[str]) -> list[str]:
+    log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
+    return [f"{len(log.standing)} queries, {log.last_run} runs"]
+
+
+def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    said, busy = [], checkpoint.is_taken
+    for name in sorted(_names(checkpoint.root / "spool") | _names(checkpoint.root / "offsets")):
+        with _noted(faults):
+            spool = _spool(checkpoint, name)
+            for block in spool.held():
+                with _noted(faults):
+                    try:
+                        spool.check(block.number)
+                    except CheckpointError:  # an engine may have let it go meanwhile
+                        if not busy or block in _spool(checkpoint, name).held():
+                            raise
+            if not busy:
+                spool.check_offsets()
+                _check_files(checkpoint, spool)
+                _check_delivered(checkpoint, spool)
+            said.append(f"stream {name}: {len(spool.held())} blocks held")
+    return said
+
+
+def _spool(checkpoint: Checkpoint, name: str) -> Spool:
+    """The blocks of a stream; without frames to make there is nothing for Spark to do."""
+    stream = Stream(name, (), "parquet")
+    return Spool.look(cast(Any, None), checkpoint, Files(cast(Any, None)), stream)
+
+
+def _check_files(checkpoint: Checkpoint, spool: Spool) -> None:
+    """Hold the log of a folder's files against the blocks, as the source does."""
+    log = checkpoint.log(checkpoint.root / "offsets" / folder_name(spool.stream.name) / FILE_LOG)
+    if log.path.exists():
+        check_last(FileLog(log, writing=False), spool.last.number + 1 if spool.last else 0)
+
+
+def _check_delivered(checkpoint: Checkpoint, spool: Spool) -> None:
+    """Look for delivered blocks that are missing, by the queries that read this stream alone."""
+    log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
+    for standing in log.standing.values():
+        if list(standing.start) == [spool.stream.name]:
+            for had in standing.had.values():
+                spool.refuse_before(had.ranges[-1][1])
+
+
+def _names(folder: Path) -> set[str]:
+    if not folder.is_dir():
+        return set()
+    return {unquote(path.name) for path in folder.iterdir()
+            if path.is_dir() and path.name != "lost+found"}
+
+
+def _staged(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    for path in sorted(checkpoint.root.glob("staging/[0-9]*/*.json")):
+        with _noted(faults), suppress(FileNotFoundError):  # a run may have been settled meanwhile
+            checkpoint.read(path)
+    return []
+
+
+def _records(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
+    records = sorted(checkpoint.root.glob("runs/*/events.jsonl"))
+    for record in records:
+        with _noted(faults):
+            for _ in read_events(record):
+                pass
+    return [f"{len(records)} records of runs"]

@@ -1,0 +1,420 @@
+"""The spool: a stream's decoded blocks, each with a manifest that makes it count.
+
+A block is a folder of Parquet files and a manifest beside it. The manifest is written last and by
+rename, so a block without one never happened. Where the stream already is Parquet, a block is a
+list of the stream's own files and nothing is copied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from penstock.errors import CheckpointError
+from penstock.model import Block, Stream
+from penstock.spark.compile.expressions import schema
+from penstock.spark.delivery.text_formats import JSON
+from penstock.spark.ingest import offsets, times
+from penstock.spark.ingest.file_log import FILE_LOG
+from penstock.spark.ingest.sources import files_frame
+from penstock.spark.storage.checkpoint import Checkpoint, folder_name
+from penstock.spark.storage.files import Files, as_pattern, local_path
+from penstock.spark.storage.guarded import Witness, damaged, sync_file, sync_folder
+
+ARRIVED = "@arrived"
+"""The column with the time at which a row's block arrived, of streams that have no own time."""
+EVENT_TIME = "@time"
+"""The column with the time of a row, of streams that count it in a unit."""
+
+_END = 4096
+"""Bytes at the end of a file that are looked at: where Parquet has its footer, which tells of all
+that is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file of a block as it was when the block was made."""
+
+    path: str
+    """Its name in the block's folder, or the whole path of one of the stream's own."""
+    own: bool
+    """Whether it is the stream's own."""
+    size: int
+    end: int
+    """The checksum of its last bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is known of a block."""
+
+    number: int
+    rows: int
+    bytes: int
+    arrived: float
+    read: int
+    late: int = 0
+    """Of the rows: those that came too late for windows."""
+    rejected: int = 0
+    cutoff: int | None = None
+    """Rows with an earlier time (in microseconds) are late."""
+    seen: int | None = None
+    """The largest time on the stream up to and with this block, in microseconds."""
+    progress: int = 0
+    """How much of the source had been read with this block."""
+    files: tuple[str, ...] = ()
+    """The stream's own files, where nothing was copied."""
+    copied: bool = False
+    """Whether some files had to be copied into the block's folder, beside ``files``."""
+    bounds: tuple[int, int] | None = None
+    """Rows of the stream's own files with a time outside (in microseconds) were rejected."""
+    offsets: int | None = None
+    """The checksum of the offsets it was read with, where Spark keeps them."""
+    stored: tuple[Stored, ...] = ()
+    """Its files, as far as they are on this machine."""
+    released: bool = False
+    """The rows are gone; only the figures remain."""
+
+
+class Spool:
+    """The blocks of one stream."""
+
+    @classmethod
+    def look(
+        cls, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream
+    ) -> Spool:
+        """The spool as it stands, not to be written to: a run may be doing that."""
+        return cls(spark, checkpoint, files, stream, writing=False)
+
+    def __init__(
+        self, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream, *,
+        writing: bool = True,
+    ) -> None:
+        """Read the manifests that are there, and clear away what a crash left of others."""
+        self._spark, self._files, self.stream = spark, files, stream
+        self._checkpoint = checkpoint
+        self._folder = checkpoint.root / "spool" / folder_name(stream.name)
+        self._setting_aside = threading.Lock()  # runs do it from their own threads
+        self._schema = schema(stream.columns)
+        self._first = Witness(self._folder / "first", checkpoint.id)
+        self._manifests = self._load()
+        self._lock = threading.Lock()  # blocks come and go in threads of their own
+        self._released: set[int] = set()
+        """Blocks that may go once all before them have gone: numbers are without gaps."""
+        self._closed = False
+        if writing:
+            checkpoint.folder("spool", stream.name)
+            if not self._manifests:
+                self._first.begin(0)
+            checkpoint.require(self._first.path)
+            self._clear()
+        self._hot: dict[int, DataFrame] = {}
+        self.last = self._manifests[max(self._manifests)] if self._manifests else None
+        """The newest block's manifest, released or not: where the next one goes on."""
+
+    def _load(self) -> dict[int, Manifest]:
+        """The manifests; one may go while they are read, if a run is at work."""
+        found = {}
+        for path in sorted(self._folder.glob("[0-9]*.json")):
+            with contextlib.suppress(FileNotFoundError):
+                manifest = self._read_manifest(path)
+                found[manifest.number] = manifest
+        first = self._first.read()  # it is written before a manifest goes
+        self._refuse_gaps(first, found)
+        return {number: manifest for number, manifest in found.items() if number >= (first or 0)}
+
+    def _read_manifest(self, path: Path) -> Manifest:
+        fields = self._checkpoint.read(path)
+        try:
+            bounds = fields["bounds"]
+            manifest = Manifest(**{**fields, "files": tuple(fields["files"]),
+                                   "bounds": tuple(bounds) if bounds else None,
+                                   "stored": tuple(Stored(**one) for one in fields["stored"])})
+        except (LookupError, TypeError) as error:
+            raise damaged(path, "is not a manifest that this version knows") from error
+        if path != self._manifest(manifest.number):
+            raise damaged(path, f"is the manifest of block {manifest.number}")
+        return manifest
+
+    def _refuse_gaps(self, first: int | None, found: dict[int, Manifest]) -> None:
+        """Blocks are numbered one by one: what is missing was taken away."""
+        if first is None:
+            self._checkpoint.has(self._first.path)
+            if found:
+                raise damaged(self._first.path, "is missing, which tells where the blocks begin")
+            return
+        missing = next((n for n in range(first, max(found, default=first))
+                        if n not in found), None)
+        if missing is not None or (first and not found):
+            raise damaged(self._manifest(missing or first), "is missing")
+
+    def check_offsets(self) -> None:
+        """Refuse a checkpoint whose offsets and blocks are not of the same time."""
+        folder = self._checkpoint.root / "offsets" / folder_name(self.stream.name)
+        if self._checkpoint.has(folder / FILE_LOG):
+            return  # a folder's own log, which is held against the blocks when it is opened
+        last = self.last
+        offsets.check(folder, last.number if last else None, last.offsets if last else None,
+                      self._folder)
+
+    def refuse_before(self, number: int) -> None:
+        """Refuse blocks that end before this one, of which rows were delivered."""
+        if self.last is None or self.last.number < number:
+            raise damaged(self._manifest(number), "is missing: rows of its block were delivered")
+
+    def _clear(self) -> None:
+        """Remove what a crash left of blocks that are not there, or no more."""
+        held = {number for number, manifest in self._manifests.items() if not manifest.released}
+        for path in self._folder.iterdir():
+            number = int(path.stem) if path.stem.isdigit() else None
+            if path.is_dir() and number is not None and number not in held:
+                self._files.remove(str(path))
+            elif path.suffix == ".json" and number is not None and number not in self._manifests:
+                path.unlink()
+
+    # --- blocks ------------------------------------------------------------------------------
+
+    def folder(self, number: int) -> Path:
+        """Where a block's rows are."""
+        return self._folder / f"{number:08d}"
+
+    def has(self, number: int) -> bool:
+        """Whether the block is durable."""
+        return number in self._manifests or (self.last is not None and number <= self.last.number)
+
+    def add(self, manifest: Manifest) -> Block:
+        """Make a block count."""
+        manifest = replace(manifest, stored=tuple(self._stored(manifest)))
+        self._checkpoint.check_own()
+        with self._lock:
+            if self._closed:
+                raise CheckpointError("the engine has ended, and takes no block any more")
+            self._checkpoint.write(self._manifest(manifest.number), asdict(manifest))
+            self._manifests[manifest.number] = manifest
+            self.last = manifest
+            self._forget()
+        return self.block(manifest.number)
+
+    def _stored(self, manifest: Manifest) -> Iterator[Stored]:
+        """Look at the files of a new block; those that Spark wrote for it are made durable."""
+        local = [(path, local_path(path)) for path in manifest.files]
+        yield from (_stored(name, place, own=True) for name, place in local if place is not None)
+        folder, rows = self.folder(manifest.number), 0
+        if (manifest.files and not manifest.copied) or not folder.is_dir():
+            return
+        for path, _ in self._files.data(str(folder)):
+            sync_file(Path(path))
+            rows += pq.read_metadata(path).num_rows
+            yield _stored(os.path.relpath(path, folder), Path(path), own=False)
+        sync_folder(folder)
+        sync_folder(self._folder)
+        if rows != manifest.rows and not manifest.copied:
+            raise CheckpointError(f"{folder} holds {rows} rows, but {manifest.rows} were counted "
+                                  "as they were written")
+
+    def block(self, number: int) -> Block:
+        """A block as the core knows it."""
+        manifest = self._manifests[number]
+        cutoff, watermark, newest = manifest.cutoff, None, manifest.seen
+        if self.stream.time is None:  # all of its rows have the time at which they arrived
+            cutoff = watermark = newest = round(manifest.arrived * 1e6)
+        elif newest is not None:
+            watermark = newest - round(self.stream.lateness * 1e6)
+        return Block(self.stream.name, number, manifest.rows, manifest.bytes, manifest.arrived,
+                     cutoff, watermark, newest, manifest.late,
+                     sum(stored.size for stored in manifest.stored if not stored.own))
+
+    def held(self) -> list[Block]:
+        """The blocks that can be read, oldest first."""
+        return [self.block(n) for n, manifest in sorted(self._manifests.items())
+                if not manifest.released and n not in self._released]
+
+    def release(self, number: int) -> None:
+        """Delete a block; the newest keeps its manifest, from which the stream goes on.
+
+        Its manifest goes when those before it have gone: one that is missing in between is a sign
+        of damage. On a disk that is full a block may have to stay until the next one comes.
+        """
+        self.cool(number)
+        with self._lock:
+            self._released.add(number)
+            if self.last is not None and number == self.last.number:
+                self._keep_figures(self.last)
+            self._forget()
+
+    def _keep_figures(self, last: Manifest) -> None:
+        gone = replace(last, files=(), stored=(), released=True)
+        try:
+            self._checkpoint.write(self._manifest(last.number), asdict(gone))
+        except OSError:
+            return  # it goes when a later block has come
+        self._manifests[last.number] = gone
+        self._files.remove(str(self.folder(last.number)))
+
+    def _forget(self) -> None:
+        """Remove the blocks that are released and have none before them.
+
+        Where that fails they stay for now: a new block counts all the same.
+        """
+        gone = []
+        for number in sorted(self._manifests):
+            if number not in self._released and not self._manifests[number].released:
+                break
+            if self.last is None or number != self.last.number:
+                gone.append(number)
+        if not gone:
+            return
+        try:
+            self._first.write(gone[-1] + 1, sync=True)  # or their absence would look like damage
+        except OSError:
+            return
+        for number in gone:
+            del self._manifests[number]
+            self._released.discard(number)
+            with contextlib.suppress(OSError):
+                self._manifest(number).unlink()
+            self._files.remove(str(self.folder(number)))
+
+    def _manifest(self, number: int) -> Path:
+        return self._folder / f"{number:08d}.json"
+
+    # --- frames ------------------------------------------------------------------------------
+
+    def frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
+        """The rows of some blocks; those to ``keep`` stay in memory once this frame is computed."""
+        for number in keep:
+            self._warm(number)
+        apart = [n for n in numbers
+                 if n in self._hot or self._manifests[n].bounds is not None]
+        together = [n for n in numbers if n not in set(apart)]
+        frames = [self._hot.get(n) or self._read([n]) for n in apart]
+        if together:
+            frames.append(self._read(together))
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionAll(frame)
+        return whole
+
+    def timed_frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
+        """The same rows with a time: their own, or when their block arrived."""
+        if self.stream.unit:
+            return self.frame(numbers, keep).withColumn(
+                EVENT_TIME, F.timestamp_micros(times.micros(self.stream)))
+        if self.stream.time is not None:
+            return self.frame(numbers, keep)
+        frames = [self.frame([n], keep).withColumn(ARRIVED, F.timestamp_micros(
+            F.lit(round(self._manifests[n].arrived * 1e6)))) for n in numbers]
+        return reduce(DataFrame.unionAll, frames)
+
+    def timely_frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
+        """The same without the late rows: what windows take."""
+        late = [n for n in numbers if self._manifests[n].late]
+        timely = [n for n in numbers if not self._manifests[n].late]
+        frames = [self.timed_frame([n], keep).where(~self._is_late(n)) for n in late]
+        frames += [self.timed_frame(timely, keep)] if timely else []
+        return reduce(DataFrame.unionAll, frames)
+
+    def set_late_aside(self, numbers: Sequence[int]) -> None:
+        """Keep the late rows of blocks apart; done once, however many windows leave them out."""
+        with self._setting_aside:
+            for number in (n for n in numbers if self._manifests[n].late):
+                target = self._checkpoint.folder("late", self.stream.name) / f"block={number:08d}"
+                if not (target / "_SUCCESS").exists():
+                    late = self.frame([number]).where(self._is_late(number))
+                    late.write.mode("overwrite").options(**JSON).json(str(target))
+
+    def _is_late(self, number: int) -> Column:
+        cutoff = self._manifests[number].cutoff
+        assert cutoff is not None
+        return is_late(self.stream, cutoff)
+
+    def check(self, number: int) -> None:
+        """Refuse to read a block whose files are not those that it was made of."""
+        manifest = self._manifests[number]
+        for stored in manifest.stored:
+            place = local_path(stored.path) if stored.own else self.folder(number) / stored.path
+            assert place is not None
+            fault = _changed(stored, place)
+            if fault:
+                raise CheckpointError(
+                    f"{place} {fault} since block {number} of stream {self.stream.name} was made "
+                    "of it; put the file back as it was, or begin anew with another --checkpoint")
+
+    def _read(self, numbers: Sequence[int]) -> DataFrame:
+        """The rows of some blocks; one of which rows are left out is read alone."""
+        for number in numbers:
+            self.check(number)
+        files = [file for number in numbers for file in self._manifests[number].files]
+        own = [n for n in numbers if self._manifests[n].copied or not self._manifests[n].files]
+        frame = self.read_files(files, *own)
+        manifest = self._manifests[numbers[0]]
+        if manifest.bounds is not None:
+            frame = frame.where(times.fault(self.stream, times.Bounds(*manifest.bounds)).isNull())
+        return frame
+
+    def read_files(self, files: Sequence[str], *numbers: int | None) -> DataFrame:
+        """The rows of the stream's own files and of blocks' folders, with its columns."""
+        frames = [files_frame(self._spark, self.stream, files)] if files else []
+        folders = [as_pattern(str(self.folder(n))) for n in numbers if n is not None]
+        if folders:
+            frames.append(self._spark.read.schema(self._schema).parquet(*folders))
+        return reduce(DataFrame.unionAll, frames)
+
+    def _warm(self, number: int) -> None:
+        if number not in self._hot:
+            self._hot[number] = self._read([number]).persist(StorageLevel.MEMORY_AND_DISK)
+
+    def close(self) -> None:
+        """Let all hot blocks go; an ingest that was left behind adds no block from now on."""
+        with self._lock:
+            self._closed = True
+        for number in list(self._hot):
+            self.cool(number)
+        self._first.close()
+
+    def cool(self, number: int) -> bool:
+        """Let a hot block go; False when it was not hot."""
+        frame = self._hot.pop(number, None)
+        if frame is not None:
+            frame.unpersist()
+        return frame is not None
+
+
+def is_late(stream: Stream, cutoff: int) -> Column:
+    """Whether a row's time lies before the cut-off; a row without a time is not late."""
+    return F.coalesce(times.micros(stream) < F.lit(cutoff), F.lit(False))
+
+
+def _stored(name: str, place: Path, own: bool) -> Stored:
+    """A file as it is now."""
+    with open(place, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return Stored(name, own, size, _end(file.fileno(), size))
+
+
+def _end(file: int, size: int) -> int:
+    return zlib.crc32(os.pread(file, _END, max(0, size - _END)))
+
+
+def _changed(stored: Stored, place: Path) -> str:
+    """What became of a file; empty when it is the same."""
+    try:
+        now = _stored(stored.path, place, stored.own)
+    except FileNotFoundError:
+        return "was deleted"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    if now.size != stored.size:
+        return f"was changed: it had {stored.size} bytes, and has {now.size}"
+    return "was changed" if now.end != stored.end else ""

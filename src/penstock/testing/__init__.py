@@ -1,0 +1,336 @@
+"""The test kit: the engine core on virtual time, with scripted arrivals and costs of your choice.
+
+It ships with the product so that a policy or an application can be tested as the engine itself is.
+
+>>> host = FakeHost.of('''
+...     CREATE STREAM s (a INT) FROM rate;
+...     CREATE QUERY small AS SELECT a FROM s WHERE a < 5;
+... ''')
+>>> host.arrive("s", at=1.0, rows=100)
+>>> host.arrive("s", at=1.5, rows=100)
+>>> host.run()
+>>> host.decisions
+[(1.0, 's/fanout', (0,)), (2.0, 's/fanout', (1,))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from penstock.engine import Core, Instruction, Refresh, Run
+from penstock.engine.settings import Settings
+from penstock.events import kinds as ev
+from penstock.language import bind
+from penstock.model import Application, Block
+from penstock.plan import Group
+from penstock.planning import plan
+from penstock.policies.operators import Policy
+from penstock.policies.operators import policy as policy_of
+from penstock.policies.refresh import DEFAULT as REFRESH
+from penstock.policies.refresh import policy as refresh_policy
+from penstock.testing.virtual_panes import (
+    BYTES_PER_ROW,
+    FOREVER,
+    Answer,
+    EventTime,
+    Standing,
+    Synopses,
+    Synopsis,
+)
+from penstock.whatif.replay import VirtualHost
+
+
+def one_second(run: Run) -> float:
+    """The cost of every run, unless a test says otherwise."""
+    return 1.0
+
+
+def never(run: Run | Refresh) -> str:
+    """Why a run fails: it does not."""
+    return ""
+
+
+def a_tenth(refresh: Refresh) -> float:
+    """The cost of every refresh, unless a test says otherwise."""
+    return 0.1
+
+
+Figures = Mapping[str, tuple[float, float]]
+"""By the id of an operator: seconds per row, and rows out per row in."""
+
+
+@dataclass(slots=True)
+class FakeHost(VirtualHost):
+    """A host without Spark: runs take as long as ``cost`` says and keep every second row.
+
+    With ``operators`` every stage costs and keeps what they say instead, by its first operator.
+    Window aggregates count the rows of their windows, by the times with which blocks `arrive`:
+
+    >>> host = FakeHost.of('''
+    ...     CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts LATENESS 1 SECOND;
+    ...     CREATE QUERY q AS SELECT COUNT(*) FROM s [WINDOW 4 SECONDS SLIDE 2 SECONDS];
+    ... ''')
+    >>> host.arrive("s", at=1.0, times=(0, 1, 5))
+    >>> host.end("s", at=2.0)
+    >>> host.run()
+    >>> [(answer.end // 1_000_000, answer.rows) for answer in host.answers]
+    [(2, 2), (4, 2), (6, 1), (8, 1)]
+    """
+
+    application: Application = field(kw_only=True)
+    cost: Callable[[Run], float] = one_second
+    fails: Callable[[Run], str] = never
+    refreshing: Callable[[Refresh], float] = a_tenth
+    """Seconds that a refresh takes."""
+    breaks: Callable[[Refresh], str] = never
+    """Why a refresh fails."""
+    operators: Figures = field(default_factory=dict)
+    kept: dict[int, float] = field(default_factory=dict)
+    """Rows that runs have kept between two stages, until they are taken up."""
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _times: dict[str, EventTime] = field(default_factory=dict)
+    _synopses: Synopses = field(default_factory=Synopses)
+    _standing: dict[str, Standing] = field(default_factory=dict)
+    _blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
+    """By stream, those that have arrived and are not released."""
+    _taking: dict[int, tuple[Run, list[Synopsis]]] = field(default_factory=dict)
+    """Runs under way that make panes, and the synopses that they were begun for."""
+    _renewed: dict[int, list[Answer]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        sql: str,
+        policy: str | Policy = "fifo",
+        *,
+        settings: Settings | None = None,
+        cost: Callable[[Run], float] = one_second,
+        fails: Callable[[Run], str] = never,
+        operators: Figures | None = None,
+        refresh: str = REFRESH,
+        refreshing: Callable[[Refresh], float] = a_tenth,
+        breaks: Callable[[Refresh], str] = never,
+    ) -> FakeHost:
+        """A host that runs this application from time 0."""
+        application = bind(sql)
+        chosen = policy_of(policy) if isinstance(policy, str) else policy
+        core = Core(chosen, settings or Settings(until_drained=True),
+                    refresh=refresh_policy(refresh))
+        core.adopt(plan(application))
+        host = cls(core, application=application, cost=cost, fails=fails,
+                   operators=operators or {}, refreshing=refreshing, breaks=breaks)
+        known = core.settings
+        host.handle(ev.RunStarted(
+            0.0, tuple(application.streams), str(policy), cores=1,
+            slots=known.slots, gather=known.gather, hold=known.hold,
+            memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
+        host._join(application.queries)
+        return host
+
+    # --- the script --------------------------------------------------------------------------
+
+    def arrive(
+        self, stream: str, at: float, rows: int = 100, late: int = 0,
+        times: Sequence[float] | None = None,
+    ) -> None:
+        """A block of a stream will arrive; with ``times`` its rows have these event times.
+
+        They are in seconds. Those that are late by the stream's LATENESS are in no window.
+        """
+        number = self._numbers.get(stream, -1) + 1
+        self._numbers[stream] = number
+        known = self.application.streams[stream]
+        if times is not None:
+            clock = self._times.setdefault(stream, EventTime(round(known.lateness * 1e6)))
+            block = clock.block(stream, number, at, [round(time * 1e6) for time in times])
+        else:
+            block = Block(stream, number, rows, rows * BYTES_PER_ROW, at, late=late)
+        self.plan_event(ev.BlockArrived(at, block, read=block.rows, late=block.late))
+
+    def end(self, stream: str, at: float) -> None:
+        """A stream will end."""
+        self.plan_event(ev.StreamEnded(at, stream))
+
+    def add(self, sql: str, backlog: tuple[tuple[int, int], ...] = ()) -> None:
+        """Add queries now, with blocks of the past that they want to see."""
+        before = set(self.application.queries)
+        self.application = bind(sql, self.application)
+        self.core.adopt(plan(self.application))
+        self._join([name for name in self.application.queries if name not in before], backlog)
+        self.handle(ev.Tick(self.clock.now()))
+
+    def drop(self, query: str) -> None:
+        """Drop a query now."""
+        self.handle(ev.QueryDropped(self.clock.now(), query))
+        self.application = bind(f"DROP QUERY {query};", self.application)
+        self._standing.pop(query, None)
+        self.core.adopt(plan(self.application))
+        self._join(())
+        self.handle(ev.Tick(self.clock.now()))
+
+    def rebuild(self, group: str) -> None:
+        """The synopsis of a group is lost, and is made anew of what the spool holds."""
+        del self._synopses.held[group]
+        self._join(())
+        self.handle(ev.Tick(self.clock.now()))
+
+    def _join(self, names: Iterable[str], backlog: tuple[tuple[int, int], ...] = ()) -> None:
+        joining = {name: self.added(name, backlog) for name in names}
+        for name, event in joining.items():
+            newest = self.core.newest(event.streams[0])
+            start = min((number for _, number in backlog), default=newest + 1)
+            self._standing[name] = Standing(start, event.since)
+            self.handle(event)
+        for group in self._synopses.adopt(self.core.plan, lambda g: self._needs(g, joining)):
+            self.handle(ev.SynopsisBegun(
+                self.clock.now(), group.id, tuple(m.query for m in group.members), group.stream,
+                self._reach(group), group.pane, group.span))
+
+    def added(self, name: str, backlog: tuple[tuple[int, int], ...] = ()) -> ev.QueryAdded:
+        """The event that adds a query of the application."""
+        query = self.application.queries[name]
+        since = None
+        if query.branches[0].grouping is not None and not backlog:
+            held = self._held(query.branches[0].stream)
+            since = held[-1].watermark if held else None
+        return ev.QueryAdded.of(query, self.clock.now(), backlog, since=since)
+
+    def _held(self, stream: str) -> list[Block]:
+        return list(self._blocks.get(stream, {}).values())
+
+    def _needs(self, group: Group, joining: Mapping[str, ev.QueryAdded]) -> int | None:
+        """The first pane that those need who join a group; all, if nobody else is there."""
+        events = [joining[m.query] for m in group.members if m.query in joining]
+        if events and not any(self.core.is_alive(member.query) for member in group.members
+                              if member.query not in joining):
+            return FOREVER - 1
+        return min((FOREVER if event.since is None or event.window is None
+                    else event.since // group.pane + 1 - event.window[0] // group.pane
+                    for event in events), default=None)
+
+    def _reach(self, group: Group) -> tuple[int, ...]:
+        """The blocks that a group's windows reach back to; some of them may be waiting for it."""
+        standing = [(self._standing[member.query], grouping.window.length)
+                    for member in group.members
+                    if (grouping := self.core.plan.branch(member).grouping) is not None]
+        return tuple(block.number for block in self._held(group.stream)
+                     if any(one.reaches(block, length) for one, length in standing))
+
+    # --- the host ----------------------------------------------------------------------------
+
+    def handle(self, event: ev.Event) -> list[Instruction]:
+        """Keep the books of window aggregates, and go on as every host does."""
+        match event:
+            case ev.BlockArrived(block=block) | ev.BlockHeld(block=block):
+                self._blocks.setdefault(block.stream, {})[block.number] = block
+            case ev.RunFinished(run=run) if run in self._taking:
+                self._take_in(*self._taking.pop(run))
+            case ev.RefreshFinished(refresh=refresh):
+                for answer in self._renewed[refresh]:
+                    if answer.query in self._standing:
+                        self._standing[answer.query].since = answer.end
+        instructions = VirtualHost.handle(self, event)
+        for stream, number in self.released:
+            self._blocks[stream].pop(number, None)
+        return instructions
+
+    def _summarised(
+        self, run: Run, at: float, seconds: float, measured: Mapping[str, ev.Figure]
+    ) -> ev.RunFinished:
+        """The rows go into the panes of the groups that are there as it begins."""
+        riding = {member.query for member in run.members}
+        groups = [group for group in self.core.plan.groups_on(run.path)
+                  if not riding.isdisjoint(member.query for member in group.members)]
+        synopses = [self._synopses.held[g.id] for g in groups if g.id in self._synopses.held]
+        self._taking[run.run] = run, synopses
+        times = self._times_of(run)
+        panes = {one.group.id: tuple(sorted({time // one.group.pane for time in times}))
+                 for one in synopses}
+        return ev.RunFinished(at, run.run, seconds, run.rows, {}, measured=measured, panes=panes,
+                              summarised=dict.fromkeys(riding, len(times)), late=run.late)
+
+    def _times_of(self, run: Run) -> list[int]:
+        known = self._times.get(run.blocks[0].stream)
+        return [time for block in run.blocks for time in known.times[block.number]] if known else []
+
+    def _take_in(self, run: Run, synopses: Sequence[Synopsis]) -> None:
+        for one in synopses:
+            one.add(self._times_of(run))
+
+    def renewal(self, refresh: Refresh) -> ev.RefreshFinished | ev.RefreshFailed:
+        """As the script says."""
+        at = self.clock.now() + self.refreshing(refresh)
+        if reason := self.breaks(refresh):
+            return ev.RefreshFailed(at, refresh.run, reason)
+        self._renewed[refresh.run] = self._synopses.answers(refresh, at)
+        return ev.RefreshFinished(at, refresh.run, at - self.clock.now(), refresh.answers,
+                                  answers=refresh.answers, arrived=refresh.arrived)
+
+    def trim(self, group: str, before: int) -> None:
+        """Forget panes."""
+        if group in self._synopses.held:
+            self._synopses.held[group].forget(before)
+
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
+        """As the script says."""
+        entering = sum(block.rows for block in run.blocks)
+        rows = sum(self.kept[part] for part in run.parts) if run.parts else float(entering)
+        seconds, left = self._through(run, rows)
+        at = self.clock.now() + seconds
+        if reason := self.fails(run):
+            return ev.RunFailed(at, run.run, reason)
+        for part in run.parts:
+            del self.kept[part]
+        measured = self._measured(run) if run.measure else {}
+        if self.core.plan.path(run.path).panes and run.final:
+            return self._summarised(run, at, seconds, measured)
+        if run.final or not round(left):
+            out = {member.query: round(left) for member in run.members}
+            return ev.RunFinished(at, run.run, seconds, entering, out, measured=measured)
+        self.kept[run.run] = left
+        return ev.RunKept(at, run.run, seconds, round(left), round(left) * BYTES_PER_ROW,
+                          on_disk=run.on_disk, measured=measured)
+
+    def _through(self, run: Run, rows: float) -> tuple[float, float]:
+        """Seconds and rows out of a run."""
+        if not self.operators:
+            return self.cost(run), rows // 2
+        seconds = 0.0
+        for stage in self.core.plan.path(run.path).stages[run.first : run.last]:
+            cost, kept = self.operators.get(stage[0].id, (0.0, 1.0))
+            seconds += rows * cost
+            rows *= kept
+        return seconds, rows
+
+    def _measured(self, run: Run) -> dict[str, ev.Figure]:
+        stages = self.core.plan.path(run.path).stages
+        figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in stages}
+        return {id: (100.0, 100.0 * kept, 100.0 * cost, 0.0, 0.0)
+                for id, (cost, kept) in figures.items()}
+
+    # --- what happened -----------------------------------------------------------------------
+
+    @property
+    def decisions(self) -> list[tuple[float, str, tuple[int, ...]]]:
+        """When what was run on which blocks."""
+        return [(e.at, e.segment, e.blocks) for e in self.record if isinstance(e, ev.Decided)]
+
+    @property
+    def answers(self) -> list[Answer]:
+        """What window aggregates have answered, in order of delivery."""
+        return [answer for e in self.record if isinstance(e, ev.RefreshFinished)
+                for answer in self._renewed[e.refresh]]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The queries that stopped, and why."""
+        return {e.query: e.reason for e in self.record if isinstance(e, ev.QueryFailed)}
+
+
+def assert_decisions(
+    host: FakeHost, expected: Sequence[tuple[float, str, tuple[int, ...]]]
+) -> None:
+    """The host decided exactly this, in this order."""
+    assert host.decisions == list(expected), "\n".join(map(str, host.decisions))

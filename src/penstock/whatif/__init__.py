@@ -1,0 +1,1 @@
+"""Replays of recorded runs under other policies, and advice from them."""

@@ -1,0 +1,260 @@
+"""What if another policy had run? A recorded run beside its replays under other policies.
+
+The recorded run and the replays are measured by the same fold over their events, so what differs
+between them is what happened, not how it was counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from penstock.events import Summary
+from penstock.events import kinds as ev
+from penstock.plan import Member
+from penstock.policies.operators import Policy
+from penstock.policies.operators import policy as policy_of
+from penstock.simulator.outcomes import Floats
+from penstock.whatif.alike_queries import folded
+from penstock.whatif.recorded import Recording, replay
+
+FEW = 5
+"""From fewer runs of a path its cost cannot be told well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds from a block's arrival to its delivery; a block counts as often as it has rows."""
+
+    mean: float
+    p50: float
+    p99: float
+    max: float
+
+    @classmethod
+    def of(cls, seconds: Floats, rows: Floats) -> Latency | None:
+        """Of blocks with so many rows each; None when there is none.
+
+        >>> Latency.of(np.array([9.0, 1.0]), np.array([1.0, 3.0]))
+        Latency(mean=3.0, p50=1.0, p99=9.0, max=9.0)
+        """
+        if not rows.sum():
+            return None
+        order = np.argsort(seconds, kind="stable")
+        seconds, rows = seconds[order], rows[order]
+        through = np.cumsum(rows)
+        p50, p99 = seconds[np.searchsorted(through, np.array([0.5, 0.99]) * through[-1])]
+        mean = (seconds * rows).sum() / through[-1]
+        return cls(float(mean), float(p50), float(p99), float(seconds[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run under a policy: as it was, or as it would have been."""
+
+    policy: str
+    peak_bytes: int
+    """The most bytes that waited or were under way, between stages too; a block counts once."""
+    peak_blocks: int
+    latency: Latency | None
+    """Over all queries."""
+    queries: Mapping[str, Latency | None]
+    runs: int
+    busy: float
+    """Seconds that the runs took, together."""
+    times: Sequence[float] = field(repr=False)
+    """Seconds since the beginning at which the waiting bytes changed."""
+    waiting: Sequence[int] = field(repr=False)
+    """The waiting bytes from each of these times on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """A figure of the policy that really ran: recorded, and simulated."""
+
+    recorded: float
+    simulated: float
+
+    @property
+    def percent(self) -> float | None:
+        """How far the simulation is off.
+
+        >>> Closeness(recorded=4.0, simulated=3.0).percent
+        -25.0
+        """
+        return 100 * (self.simulated / self.recorded - 1) if self.recorded else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A recorded run, and what it would have been."""
+
+    recording: Recording
+    state: str
+    """How the recorded run ended; ``running`` when its record has no end."""
+    seconds: float
+    recorded: Outcome
+    simulated: tuple[Outcome, ...]
+    """The first is that of the policy that really ran."""
+    notes: tuple[str, ...]
+    """What a reader should know."""
+
+    def closeness(self) -> dict[str, Closeness]:
+        """How close the simulation of the policy that ran is to what happened."""
+        was, would_be = self.recorded, self.simulated[0]
+        found = {"peak waiting": Closeness(was.peak_bytes, would_be.peak_bytes)}
+        if was.latency and would_be.latency:
+            found["mean latency"] = Closeness(was.latency.mean, would_be.latency.mean)
+        found["seconds running"] = Closeness(was.busy, would_be.busy)
+        return found
+
+
+def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Comparison:
+    """Replay a record under the policy that ran and under others."""
+    record = folded(list(events))
+    recording = Recording.of(record.events)
+    ran = recording.started.operators
+    tried = {ran: policy_of(ran)}
+    tried.update((name, p) for name, p in policies.items() if p != tried[ran])
+    had = {(d.path, d.block) for d in _deliveries(record.events)}
+    measure = partial(_outcome, only=had, twins=record.twins)
+    summary = Summary.of(record.events)
+    return Comparison(
+        recording, summary.run.state, summary.run.seconds, measure("recorded", record.events),
+        tuple(measure(name, replay(recording, policy)) for name, policy in tried.items()),
+        tuple(_notes(recording, record.twins, summary, tried)))
+
+
+def alike(outcomes: Iterable[Outcome]) -> list[tuple[str, Outcome]]:
+    """Outcomes that do not differ as one, under the names of all their policies."""
+    found: dict[object, list[Outcome]] = {}
+    for outcome in outcomes:
+        course = tuple(outcome.times), tuple(outcome.waiting), outcome.latency, outcome.runs
+        found.setdefault(course, []).append(outcome)
+    return [(", ".join(outcome.policy for outcome in same), same[0]) for same in found.values()]
+
+
+# --- measuring ----------------------------------------------------------------------------------
+
+
+def _outcome(
+    name: str, events: Sequence[ev.Event], only: Container[tuple[str, int]],
+    twins: Mapping[str, tuple[str, ...]],
+) -> Outcome:
+    times, waiting, blocks = _levels(events)
+    counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
+    overall, queries = _latencies(counted, twins)
+    began = {e.run: e.at for e in events if isinstance(e, ev.Decided)}
+    ended = [e for e in events if isinstance(e, ev.RunFinished | ev.RunKept)]
+    spans = [e.at - began[e.run] for e in ended if e.run in began]
+    return Outcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
+                   len(spans), sum(spans), times, waiting)
+
+
+def _levels(events: Sequence[ev.Event]) -> tuple[list[float], list[int], list[int]]:
+    """When which bytes and blocks waited or were under way, by the core's own account."""
+    began = next(event.at for event in events if isinstance(event, ev.RunStarted))
+    accounts = [event for event in events if isinstance(event, ev.Queued)]
+    times = [0.0, *(event.at - began for event in accounts), events[-1].at - began]
+    sizes, counts = [event.bytes for event in accounts], [event.blocks for event in accounts]
+    return times, [0, *sizes, sizes[-1] if sizes else 0], [0, *counts, counts[-1] if counts else 0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """A block that reached the queries of a path."""
+
+    path: str
+    block: int
+    queries: tuple[str, ...]
+    seconds: float
+    rows: int
+
+
+def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
+    """Every block as it was delivered, to those who had joined before it arrived.
+
+    A block from before a query joined waited for the query, not the query for it.
+    """
+    came: dict[tuple[str, int], tuple[int, ev.BlockArrived]] = {}
+    joined: dict[str, tuple[int, str]] = {}
+    groups: dict[int, tuple[tuple[int, str], ...]] = {}
+    homes: dict[int, str] = {}
+    decided: dict[int, ev.Decided] = {}
+    for place, event in enumerate(events):
+        match event:
+            case ev.BlockArrived(block=block):
+                came[block.stream, block.number] = place, event
+            case ev.QueryAdded(query=query, streams=streams):
+                joined.update((str(Member(query, branch)), (place, query))
+                              for branch in range(len(streams)))
+            case ev.GroupFormed(group=group, path=path, members=members):
+                groups[group] = tuple(joined[name] for name in members if name in joined)
+                homes[group] = path
+            case ev.Decided(run=run):
+                decided[run] = event
+            case ev.RunFinished(run=run) if run in decided:
+                of = decided.pop(run)
+                riders = [rider for rider in groups.get(of.group, ())
+                          if rider[1] not in event.failed]
+                for number in of.blocks:
+                    if (of.stream, number) in came:
+                        arrival, how = came[of.stream, number]
+                        yield _Delivery(
+                            homes.get(of.group, of.segment), number,
+                            tuple(query for since, query in riders if since < arrival),
+                            max(event.at - how.block.arrived, 0.0), how.block.rows)
+
+
+def _latencies(
+    deliveries: Iterable[_Delivery], twins: Mapping[str, tuple[str, ...]]
+) -> tuple[Latency | None, dict[str, Latency | None]]:
+    """Over all queries, and of each."""
+    seconds: list[float] = []
+    rows: list[float] = []
+    of: dict[str, list[int]] = {query: [] for query in twins}
+    for place, delivery in enumerate(deliveries):
+        seconds.append(delivery.seconds)
+        rows.append(delivery.rows)
+        for query in delivery.queries:
+            of[query].append(place)
+    took, size, weight = np.array(seconds), np.array(rows), np.zeros(len(rows))
+    found: dict[str, Latency | None] = {}
+    for query, places in of.items():
+        if places:
+            np.add.at(weight, places, len(twins[query]))
+            latency = Latency.of(took[places], size[places])
+            found.update((twin, latency) for twin in twins[query])
+    return Latency.of(took, size * weight), found
+
+
+# --- what a reader should know ------------------------------------------------------------------
+
+
+def _notes(
+    recording: Recording, twins: Mapping[str, tuple[str, ...]], summary: Summary,
+    policies: Mapping[str, Policy],
+) -> Iterator[str]:
+    if summary.run.state == "running":
+        yield ("the record has no end: the run goes on, or was cut off; it is replayed as far as "
+               "it goes")
+    left = sum(len(stream.queue.waiting) for stream in summary.streams.values())
+    if left:
+        yield (f"{left} blocks still waited when the record ended; latencies are those of the "
+               "blocks that had been delivered")
+    if recording.failed:
+        yield f"{recording.failed} runs failed; they are left out of the replays"
+    few = [path for path, model in recording.paths.items() if model.runs < FEW]
+    if few:
+        yield (f"{', '.join(few)}: fewer than {FEW} runs finished, so the cost is a guess, and the "
+               "replay follows the record more closely than it deserves")
+    unknown = [twin for query in recording.unknown for twin in twins[query]]
+    if unknown:
+        yield (f"{', '.join(unknown)}: no run finished, so nothing is known of the cost, and the "
+               "replays let it wait")
+    turning = [name for name, policy in policies.items() if type(policy).turn is not Policy.turn]
+    if turning:
+        yield f"{', '.join(turning)}: a turn is a whole job, which is not interrupted"

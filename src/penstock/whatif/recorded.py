@@ -1,0 +1,331 @@
+"""A recorded run as a model: what came from outside, who rode on which path, what runs cost.
+
+What came from outside (blocks, queries, time) happens again as it was recorded, in the same order.
+What the core decided and what jobs took is left out of the script: the core decides anew, and jobs
+take what the model says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from math import inf, nextafter
+from statistics import median
+from typing import TypeVar
+
+import numpy as np
+
+from penstock.engine import Core, Run
+from penstock.engine.settings import Settings
+from penstock.errors import CheckpointError
+from penstock.events import kinds as ev
+from penstock.model import Branch, Query, Sink
+from penstock.plan import Member, Operator, Path, Plan
+from penstock.policies.operators import Policy
+from penstock.whatif.cost_model import PathModel, RecordedRun, Told
+from penstock.whatif.replay import VirtualHost
+
+_OUTSIDE = (ev.BlockHeld, ev.BlockArrived, ev.StreamEnded, ev.StreamFailed, ev.QueryAdded,
+            ev.QueryDropped, ev.QueryFailed, ev.Tick)
+_JOINING = (ev.QueryAdded, ev.QueryFailed)
+_E = TypeVar("_E", bound=ev.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something from outside, and the plan that the core works by from then on, if it changes."""
+
+    event: ev.Event
+    plan: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Everything a replay needs, but the policy."""
+
+    started: ev.RunStarted
+    script: tuple[Step, ...]
+    paths: Mapping[str, PathModel]
+    """By path what its stages cost and keep."""
+    kept: Mapping[tuple[str, str], float]
+    """Rows out per row of a block in, by path and query."""
+    failed: int
+    """Runs that failed: nobody knows what they would have cost elsewhere, so they are left out."""
+    sampling: float
+    """Seconds that timing stages apart takes beside a run."""
+    unknown: tuple[str, ...]
+    """Queries that never had a finished run: nothing is known of their cost, so they wait."""
+
+    @classmethod
+    def of(cls, events: Iterable[ev.Event]) -> Recording:
+        """The model of a record, which may end before the run did.
+
+        >>> from penstock.testing import FakeHost
+        >>> host = FakeHost.of('''
+        ...     CREATE STREAM s (a INT) FROM rate;
+        ...     CREATE QUERY q AS SELECT a FROM s;
+        ... ''', cost=lambda run: 0.25 + 0.01 * sum(block.rows for block in run.blocks))
+        >>> for at, rows in ((1.0, 100), (5.0, 300)):
+        ...     host.arrive("s", at, rows)
+        >>> host.run()
+        >>> recording = Recording.of(host.record)
+        >>> recording.paths["s/fanout"].cost.seconds(200, earlier=9), recording.kept
+        (2.25, {('s/fanout', 'q'): 0.5})
+        """
+        reading = _Reading()
+        for event in events:
+            reading.take(event)
+        if reading.started is None:
+            raise CheckpointError("the record is empty: the run had not begun")
+        if not reading.finished:
+            raise CheckpointError("no run finished in this record, so nothing is known of costs")
+        models = reading.models()
+        return cls(
+            reading.started, tuple(reading.script(models)), models, reading.kept(),
+            reading.failed, reading.sampling(),
+            tuple(joined.event.query for joined in reading.joins
+                  if not any(path in models for path in joined.paths.values())))
+
+
+@dataclass(slots=True)
+class _Joined:
+    """A query from when it joined until it left; a namesake that joins later is another."""
+
+    event: ev.QueryAdded
+    paths: dict[int, str] = field(default_factory=dict)
+    """Per branch the path that it was seen on."""
+
+    @property
+    def query(self) -> Query:
+        event = self.event
+        kind, _, target = event.sink.partition(" ")
+        branches = tuple(Branch(stream, ()) for stream in event.streams)
+        return Query(event.query, branches, Sink(kind, target or None), event.latency,
+                     event.priority, event.lifetime)
+
+    def outlived(self, at: float) -> bool:
+        """Whether its lifetime is over: then it was the core that dropped it, and will again."""
+        event = self.event
+        since = event.at if event.joined is None else event.joined
+        return event.lifetime is not None and at >= since + event.lifetime
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A record as it is read."""
+
+    started: ev.RunStarted | None = None
+    outside: list[ev.Event] = field(default_factory=list)
+    joins: list[_Joined] = field(default_factory=list)
+    present: dict[str, _Joined] = field(default_factory=dict)
+    members: dict[str, tuple[_Joined, int]] = field(default_factory=dict)
+    """By the name that groups use: whose branch it is, and which."""
+    riders: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Per group the queries that ride in it."""
+    decided: dict[int, ev.Decided] = field(default_factory=dict)
+    finished: list[RecordedRun] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
+    homes: dict[int, str] = field(default_factory=dict)
+    """Per group the path that it rides on."""
+    failed: int = 0
+    _now: float = 0.0
+
+    def take(self, event: ev.Event) -> None:
+        match event:
+            case ev.RunStarted():
+                self.started, self._now = event, event.at
+            case ev.QueryAdded():
+                self._join(event)
+            case ev.QueryDropped(query=query, at=at):
+                gone = self.present.get(query)
+                if gone is None or gone.outlived(at):
+                    return
+            case ev.GroupFormed(group=group, path=path, members=members, stages=stages):
+                self._seat(group, path, members)
+                self.homes[group] = path
+                if stages:
+                    self.told.names[path] = stages
+            case ev.Decided(run=run):
+                self.decided[run] = event
+            case ev.RunFinished(run=run) | ev.RunKept(run=run) if run in self.decided:
+                self.finished.append((self.decided.pop(run), event))
+                self.told.take(event)
+            case ev.RunFailed():
+                self.failed += 1
+        if isinstance(event, _OUTSIDE):
+            self.outside.append(self._in_order(event))
+
+    def _in_order(self, event: _E) -> _E:
+        """Threads stamp events before they stand in line: the line is the order that counts."""
+        self._now = max(self._now, event.at)
+        return event if event.at == self._now else replace(event, at=self._now)
+
+    def _join(self, event: ev.QueryAdded) -> None:
+        joined = self.present[event.query] = _Joined(event)
+        self.joins.append(joined)
+        for branch in range(len(event.streams)):
+            self.members[str(Member(event.query, branch))] = joined, branch
+
+    def _seat(self, group: int, path: str, members: tuple[str, ...]) -> None:
+        queries: dict[str, None] = {}
+        for joined, branch in (self.members[name] for name in members if name in self.members):
+            joined.paths[branch] = path
+            queries[joined.event.query] = None
+        self.riders[group] = tuple(queries)
+
+    # --- what it amounts to ------------------------------------------------------------------
+
+    def _home(self, run: RecordedRun) -> str:
+        return self.homes.get(run[0].group, run[0].segment)
+
+    def models(self) -> dict[str, PathModel]:
+        """What paths cost and keep."""
+        runs: dict[str, list[tuple[RecordedRun, float]]] = {}
+        for run, took in zip(self.finished, _own(self.finished), strict=True):
+            runs.setdefault(self._home(run), []).append((run, took))
+        return self.told.models(runs)
+
+    def sampling(self) -> float:
+        """What timing stages apart took, but for the first time, when all was cold."""
+        taken = [ended.sampling for _, ended in self.finished if ended.sampling]
+        return median(taken[1:] or taken or [0.0])
+
+    def kept(self) -> dict[tuple[str, str], float]:
+        """Rows out per row of a block, of the runs that delivered."""
+        rows_in: dict[tuple[str, str], int] = {}
+        rows_out: dict[tuple[str, str], int] = {}
+        for decided, ended in self.finished:
+            if isinstance(ended, ev.RunKept):
+                continue
+            for query in self.riders.get(decided.group, ()):
+                key = self._home((decided, ended)), query
+                rows_in[key] = rows_in.get(key, 0) + decided.rows
+                rows_out[key] = rows_out.get(key, 0) + ended.rows_out.get(query, 0)
+        return {key: rows_out[key] / rows for key, rows in rows_in.items() if rows}
+
+    def script(self, known: Mapping[str, PathModel]) -> Iterator[Step]:
+        """What came from outside, with the plan of those who have joined by then."""
+        assert self.started is not None
+        yield Step(self.started, Plan((), ()))
+        coming, present, changed = iter(self.joins), dict[str, _Joined](), False
+        # A host plans for all queries that join together, then adds one after the other.
+        for joining, group in groupby(self.outside, lambda event: isinstance(event, _JOINING)):
+            events = list(group)
+            if joining:
+                fresh = [next(coming) for event in events if isinstance(event, ev.QueryAdded)]
+                present.update((joined.event.query, joined) for joined in fresh)
+                changed = changed or bool(fresh)
+            for event in events:
+                yield Step(event, _plan(present.values(), known) if changed else None)
+                changed = isinstance(event, ev.QueryDropped)
+                if isinstance(event, ev.QueryDropped):
+                    present.pop(event.query, None)
+
+
+def _own(runs: Sequence[RecordedRun]) -> list[float]:
+    """What each run took by itself: from the decision to its end, less what was timed apart.
+
+    Of the time for which it overtook another, or another overtook it, half is its own, as the core
+    has it (`penstock.engine.paths.active_job`).
+    """
+    begun = np.array([decided.at for decided, _ in runs])
+    ended = np.array([end.at for _, end in runs])
+    urgent = np.array([decided.urgent for decided, _ in runs])
+    shared = np.zeros(len(runs))
+    for one in np.flatnonzero(urgent):
+        both = np.maximum(np.minimum(ended, ended[one]) - np.maximum(begun, begun[one]), 0.0)
+        both[one] = 0.0
+        shared[one] += both.sum()
+        shared += np.where(urgent, 0.0, both)
+    apart = np.array([end.sampling for _, end in runs])
+    own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart
+    return np.maximum(own, 0.0).tolist()  # type: ignore[no-any-return]
+
+
+def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
+    """The plan as far as a schedule depends on it: who rides on which path, in order."""
+    queries = [joined.query for joined in present]
+    riders: dict[tuple[str, str], list[Member]] = {}
+    for joined, query in zip(present, queries, strict=True):
+        for branch, path in sorted(joined.paths.items()):
+            if path in known:
+                stream = query.branches[branch].stream
+                riders.setdefault((path, stream), []).append(Member(query.name, branch))
+    paths = (_path(path, stream, tuple(members), known[path])
+             for (path, stream), members in riders.items())
+    return Plan(tuple(queries), tuple(paths))
+
+
+def _path(id: str, stream: str, members: tuple[Member, ...], model: PathModel) -> Path:
+    operators = tuple(Operator(stage.name, "stage", "") for stage in model.stages)
+    if len(operators) == 1:
+        return Path(id, stream, (), members, operators)
+    written = Operator(f"{id}:sink", "sink", "")  # the last stage has two operators
+    return Path(id, stream, (), members, (*operators, written), expensive=True)
+
+
+# --- playing it again ---------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Replay(VirtualHost):
+    """Runs cost and keep what the model says."""
+
+    recording: Recording = field(kw_only=True)
+    _made: Counter[str] = field(default_factory=Counter)
+    _parts: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Rows and bytes per row that runs have kept."""
+
+    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept:
+        model = self.recording.paths[run.path]
+        rows, row_bytes = self._entering(run)
+        _, left = model.through(run.first, run.last, rows)
+        seconds = model.seconds(run.first, run.last, rows, self._made[run.path])
+        self._made[run.path] += 1
+        sampling = self.recording.sampling if run.measure else 0.0
+        at = self.clock.now() + seconds + sampling
+        measured = self._measured(run, model, row_bytes) if run.measure else {}
+        if run.final:
+            came = sum(block.rows for block in run.blocks)
+            queries = dict.fromkeys(member.query for member in run.members)
+            kept = self.recording.kept
+            out = {query: round(came * kept.get((run.path, query), 0.0)) for query in queries}
+            return ev.RunFinished(
+                at, run.run, seconds, came, out, measured=measured, sampling=sampling)
+        row_bytes *= model.width(run.first, run.last)
+        self._parts[run.run] = left, row_bytes
+        return ev.RunKept(at, run.run, seconds, round(left), round(left * row_bytes),
+                          on_disk=run.on_disk, measured=measured, sampling=sampling)
+
+    def _entering(self, run: Run) -> tuple[float, float]:
+        """Rows, and bytes per row, that a run begins with."""
+        if run.parts:
+            parts = [self._parts.pop(part) for part in run.parts]
+            return sum(rows for rows, _ in parts), parts[0][1]
+        rows = sum(block.rows for block in run.blocks)
+        return float(rows), sum(block.bytes for block in run.blocks) / max(rows, 1)
+
+    def _measured(self, run: Run, model: PathModel, row_bytes: float) -> dict[str, ev.Figure]:
+        figures, rows = {}, 10_000.0
+        for number, stage in enumerate(model.stages):
+            figures[stage.name] = model.figure(number, rows, row_bytes)
+            rows, row_bytes = rows * stage.selectivity, row_bytes * stage.width
+        return figures
+
+
+def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
+    """The record of the same run under a policy, to the last answer."""
+    started = recording.started
+    settings = Settings(slots=started.slots, gather=started.gather, hold=started.hold,
+                        memory=started.memory, quantum=started.quantum or inf)
+    host = _Replay(Core(policy, settings), recording=recording)
+    for step in recording.script:
+        host.run(until=nextafter(step.event.at, -inf))  # at one time what is from outside is first
+        host.clock.advance(step.event.at)
+        if step.plan is not None:
+            host.core.adopt(step.plan)
+        host.handle(step.event)
+    host.run()
+    return host.record

@@ -1,0 +1,69 @@
+"""Answers that the driver holds, without Spark: whose they are, of which window, how many rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.engine.instructions import Refresh, Scan
+from penstock.language import bind
+from penstock.planning import plan
+from penstock.spark.aggregates.synopsis_store import Windows, families_of
+from penstock.synopses import Synopsis
+
+SECOND = 1_000_000
+SCHEMA = "ts TIMESTAMP, k INT, x INT"
+ASKED = {"a": ("SUM(x)", 2), "b": ("SUM(x)", 1), "c": ("COUNT(*)", 2), "d": ("SUM(x)", 2)}
+TEXT = f"CREATE STREAM s ({SCHEMA}) FROM parquet '/nowhere' TIME ts;" + "".join(
+    f"CREATE QUERY {name} INTO noop AS SELECT k, {what} AS y, window_start, window_end "
+    f"FROM s [WINDOW {seconds} SECONDS SLIDE 1 SECOND] GROUP BY k;"
+    for name, (what, seconds) in ASKED.items())
+
+
+def answered() -> tuple[Any, Refresh]:
+    made = plan(bind(TEXT))
+    (group,) = made.groups
+    (family,) = families_of(group)
+    synopsis = Synopsis([key.type for key in group.keys], [family], group.span)
+    synopsis.add({family: pa.table({
+        "pane": [0, 1, 1, 2], "k0": pa.array([7, 7, 8, 8], pa.int32()),
+        **{f"m{n}": [10, 20, 30, 40] if measure.kind == "sum" else [1, 1, 1, 1]
+           for n, measure in enumerate(family.measures)}})})
+    lengths = {name: seconds * SECOND // group.pane for name, (_, seconds) in ASKED.items()}
+    first = Scan(1, group.id, 2, tuple(lengths.items()), "")
+    second = Scan(2, group.id, 3, (("d", lengths["d"]), ("b", lengths["b"])), "")
+    refresh = Refresh(1, group.id, group.pane, (first, second), 0.0)
+    branches = {member: made.branch(member) for member in refresh.members}
+    windows: Any = Windows
+    return windows(None, 1 << 30, None)._held(refresh, branches, synopsis), refresh
+
+
+def seconds(value: Any) -> int:
+    return int(value.timestamp())
+
+
+def test_every_query_gets_its_windows() -> None:
+    held, refresh = answered()
+    table = held.table(refresh.members)
+    names = [member.query for member in refresh.members]
+    rows = {(names[row["@member"]], seconds(row["window_start"]), seconds(row["window_end"]),
+             row["k"], row["y"]) for row in table.to_pylist()}
+    assert rows == {
+        ("a", 0, 2, 7, 30), ("a", 0, 2, 8, 30), ("d", 0, 2, 7, 30), ("d", 0, 2, 8, 30),
+        ("b", 1, 2, 7, 20), ("b", 1, 2, 8, 30), ("c", 0, 2, 7, 2), ("c", 0, 2, 8, 1),
+        ("d", 1, 3, 7, 20), ("d", 1, 3, 8, 70), ("b", 2, 3, 8, 40)}
+    assert table.num_rows == len(rows)
+
+
+def test_some_queries_get_theirs_alone() -> None:
+    held, refresh = answered()
+    a, b, _, d = refresh.members
+    assert held.rows([b, d]) == {"b": 3, "d": 4}
+    assert held.table([a]).to_pydict()["y"] == [30, 30]
+
+
+def test_queries_that_ask_the_same_hold_one_answer() -> None:
+    held, _ = answered()
+    assert held._answers[0] is held._answers[3]
+    assert len({id(answer) for answer in held._answers}) == 5

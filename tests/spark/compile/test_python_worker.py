@@ -1,0 +1,110 @@
+"""What a Python worker does with functions that raise, lie about their length, or guard others."""
+
+from __future__ import annotations
+
+import sys
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from penstock.spark.compile.python_worker import Step, evaluate
+
+
+def run(*steps, x=(1, 2, 3, 4), error=None):
+    batch = pa.RecordBatch.from_pydict({
+        "x": pa.array(x, pa.int64()),
+        "@error": pa.array(error or [None] * len(x), pa.string()),
+    })  # fmt: skip
+    return [row for out in evaluate(steps, ["x"], "@error", [batch]) for row in out.to_pylist()]
+
+
+def step(function, type_=None, form="arrow", result="@py0", args=("x",), guard=False):
+    return Step(result, args, function, form, type_ or pa.int64(), guard)
+
+
+def raise_for_three(x):
+    if 3 in x.to_pylist():
+        raise ValueError("three")
+    return pc.multiply(x, 10)
+
+
+def test_only_the_rows_for_which_a_function_raises_carry_the_error():
+    told = run(step(raise_for_three))
+    assert [row["@py0"] for row in told] == [10, 20, None, 40]
+    assert [row["@error"] for row in told] == [None, None, "ValueError: three", None]
+
+
+def test_every_row_may_fail():
+    told = run(step(lambda x: 1 / 0))
+    assert {row["@error"] for row in told} == {"ZeroDivisionError: division by zero"}
+
+
+@pytest.mark.parametrize(("answer", "error"), [
+    (lambda x: pa.array([1]), "the function returned 1 values for 4 rows"),
+    (lambda x: 7, "the function returned int, not one value per row"),
+    (lambda x: None, "the function returned NoneType, not one value per row"),
+    (lambda x: "text", "the function returned str, not one value per row"),
+])  # fmt: skip
+def test_an_answer_that_is_not_one_value_per_row_is_an_error_of_the_batch(answer, error):
+    assert [row["@error"] for row in run(step(answer))] == [error] * 4
+
+
+def test_a_value_that_does_not_fit_the_declared_type_rejects_its_row():
+    told = run(step(lambda x: pc.multiply(x, 100), pa.int8()))
+    assert [row["@py0"] for row in told] == [100, None, None, None]
+    assert "ArrowInvalid" in told[1]["@error"]
+
+
+@pytest.mark.parametrize("answer", [
+    lambda x: x, lambda x: x.to_pylist(), lambda x: x.to_numpy(), lambda x: pa.chunked_array([x]),
+    lambda x: x.to_pandas(),
+])  # fmt: skip
+def test_arrow_numpy_pandas_and_lists_are_columns(answer):
+    assert [row["@py0"] for row in run(step(answer))] == [1, 2, 3, 4]
+
+
+def test_pandas_functions_take_series():
+    told = run(step(lambda x: x.rank().astype("int64") + x.shift(0), form="pandas"))
+    assert [row["@py0"] for row in told] == [2, 4, 6, 8]
+
+
+def test_a_guard_drops_rows_and_later_steps_do_not_see_them():
+    seen = []
+
+    def note(x):
+        seen.extend(x.to_pylist())
+        return x
+
+    odd = step(lambda x: pc.equal(pc.bit_wise_and(x, 1), 1), pa.bool_(), guard=True)
+    told = run(odd, step(note, result="@py1"))
+    assert seen == [1, 3]
+    assert [(row["x"], row["@py1"]) for row in told] == [(1, 1), (3, 3)]
+
+
+def test_a_null_condition_counts_as_false():
+    told = run(step(lambda x: pa.array([True, None, False, True]), pa.bool_(), guard=True))
+    assert [row["x"] for row in told] == [1, 4]
+
+
+def test_rows_with_an_error_stay_and_are_not_shown_again():
+    told = run(step(raise_for_three, guard=False), error=[None, None, "before", None])
+    assert [row["@error"] for row in told] == [None, None, "before", None]
+
+
+def test_a_guard_that_raises_rejects_and_does_not_drop():
+    def hold(x):
+        return pc.greater(raise_for_three(x), 10)
+
+    told = run(step(hold, pa.bool_(), guard=True))
+    assert [(row["x"], row["@error"]) for row in told] == [
+        (2, None), (3, "ValueError: three"), (4, None)
+    ]  # fmt: skip
+
+
+def test_a_function_cannot_end_the_worker():
+    assert run(step(lambda x: sys.exit(3)))[0]["@error"] == "SystemExit: 3"
+
+
+def test_no_rows_no_call():
+    assert run(step(lambda x: 1 / 0), x=()) == []

@@ -1,0 +1,48 @@
+"""What a run has counted is held against its blocks before it counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.engine.instructions import Run
+from penstock.errors import RunError
+from penstock.language import bind
+from penstock.model import Block
+from penstock.plan import Member, Plan
+from penstock.planning import plan as planned
+from penstock.spark.jobs.row_checks import check_delivered, check_read
+
+PLAN: Plan = planned(bind("""
+    CREATE STREAM s (n INT) FROM rate;
+    CREATE QUERY every AS SELECT n FROM s;
+    CREATE QUERY twice AS SELECT n FROM s UNION ALL SELECT n + 1 AS n FROM s;
+    CREATE QUERY some AS SELECT n FROM s WHERE n > 5;
+"""))
+BLOCKS = (Block("s", 3, 60, 240, 1.0), Block("s", 4, 40, 160, 1.0))
+
+
+def run(*members: Member) -> Run:
+    return Run(7, "p:0", "p", 1, members, BLOCKS)
+
+
+def test_a_run_has_read_the_rows_of_its_blocks():
+    check_read(run(), 100)
+    check_read(run(), None)
+    for read in (99, 101, 0):
+        with pytest.raises(RunError, match=f"blocks 3, 4 of stream s have 100 rows, but {read}"):
+            check_read(run(), read)
+
+
+@pytest.mark.parametrize(("query", "out", "rejected", "fits"), [
+    ("every", 100, 0, True), ("every", 97, 3, True), ("every", 99, 0, False),
+    ("every", 101, 0, False), ("twice", 200, 0, True), ("twice", 199, 0, False),
+    ("some", 0, 0, True), ("some", 42, 0, True),
+])
+def test_a_query_that_asks_for_every_row_gets_every_row(query, out, rejected, fits):
+    branches = PLAN.query(query).branches
+    asked = run(*(Member(query, number) for number in range(len(branches))))
+    if fits:
+        check_delivered(asked, PLAN, {query: out}, {query: rejected})
+    else:
+        with pytest.raises(RunError, match=f"query {query} asks for every row"):
+            check_delivered(asked, PLAN, {query: out}, {query: rejected})
