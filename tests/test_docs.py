@@ -44,8 +44,12 @@ from penstock.policies.operators import POLICIES
 from penstock.simulator.description import read
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ON_SPARK = ("README.md", "python.md", "running.md", "tutorial.md", "window-aggregates.md")
+INDEX = ROOT / "docs" / "README.md"
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DOCUMENTS = [ROOT / "README.md", *PAGES]
+ON_SPARK = [ROOT / name for name in (
+    "README.md", "docs/explanation/window-aggregates.md", "docs/reference/python.md",
+    "docs/reference/running.md", "docs/tutorial/first-queries.md")]
 OTHERS = [ROOT / name for name in (
     "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SILENT = ("csv", "json", "text")
@@ -205,8 +209,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def _carried_out(path: Path) -> Any:
-    marks = [pytest.mark.spark, pytest.mark.slow] if path.name in ON_SPARK else []
-    if path.name == "README.md":
+    marks = [pytest.mark.spark, pytest.mark.slow] if path in ON_SPARK else []
+    if path == ROOT / "README.md":
         marks.append(pytest.mark.processes)
     return pytest.param(path, id=name_of(path), marks=marks)
 
@@ -217,7 +221,7 @@ def test_the_commands_and_the_code_of_a_document_work(
     path: Path, workplace: Path, request: pytest.FixtureRequest
 ) -> None:
     # The README is what a newcomer types, so its commands are processes of their own.
-    here = path.name in ON_SPARK and path.name != "README.md"
+    here = path in ON_SPARK and path != ROOT / "README.md"
     if here:
         request.getfixturevalue("shared_session")
     walk = Walk(workplace, here)
@@ -260,18 +264,27 @@ def test_every_internal_link_resolves(path: Path) -> None:
         assert not anchor or anchor in anchors(found), target
 
 
-def test_every_document_is_linked_from_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for path in [*DOCUMENTS[1:], *OTHERS]:
-        assert f"({name_of(path)})" in readme
+def linked(path: Path) -> set[Path]:
+    """The files that a document links to."""
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", path.read_text(encoding="utf-8"))
+    return {(path.parent / target).resolve() for target in targets}
+
+
+def test_the_readme_links_to_the_index_and_to_the_documents_beside_it() -> None:
+    assert {INDEX, *OTHERS} <= linked(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("path", [page for page in PAGES if page != INDEX], ids=name_of)
+def test_every_page_is_linked_from_the_index(path: Path) -> None:
+    assert path in linked(INDEX)
 
 
 # --- tables -------------------------------------------------------------------------------------
 
-LANGUAGE = ROOT / "docs" / "language.md"
-PYTHON = ROOT / "docs" / "python.md"
-SCHEDULING = ROOT / "docs" / "operator-scheduling.md"
-REFRESH = ROOT / "docs" / "refresh-policies.md"
+LANGUAGE = ROOT / "docs" / "reference" / "language.md"
+PYTHON = ROOT / "docs" / "reference" / "python.md"
+SCHEDULING = ROOT / "docs" / "explanation" / "operator-scheduling.md"
+REFRESH = ROOT / "docs" / "explanation" / "refresh-policies.md"
 
 
 def rows(path: Path, mark: str) -> list[list[str]]:

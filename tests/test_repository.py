@@ -147,7 +147,7 @@ def pinned() -> dict[str, Version]:
 
 
 def test_nothing_tells_users_to_install_the_package_of_another_project() -> None:
-    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *SOURCES,
+    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *SOURCES,
              *(ROOT / "tests").rglob("*.py"), ROOT / "pyproject.toml"]
     extra = re.compile(r"\bpenstock\\*\[")
     named = re.compile(r"pip install [\"'`]?penstock(?!-spark)\b")

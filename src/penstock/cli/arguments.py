@@ -76,8 +76,8 @@ examples:
 
 _SIMULATE = """\
 The file describes queries by the costs and selectivities of their operators,
-and what arrives; docs/simulator.md tells every key. Needs neither Spark nor
-Java, except with --spark.
+and what arrives; docs/reference/simulator.md has every key. Needs neither Spark
+nor Java, except with --spark.
 
 examples:
   penstock simulate workload.toml                             every policy there is

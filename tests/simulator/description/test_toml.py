@@ -464,7 +464,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 def documented() -> dict[str, tuple[str, ...]]:
     """The keys that the tables of the page name, under the marks that stand before them."""
-    page = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "simulator.md").read_text(encoding="utf-8")
     found = {}
     for mark, table in re.findall(r"<!-- keys: (.*?) -->\n(.*?)\n\n", page, re.S):
         found[mark] = tuple(key for line in table.splitlines()[2:]

@@ -10,7 +10,7 @@ The smallest description is a query and what arrives:
 >>> found.workload.network.routes[0].stages[0]
 Stage(operator='web.1', cost=1.0, selectivity=0.2, width=1.0)
 
-Every key is told in docs/simulator.md. What is not known is refused with its place:
+Every key is told in docs/reference/simulator.md. What is not known is refused with its place:
 
 >>> read('[queries.web]\\noperators = [{ cst = 1 }]\\narrivals = { kind = "even", gap = 1, count = 7 }')
 Traceback (most recent call last):
