@@ -206,7 +206,8 @@ class Core(State):
         for query, reason in list(self._ending.items()):
             busy = any(m.query == query for running in self._running.values()
                        for entry in running.entries for m in entry.members)
-            due = self.plan.group_of(query) is not None and not self._windows.idle
+            group = self.plan.group_of(query)
+            due = group is not None and not self._windows.is_done_with(group.id)
             if not busy and not due and not self._waiting.is_wanted_by(query):
                 del self._ending[query]
                 self._fail_query(at, query, reason, out)

@@ -381,6 +381,22 @@ def test_a_query_dropped_while_its_refresh_is_tried_again_is_left_in_peace() -> 
     assert "two" not in host.failures
 
 
+def test_a_failed_stream_stops_its_window_aggregates_though_others_are_being_answered() -> None:
+    """A refresh of another group that lasts long holds nothing up."""
+    other = STREAM.replace("STREAM s", "STREAM t") + query("busy", 4, 2).replace("s [W", "t [W")
+    host = hosted(other, query("q", 4, 2), live=True, cost=lambda run: 0.1,
+                  refreshing=lambda refresh: 40.0 if refresh.members[0].query == "busy" else 0.1)
+    feed(host, *([n] for n in range(10)))
+    for n in range(5):
+        host.arrive("t", at=12.0 + n, times=(n,))
+    host.plan_event(ev.StreamFailed(20.5, "s", "gone"))
+    host.run()
+    (failed,) = [e for e in host.record if isinstance(e, ev.QueryFailed)]
+    assert (failed.at, failed.query, failed.reason) == (20.5, "q", "stream s failed: gone")
+    assert ends(host, "q")[-1] == 6 and ends(host, "busy") == [2]
+    check_counts(host)
+
+
 # --- coming and going ------------------------------------------------------------------------
 
 

@@ -147,6 +147,10 @@ class Refresher:
         """Whether any answer is due."""
         return any(deadlines.is_due for deadlines in self._groups.values())
 
+    def has_due(self, group: str) -> bool:
+        """Whether any answer of this group is due."""
+        return group in self._groups and self._groups[group].is_due
+
     def oldest(self, group: str) -> int | None:
         """The first pane of a group that any coming answer may read; None while nothing closed.
 

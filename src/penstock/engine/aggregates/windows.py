@@ -287,6 +287,13 @@ class Windows:
         """Whether nothing is due and nothing under way."""
         return not self._under_way and not self._is_due
 
+    def is_done_with(self, group: str) -> bool:
+        """Whether nothing of one group is due and nothing under way."""
+        if any(one.group == group for one in (*self._under_way.values(), *self._again)):
+            return False
+        panes = self._panes.get(group)
+        return panes is None or not self.refresher.has_due(panes.name)
+
     @property
     def under_way(self) -> tuple[int, ...]:
         """The refreshes under way."""
