@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +17,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pyspark
 import pytest
+
+from tests.spark.kit import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.long,
               pytest.mark.timeout(600)]
@@ -121,12 +123,10 @@ def delivered(folder: Path) -> int:
     return log.read_text().count('"run"') if log.exists() else 0
 
 
-def eventually(condition: object, process: subprocess.Popen[bytes], folder: Path) -> None:
-    deadline = time.monotonic() + 200
-    while not condition():  # type: ignore[operator]
-        assert process.poll() is None, (folder / "driver.log").read_text()[-3000:]
-        assert time.monotonic() < deadline, (folder / "driver.log").read_text()[-3000:]
-        time.sleep(0.1)
+def reached(condition: Callable[[], bool], process: subprocess.Popen[bytes], folder: Path) -> None:
+    """The driver gets there before it ends."""
+    eventually(lambda: condition() or process.poll() is not None, "the driver gets there", 200)
+    assert condition(), (folder / "driver.log").read_text()[-3000:]
 
 
 def answers(folder: Path, query: str) -> list[int]:
@@ -145,10 +145,10 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
         pq.write_table(table, tmp_path / "in" / f"{file:03d}.parquet")
     driver = start(tmp_path, cluster.url)
     try:
-        eventually(lambda: delivered(tmp_path) >= 1, driver, tmp_path)
+        reached(lambda: delivered(tmp_path) >= 1, driver, tmp_path)
         kill(cluster.workers[0])
         before = delivered(tmp_path)
-        eventually(lambda: delivered(tmp_path) > before or driver.poll() == 0, driver, tmp_path)
+        reached(lambda: delivered(tmp_path) > before or driver.poll() == 0, driver, tmp_path)
     finally:
         kill(driver)
     again = start(tmp_path, cluster.url)

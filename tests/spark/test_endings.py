@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from penstock.events import Summary, read_events
+from tests.spark.kit import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.slow,
               pytest.mark.timeout(300)]
@@ -55,13 +56,6 @@ def running(folder: Path, sql: str) -> Iterator[subprocess.Popen[str]]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.05)
 
 
 def summary(folder: Path) -> Summary:

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ import pytest
 
 from penstock.errors import RunError
 from penstock.events import kinds as ev
+from tests.spark.kit import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -49,13 +49,6 @@ def put(folder: Path, number: int, start: int, count: int) -> None:
 def stream(folder: Path, name: str = "packets", options: str = "") -> str:
     given = f"OPTIONS ({options})" if options else ""
     return f"CREATE STREAM {name} {PACKETS} FROM parquet '{folder}' {given} TIME ts;"
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.02)
 
 
 def sources(table: pa.Table) -> list[int]:

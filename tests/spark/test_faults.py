@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +18,7 @@ from penstock.events import kinds as ev
 from penstock.language import bind, load_attribute
 from penstock.spark.ingest.sources import relation_frame
 from penstock.spark.storage import files as files_module
+from tests.spark.kit import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -74,13 +73,6 @@ def run(engine, sql: str, folder: Path, good: int = 10) -> Summary:
 
 def values(engine, query: str) -> list:
     return sorted(engine.results(query)["n"].to_pylist())
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.02)
 
 
 # --- functions and callbacks -------------------------------------------------------------------

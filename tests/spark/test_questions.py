@@ -12,7 +12,8 @@ import pytest
 
 from penstock.api import Engine
 from penstock.errors import CheckpointError, RunError, SyntaxFault, UnknownName
-from tests.spark.test_engine import BEGIN, eventually, module, put, sources, stream
+from tests.spark.kit import eventually
+from tests.spark.test_engine import BEGIN, module, put, sources, stream
 
 pytestmark = pytest.mark.spark
 __all__ = ["module"]

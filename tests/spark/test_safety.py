@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import socket
 import stat
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,13 +11,7 @@ import pytest
 from penstock.errors import LanguageError
 from penstock.language import bind
 from penstock.model import Variable
-
-
-def eventually(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.05)
+from tests.spark.kit import eventually
 
 
 def put_csv(folder: Path, rows: int) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +11,7 @@ import pytest
 
 from penstock.events import kinds as ev
 from penstock.policies.operators import POLICIES
+from tests.spark.kit import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -121,10 +120,12 @@ def test_policies_changed_in_the_middle_of_a_burst_lose_and_repeat_no_row(
         e.execute(APPLICATION + "SET quantum = '1 ms';", folder=folder)
         e.start()
         for policy, first in (("greedy", ev.RunFinished), ("chain", ev.RunKept)):
-            until(lambda kind=first: any(isinstance(event, kind) for event in events))
+            eventually(lambda kind=first: any(isinstance(event, kind) for event in events),
+                       f"there is a {first.__name__}")
             e.execute(f"SET operators = '{policy}'")
         told = e.status().queries
-        until(lambda: all(name in told and told[name].rows_in == 120 for name in EXPECTED))
+        eventually(lambda: all(name in told and told[name].rows_in == 120 for name in EXPECTED),
+                   "every query has had every row", 240)
         e.stop()
         assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
     changes = [n for n, event in enumerate(events) if isinstance(event, ev.PolicyChanged)]
@@ -132,10 +133,3 @@ def test_policies_changed_in_the_middle_of_a_burst_lose_and_repeat_no_row(
     for n in changes:
         waited = [event.blocks for event in events[:n] if isinstance(event, ev.Queued)]
         assert waited[-1] > 1, "there was a burst"
-
-
-def until(condition: Callable[[], bool], seconds: float = 240.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

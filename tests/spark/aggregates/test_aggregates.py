@@ -21,8 +21,8 @@ import pytest
 from penstock.events import kinds as ev
 from tests.spark.asks import BEGIN, COLUMNS, HOSTS, Ask, alike, asks, check, feed, keyed
 from tests.spark.feeds import write
+from tests.spark.kit import eventually
 from tests.spark.oracle import Oracle, Table
-from tests.spark.test_engine import eventually
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.spark.delivery.sinks import Sinks
-from tests.spark.test_engine import eventually
+from tests.spark.kit import eventually
 
 pytestmark = pytest.mark.spark
 

@@ -22,7 +22,7 @@ import pytest
 from penstock.events import kinds as ev
 from penstock.policies.refresh import POLICIES
 from tests.live import Asked, asked, check_ends, exact_ends, in_time, missing, pane_of, streamed
-from tests.spark.test_engine import eventually
+from tests.spark.kit import eventually
 
 pytestmark = pytest.mark.spark
 
