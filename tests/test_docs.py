@@ -47,9 +47,10 @@ ROOT = Path(__file__).parent.parent
 INDEX = ROOT / "docs" / "README.md"
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 DOCUMENTS = [ROOT / "README.md", *PAGES]
-ON_SPARK = [ROOT / name for name in (
-    "README.md", "docs/explanation/window-aggregates.md", "docs/reference/python.md",
-    "docs/reference/running.md", "docs/tutorial/first-queries.md")]
+ON_SPARK = [ROOT / "README.md", *(ROOT / "docs" / name for name in (
+    "explanation/window-aggregates.md", "how-to/recover-after-a-crash.md", "how-to/run-on-a-cluster.md",
+    "how-to/write-a-sink.md", "reference/python.md",
+    "reference/running.md", "tutorial/first-queries.md"))]
 OTHERS = [ROOT / name for name in (
     "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SILENT = ("csv", "json", "text")
@@ -277,6 +278,27 @@ def test_the_readme_links_to_the_index_and_to_the_documents_beside_it() -> None:
 @pytest.mark.parametrize("path", [page for page in PAGES if page != INDEX], ids=name_of)
 def test_every_page_is_linked_from_the_index(path: Path) -> None:
     assert path in linked(INDEX)
+
+
+# --- prose --------------------------------------------------------------------------------------
+
+WIDTH = 100
+GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_prose_is_wrapped_at_one_width(path: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    whole = ("|", "!", "#", "<!--")  # tables, pictures, headings and marks take a line each
+    assert [line for line in text.splitlines()
+            if len(line) > WIDTH and not line.startswith(whole)] == []
+
+
+def test_the_glossary_has_its_words_once_and_in_order() -> None:
+    words = [word for row in rows(GLOSSARY, "glossary") for word in row[0].split(", ")]
+    assert len(words) == len(set(words))
+    first = [row[0] for row in rows(GLOSSARY, "glossary")]
+    assert first == sorted(first)
 
 
 # --- tables -------------------------------------------------------------------------------------
