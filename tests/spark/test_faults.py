@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -549,6 +551,56 @@ def test_a_checkpoint_serves_one_engine_and_one_application(engine, place):
     log.write_text("rubbish\n" + log.read_text())
     with engine() as e, pytest.raises(CheckpointError, match="deliveries.jsonl line 1 is damaged"):
         e.run()
+
+
+def test_a_query_over_a_damaged_stream_is_refused_and_the_engine_goes_on(engine, place):
+    """Its spool or its log of files is not as it was: nothing of the change is in force then."""
+    other = "CREATE STREAM other (n INT, word STRING) FROM parquet 'other';"
+    late = "CREATE QUERY late AS SELECT n FROM other;"
+    numbers(place / "other", 0, 5)
+    with engine() as e:
+        run(e, other + late, place)
+        e.load(GOOD + other, folder=place)
+        e.start()
+        for name in ("spool/other/first", "offsets/other/files.jsonl"):
+            file = e.checkpoint / name
+            whole = file.read_bytes()
+            file.write_bytes(b"rubbish\n" + whole)
+            with pytest.raises(CheckpointError, match=name):
+                e.execute("DROP QUERY good;" + late)
+            file.write_bytes(whole)
+        assert e.application.queries.keys() == {"good"}
+        numbers(place / "nums", 10, 5)
+        eventually(lambda: values(e, "good") == list(range(15)), "it has gone on")
+        e.execute(late)
+        numbers(place / "other", 5, 5)
+        eventually(lambda: values(e, "late") == list(range(5, 10)), "the mended stream is read")
+        e.stop()
+        assert e.status().failures() == []
+
+
+def test_a_loop_that_hangs_keeps_nobody_waiting(engine, place):
+    """Whoever is told of an event may not come back; the next run goes on from what is durable."""
+    hung, go = threading.Event(), threading.Event()
+
+    def hang(event: ev.Event) -> None:
+        if isinstance(event, ev.BlockArrived):
+            hung.set()
+            go.wait(60)
+
+    with engine(on_event=hang) as e:
+        e.execute(GOOD, folder=place)
+        e.start()
+        assert hung.wait(60)
+        began = time.monotonic()
+        e.stop(4.0)
+        took = time.monotonic() - began
+        go.set()
+        assert took < 15
+        assert (e.status().run.state, e.status().run.reason) == (
+            "stopped", "its loop did not answer")
+    with engine() as e:
+        run(e, "", place)
 
 
 def test_when_no_query_is_left_the_run_ends_with_the_reasons(engine, place):

@@ -39,7 +39,8 @@ def test_a_file_that_is_set_aside_is_told_of_on_a_full_disk_too(
     told: list[ev.Event] = []
     checkpoint, files = Checkpoint.open(tmp_path / "state"), Files(None)
     spool = Spool(None, checkpoint, files, Stream("s", (Field("n", BIGINT),), "csv", "in"))
-    ingest = Ingest(None, checkpoint, files, spool, SystemClock(), told.append, 1.0, Event())
+    ingest = Ingest(None, checkpoint, files, spool, SystemClock(), SystemClock(), told.append, 1.0,
+                    Event())
     ingest._tell_set_aside(Listed("in/a.csv", 3, 0), "it is empty", 0)
     monkeypatch.setattr("penstock.spark.ingest.stream_ingest.private", full)
     ingest._tell_set_aside(Listed("in/b.csv", 3, 0), "it is empty", 0)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +39,7 @@ from penstock.engine.timeouts import written
 from penstock.errors import CheckpointError, PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
 from penstock.language import durations, sizes
-from penstock.model import Application, Query
+from penstock.model import Application, Query, Stream
 from penstock.plan import Group, Path, Plan
 from penstock.planning import plan as planned
 from penstock.policies.operators import policy
@@ -82,7 +83,8 @@ class SparkHost(Stopping):
     ) -> None:
         """Recover what an earlier run left in the checkpoint; nothing is read yet."""
         super().__init__()
-        self._spark, self._checkpoint, self._clock = spark, checkpoint, SteadyClock(clock)
+        self._spark, self._checkpoint = spark, checkpoint
+        self._wall, self._clock = clock, SteadyClock(clock)
         self._on_event, self._until_drained = on_event, until_drained
         self.application = application = at_home(application)
         self._cores = spark.sparkContext.defaultParallelism
@@ -116,7 +118,7 @@ class SparkHost(Stopping):
             self._deliveries.leave(name)  # it was dropped while nothing ran
         self._adopt(self.application)
         wanted = self._streams_of(self.application.queries.values())
-        self._open(wanted)
+        opened = self._open(wanted, self.application)
         self._standings.refuse_missing(self.application)
         extents = {s: sources.extent(self._files, self.application.streams[s])
                    for s in wanted if s not in self._faults}
@@ -134,7 +136,7 @@ class SparkHost(Stopping):
                 self._handle(ev.BlockHeld(self._clock.now(), block))
         self._join(list(self.application.queries.values()))
         self._loop.start()
-        self._begin(wanted)
+        self._begin(opened)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; True when it has come."""
@@ -146,9 +148,13 @@ class SparkHost(Stopping):
 
     # --- the loop ----------------------------------------------------------------------------
 
-    def _ask(self, act: Callable[[], None]) -> None:
-        """Have the loop do something, and wait until it has; what it raises is raised here."""
+    def _ask(self, act: Callable[[], None], within: float | None = None) -> None:
+        """Have the loop do something, and wait until it has; what it raises is raised here.
+
+        TimeoutError tells that it has not come to it ``within`` so many seconds.
+        """
         asked: Future[None] = Future()
+        until = time.monotonic() + (inf if within is None else within)
 
         def answer() -> None:
             try:
@@ -163,6 +169,8 @@ class SparkHost(Stopping):
             wait([asked], timeout=0.01 if ended else 0.1)
             if ended and not asked.done():
                 raise RunError("the run has ended")
+            if time.monotonic() > until and not asked.done():
+                raise TimeoutError("the engine's loop does not answer")
         asked.result()
 
     def _run_loop(self) -> None:
@@ -378,38 +386,62 @@ class SparkHost(Stopping):
     def _streams_of(self, queries: Any) -> list[str]:
         return list(dict.fromkeys(b.stream for query in queries for b in query.branches))
 
-    def _open(self, streams: list[str]) -> None:
-        """Look at the sources; those that cannot be read are noted, the others get a spool."""
-        for name in streams:
-            if name in self._spools:
-                continue
-            stream = self.application.streams[name]
-            try:
-                begun = (self._checkpoint.root / "spool" / folder_name(name)).is_dir()
-                sources.check(self._spark, self._files, stream, begun=begun)
-                if self._until_drained:
-                    sources.check_end(stream)
-            except SourceError as error:
-                self._faults[name] = str(error)
-                continue
-            spool = Spool(self._spark, self._checkpoint, self._files, stream)
-            spool.check_offsets()
-            self._spools[name] = spool
-            self._clock.reach(spool.last.arrived if spool.last else 0.0)  # what comes is later
+    def _open(self, streams: list[str], application: Application) -> list[str]:
+        """Look at the sources of new streams; those that cannot be read are noted.
+
+        The others get a spool and an ingest. What a damaged checkpoint raises leaves none of them
+        open, so that the engine goes on as it was.
+        """
+        fresh = [name for name in streams if name not in self._ingests]
+        faults = dict(self._faults)
+        try:
+            for name in fresh:
+                self._open_one(application.streams[name])
+        except BaseException:
+            self._faults = faults
+            for name in fresh:
+                self._close_one(name)
+            raise
+        return fresh
+
+    def _open_one(self, stream: Stream) -> None:
+        try:
+            begun = (self._checkpoint.root / "spool" / folder_name(stream.name)).is_dir()
+            sources.check(self._spark, self._files, stream, begun=begun)
+            if self._until_drained:
+                sources.check_end(stream)
+        except SourceError as error:
+            self._faults[stream.name] = str(error)
+            return
+        spool = self._spools[stream.name] = Spool(
+            self._spark, self._checkpoint, self._files, stream)
+        spool.check_offsets()
+        ingest = self._ingests[stream.name] = Ingest(
+            self._spark, self._checkpoint, self._files, spool, self._clock, self._wall,
+            self._inbox.put, durations.seconds(self._setting("retry")), self._room)
+        try:
+            ingest.open(self._until_drained)
+        except CheckpointError:
+            raise
+        except Exception as error:  # whatever a file system finds wrong with the source
+            self._faults[stream.name] = plain(error)
+        self._clock.reach(spool.last.arrived if spool.last else 0.0)  # what comes is later
+
+    def _close_one(self, name: str) -> None:
+        ingest, spool = self._ingests.pop(name, None), self._spools.pop(name, None)
+        if ingest is not None:
+            ingest.stop()
+        if spool is not None:
+            spool.close()
 
     def _begin(self, streams: list[str]) -> None:
         for name in streams:
-            if name in self._ingests:
-                continue
             if name in self._faults:
                 self._inbox.put(ev.StreamFailed(self._clock.now(), name, self._faults[name]))
                 continue
-            ingest = Ingest(self._spark, self._checkpoint, self._files, self._spools[name],
-                            self._clock, self._inbox.put,
-                            durations.seconds(self._setting("retry")), self._room)
-            self._ingests[name] = ingest
+            interval = durations.seconds(self._setting("trigger"))
             try:
-                ingest.start(self._until_drained, durations.seconds(self._setting("trigger")))
+                self._ingests[name].start(self._until_drained, interval)
             except CheckpointError:
                 raise
             except Exception as error:  # whatever Spark finds wrong with the source
@@ -469,6 +501,7 @@ class SparkHost(Stopping):
         added = [query for name, query in fresh.items()
                  if name not in old or fresh[name] != old[name]]
         self._sinks.folders.check(application, added)
+        opened = self._open(self._streams_of(added), application)  # nothing has changed if it fails
         for name in gone:
             self._handle(ev.QueryDropped(self._clock.now(), name))
             self._deliveries.leave(name)
@@ -480,10 +513,8 @@ class SparkHost(Stopping):
         if refresh != before[1]:
             self._core.use_refresh(refresh_policy(refresh), now, refresh)
         self._core.allow(durations.seconds(self._setting("timeout")))
-        streams = self._streams_of(added)
-        self._open(streams)
         self._join(added)
-        self._begin(streams)
+        self._begin(opened)
 
     def _warn(self, subject: str, text: str) -> None:
         self._on_event(ev.Warned(self._clock.now(), subject, text))

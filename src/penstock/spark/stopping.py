@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 import time
@@ -10,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 from uuid import uuid4
 
@@ -32,6 +32,8 @@ TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 HURRY = 0.5
 """The part of the time to stop within that work under way has to finish by itself."""
+ANSWER = 0.1
+"""The part of what is left of it that the loop has to do as it is told."""
 
 
 def stop_all(ingests: Sequence[Ingest], within: float | None) -> None:
@@ -48,6 +50,11 @@ def stop_all(ingests: Sequence[Ingest], within: float | None) -> None:
         thread.join()
 
 
+def _part(until: float, part: float = 0.5) -> float | None:
+    """A part of the seconds that are left, but half a second at least; None for ever."""
+    return None if until == inf else max(0.5, part * (until - time.monotonic()))
+
+
 class Stopping:
     """The part of the host that ends things."""
 
@@ -62,7 +69,8 @@ class Stopping:
     _ingests: dict[str, Ingest]
     _inbox: queue.Queue[ev.Event | Callable[[], None]]
     _workers: ThreadPoolExecutor
-    _ask: Callable[[Callable[[], None]], None]
+    _ended: threading.Event
+    _ask: Callable[[Callable[[], None], float | None], None]
     _end: Callable[[str, str], None]
     _warn: Callable[[str, str], None]
 
@@ -84,38 +92,59 @@ class Stopping:
         it was committed, so the next run on the checkpoint does it again.
         """
         ingests = list(self._ingests.values())
-        until = time.monotonic() + (within or 0.0)
-        with contextlib.suppress(RunError):  # it may have ended by itself, or never begun
-            self._ask(self._close_slots)
+        until = inf if within is None else time.monotonic() + within
+        self._have(self._close_slots, _part(until, ANSWER))
         for ingest in ingests:
             ingest.hold()
         if within is not None:
-            self._finish_within(within * HURRY)
-        left = None if within is None else max(0.5, (until - time.monotonic()) / 2)
-        stop_all(ingests, left)
+            self._finish_within(within * HURRY, until)
+        stop_all(ingests, _part(until))
         self._workers.shutdown(wait=within is None)
-        with contextlib.suppress(RunError):
-            self._ask(lambda: self._end("stopped", ""))
-        self._let_go()
+        if self._have(lambda: self._end("stopped", ""), _part(until)):
+            self._let_go()
+        else:
+            self._end_without_loop(until)
+
+    def _have(self, act: Callable[[], None], within: float | None) -> bool:
+        """Have the loop do something; False where it does not come to it in time."""
+        try:
+            self._ask(act, within)
+        except TimeoutError:
+            return False
+        except RunError:  # it may have ended by itself, or never begun
+            pass
+        return True
+
+    def _end_without_loop(self, until: float) -> None:
+        """The loop hangs: in what it tells, or in a disk. Do what it would, as far as that ends."""
+        for act in (partial(self._end, "stopped", "its loop did not answer"), self._let_go):
+            trying = threading.Thread(target=act, daemon=True)
+            trying.start()
+            trying.join(_part(until))
+        self._ended.set()
 
     def _close_slots(self) -> None:
         self._core.settings = replace(self._core.settings, slots=0)
 
-    def _finish_within(self, seconds: float) -> None:
+    def _finish_within(self, seconds: float, until: float) -> None:
         """Give the jobs under way so much time, then cancel them."""
         _, late = wait(list(self._jobs), timeout=seconds)
         if late:
-            with contextlib.suppress(RunError):
-                self._ask(self._cancel_all)
+            if not self._have(self._cancel_all, _part(until, ANSWER)):
+                self._cancel_jobs()
             wait(late, timeout=seconds / 2)
 
     def _cancel_all(self) -> None:
-        under_way = [*self._core.under_way, *self._core.refreshing]
-        self._warn("run", f"{len(under_way)} of its jobs did not finish in time and were cancelled;"
+        cancelled = self._cancel_jobs()
+        self._warn("run", f"{cancelled} of its jobs did not finish in time and were cancelled;"
                    " nothing of them was delivered, and the next run on this checkpoint does them "
                    "again")
+
+    def _cancel_jobs(self) -> int:
+        under_way = [*self._core.under_way, *self._core.refreshing]
         for run in under_way:
             self._cancel(run)
+        return len(under_way)
 
     def _let_go(self) -> None:
         """Let go of what is held; Spark itself may be gone."""

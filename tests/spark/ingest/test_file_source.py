@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.arrow import arrow_type
+from penstock.clock import VirtualClock
 from penstock.errors import CheckpointError, SourceError
 from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
 from penstock.spark.ingest import file_checks, partitions, sources, times
-from penstock.spark.ingest.file_batches import Known, Limits
+from penstock.spark.ingest.file_batches import Ages, Known, Limits
 from penstock.spark.ingest.file_log import FileLog
 from penstock.spark.ingest.file_source import FileSource
 from penstock.spark.ingest.footers import fits
@@ -90,16 +91,26 @@ class Watched:
         (root / "offsets").mkdir(exist_ok=True)
         self.aside: list[tuple[str, str, int]] = []
         self.changed: list[str] = []
+        self.wall = VirtualClock(NOW)
+        self.passed = 0.0
         self.source = FileSource(
             Files(None), Log(root / "offsets" / "files.jsonl", "id"), stream, until_drained,
             lambda file, reason, rows: self.aside.append((Path(file.path).name, reason, rows)),
-            lambda file: self.changed.append(Path(file.path).name))
+            lambda file: self.changed.append(Path(file.path).name),
+            Ages(self.wall, lambda: self.passed))
         self.number = 0
 
-    def next(self, now: float = NOW) -> list[str]:
-        batch = self.source.next(self.number, now)
+    def next(self, now: float | None = None) -> list[str]:
+        """The batch at a time of the clock, which has gone well since the one before."""
+        if now is not None:
+            self.wait(now - self.wall.time)
+        batch = self.source.next(self.number)
         self.number += bool(batch)
         return [Path(verdict.file.path).name for verdict in batch]
+
+    def wait(self, seconds: float) -> None:
+        self.passed += seconds
+        self.wall.time += seconds
 
 
 def folder(root: Path, format_: str = "parquet", columns=COLUMNS, **options) -> Stream:
@@ -137,6 +148,32 @@ def test_a_file_that_grows_is_waited_for_as_long_as_it_grows(tmp_path):
     lines(tmp_path / "in" / "a.parquet", content, NOW + 99)
     assert watched.next(NOW + 99) == ["a.parquet"]
     assert watched.aside == []
+
+
+@pytest.mark.parametrize("step", [-7200.0, -30.0, 30.0, 7200.0])
+def test_a_clock_that_is_set_makes_no_file_wait_longer_or_shorter(tmp_path, step):
+    """Neither one that waits already nor one that is written after the step."""
+    watched = Watched(tmp_path, folder(tmp_path))
+    lines(tmp_path / "in" / "before.parquet", "", NOW)
+    assert watched.next(NOW + 10) == []
+    watched.wall.time += step
+    watched.wait(10)
+    lines(tmp_path / "in" / "after.parquet", "", watched.wall.time)
+    for aside in ([], [], [], [], ["before.parquet"], ["before.parquet", "after.parquet"]):
+        assert watched.next() == [] and [name for name, _, _ in watched.aside] == aside
+        watched.wait(20 if aside else 10)
+    assert watched.source.waiting == 0
+
+
+def test_an_unfinished_batch_comes_again_though_the_clock_was_set_back(tmp_path):
+    stream = folder(tmp_path, "csv")
+    lines(tmp_path / "in" / "a.csv", "1,a\n2,b")
+    crashed = Watched(tmp_path, stream)
+    assert crashed.next(NOW + 2) == ["a.csv"], "no line has come for a while"
+    crashed.source.close()
+    watched = Watched(tmp_path, stream)
+    watched.wall.time = NOW - 3600
+    assert watched.next() == ["a.csv"] and watched.aside == []
 
 
 def test_old_files_are_read_and_changed_ones_are_told_of(tmp_path):
@@ -179,7 +216,7 @@ def test_an_archive_without_its_end_is_tried_again_when_it_has_changed(tmp_path)
     """Only reading can tell: the batch fails, the file is left out, others are not held up."""
     watched = Watched(tmp_path, folder(tmp_path, "json"))
     cut = lines(tmp_path / "in" / "a.json.gz", gzip.compress(b'{"n": 1}\n')[:-4])
-    (verdict,) = watched.source.next(0, NOW)
+    (verdict,) = watched.source.next(0)
     assert watched.source.leave_out(0, [verdict], {str(cut): "it ends too early"}) == []
     assert watched.next() == [] and watched.source.waiting == 1
     lines(tmp_path / "in" / "b.json", '{"n": 1}\n')

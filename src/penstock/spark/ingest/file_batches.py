@@ -7,9 +7,10 @@ answered for already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from penstock.clock import Clock
 from penstock.spark.storage.files import Listed
 
 
@@ -73,29 +74,38 @@ class Known:
         return found
 
 
-@dataclass(slots=True)
-class Patience:
-    """How long a file that is not whole is tried again.
+class Ages:
+    """How many seconds ago files were last written to, whatever is done to the clock meanwhile.
 
-    >>> patience = Patience(60.0)
+    The clock is asked once for a version of a file, when that is first seen. From then on `passed`
+    counts the seconds, which nobody can set back.
+
+    >>> from penstock.clock import VirtualClock
+    >>> wall, seconds = VirtualClock(110.0), iter([5.0, 6.0])
+    >>> ages = Ages(wall, lambda: next(seconds))
     >>> half = Listed("a", 10, modified=100 * 10**9)
-    >>> patience.is_over(half, now=101.0), patience.is_over(half, now=161.0)
-    (False, True)
-    >>> patience.is_over(Listed("old", 10, modified=0), now=101.0)
-    True
+    >>> ages.of(half)
+    10.0
+    >>> wall.time = 0.0
+    >>> ages.of(half)
+    11.0
     """
 
-    seconds: float
-    _seen: dict[str, tuple[Listed, float]] = field(default_factory=dict)
-    """The version of each file that waits, and when it was first seen."""
+    def __init__(self, clock: Clock, passed: Callable[[], float]) -> None:
+        """``clock`` is the one by which files have their times."""
+        self._clock, self._passed = clock, passed
+        self._written: dict[str, tuple[Listed, float]] = {}
+        """The version of each file that was seen, and when it was written to by `passed`."""
 
-    def is_over(self, file: Listed, now: float) -> bool:
-        """Whether nobody has written to it for too long, going by its time or by our clock."""
-        version, since = self._seen.get(file.path, (None, now))
+    def of(self, file: Listed) -> float:
+        """The age of a file; one whose time is in the future was written to just now."""
+        version, written = self._written.get(file.path, (None, 0.0))
+        now = self._passed()
         if version != file:
-            since = now
-            self._seen[file.path] = file, now
-        if now - min(since, file.modified / 1e9) < self.seconds:
-            return False
-        del self._seen[file.path]
-        return True
+            written = now - max(0.0, self._clock.now() - file.modified / 1e9)
+            self._written[file.path] = file, written
+        return now - written
+
+    def forget(self, file: Listed) -> None:
+        """Nobody will ask for this file again."""
+        self._written.pop(file.path, None)

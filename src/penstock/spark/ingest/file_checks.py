@@ -46,8 +46,8 @@ class Verdict:
     """Of a local Parquet file."""
 
 
-def judged(files: Files, file: Listed, stream: Stream, now: float) -> Verdict:
-    """Look at a file, at little cost."""
+def judged(files: Files, file: Listed, stream: Stream, age: float) -> Verdict:
+    """Look at a file, at little cost; it was last written to ``age`` seconds ago."""
     try:
         if stream.format == "parquet":
             return _parquet(files, file, stream)
@@ -58,7 +58,7 @@ def judged(files: Files, file: Listed, stream: Stream, now: float) -> Verdict:
             return Verdict(file) if b"ORC" in tail else Verdict(
                 file, "incomplete", "its end is missing: there is no ORC footer")
         if stream.format in LINES:
-            return _lines(files, file, stream, now)
+            return _lines(files, file, stream, age)
     except FileNotFoundError:
         return Verdict(file, "gone")
     except OSError as error:
@@ -91,7 +91,7 @@ def _empty(file: Listed, stream: Stream) -> Verdict:
     return Verdict(file, "incomplete", "it is empty")
 
 
-def _lines(files: Files, file: Listed, stream: Stream, now: float) -> Verdict:
+def _lines(files: Files, file: Listed, stream: Stream, age: float) -> Verdict:
     head, tail = files.ends(file, _LOOK)
     if file.path.endswith(COMPRESSED):
         if not file.path.endswith(".gz"):
@@ -110,7 +110,7 @@ def _lines(files: Files, file: Listed, stream: Stream, now: float) -> Verdict:
     if fault:
         return Verdict(file, "misfit", fault)
     within = not tail.endswith((b"\n", b"\r", b"\n\0", b"\r\0"))
-    if within and now - file.modified / 1e9 < SETTLED:
+    if within and age < SETTLED:
         return Verdict(file, "incomplete", "it stops within a line")
     return Verdict(file)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 
 from penstock.model import Stream
-from penstock.spark.ingest.file_batches import Patience
+from penstock.spark.ingest.file_batches import Ages
 from penstock.spark.ingest.file_checks import COMPRESSED, Verdict, judged, limits, wanted
 from penstock.spark.ingest.file_log import FileLog, check_last
 from penstock.spark.storage.files import Files, Listed
@@ -22,7 +23,7 @@ class FileSource:
 
     def __init__(
         self, files: Files, log: Log, stream: Stream, until_drained: bool,
-        set_aside: SetAside, changed: Changed,
+        set_aside: SetAside, changed: Changed, ages: Ages,
     ) -> None:
         """``log`` is that of the checkpoint which tells the files read so far."""
         assert stream.path is not None
@@ -30,7 +31,7 @@ class FileSource:
         self._set_aside, self._changed = set_aside, changed
         self._log = FileLog(log)
         self._limits = limits(stream)
-        self._patience = Patience(stream.file_timeout)
+        self._ages = ages
         self._failed: dict[str, tuple[Listed, str]] = {}
         """Files that could not be read to their end, in the version that was tried."""
         self._only = {f.path for f in files.listing(stream.path)} if until_drained else None
@@ -47,10 +48,10 @@ class FileSource:
         """How many files the last batch holds."""
         return len(self._log.last[1]) if self._log.last else 0
 
-    def next(self, number: int, now: float) -> list[Verdict]:
+    def next(self, number: int) -> list[Verdict]:
         """The files of a batch, in order; none when nothing is there to be read."""
         if self._log.last is not None and self._log.last[0] == number:
-            batch = self._again(number, self._log.last[1], now)
+            batch = self._again(number, self._log.last[1])
             if batch:
                 return batch
         listing = [file for file in self._files.listing(self._path)
@@ -58,17 +59,17 @@ class FileSource:
                    and (self._only is None or file.path in self._only)]
         for file in self._log.known.changed(listing):
             self._changed(file)
-        batch = self._ready(self._log.known.fresh(listing), now)
+        batch = self._ready(self._log.known.fresh(listing))
         if batch:
             self._log.begin(number, [verdict.file for verdict in batch])
         return batch
 
-    def _again(self, number: int, files: Iterable[Listed], now: float) -> list[Verdict]:
+    def _again(self, number: int, files: Iterable[Listed]) -> list[Verdict]:
         """The batch that a crash has left unfinished, as far as its files can still be read."""
         batch = []
         for file in files:
             there = next(self._files.listing(file.path), file)
-            verdict = judged(self._files, there, self._stream, now)
+            verdict = judged(self._files, there, self._stream, inf)  # it had come to rest before
             if verdict.state == "whole":
                 batch.append(verdict)
             else:
@@ -76,28 +77,32 @@ class FileSource:
         self._log.begin(number, [verdict.file for verdict in batch])  # also if none is left
         return batch
 
-    def _ready(self, fresh: Iterable[Listed], now: float) -> list[Verdict]:
+    def _ready(self, fresh: Iterable[Listed]) -> list[Verdict]:
         batch: list[Verdict] = []
         size, self.waiting = 0, 0
         for file in fresh:
             if not self._limits.admits(len(batch), size):
                 break
-            verdict = self._judged(file, now)
+            verdict = self._judged(file)
             if verdict.state == "whole":
                 batch.append(verdict)
                 size += file.size
             elif verdict.state in ("unfit", "misfit") or (
-                verdict.state == "incomplete" and self._patience.is_over(file, now)):
+                verdict.state == "incomplete"
+                and self._ages.of(file) >= self._stream.file_timeout):
                 self.set_aside(file, verdict.reason, verdict.rows)
             elif verdict.state == "incomplete":
                 self.waiting += 1
         return batch
 
-    def _judged(self, file: Listed, now: float) -> Verdict:
+    def _judged(self, file: Listed) -> Verdict:
         version, reason = self._failed.get(file.path, (None, ""))
         if version == file:
             return Verdict(file, "incomplete", reason)
-        return judged(self._files, file, self._stream, now)
+        verdict = judged(self._files, file, self._stream, self._ages.of(file))
+        if verdict.state in ("whole", "gone"):
+            self._ages.forget(file)
+        return verdict
 
     def leave_out(self, number: int, batch: list[Verdict], bad: dict[str, str]) -> list[Verdict]:
         """What remains of a batch without the files, by path, that could not be read."""
@@ -117,6 +122,7 @@ class FileSource:
     def set_aside(self, file: Listed, reason: str, rows: int) -> None:
         """Do not read this version of a file."""
         self._failed.pop(file.path, None)
+        self._ages.forget(file)
         self._log.set_aside(file, reason)
         self._set_aside(file, reason, rows)
 

@@ -38,6 +38,8 @@ _REFUSED = {
     "sourcearchivedir": "no file of a source is moved or deleted",
     "modifiedbefore": "a stream reads all files",
     "modifiedafter": "a stream reads all files",
+    "ignoremissingfiles": "no row goes missing unseen",
+    "ignorecorruptfiles": "a file that cannot be read is set aside and named",
 }
 _LISTING = ("pathglobfilter", "recursivefilelookup")
 """Options that say which files are read: that is decided here, not by the reader."""
@@ -202,7 +204,7 @@ def _check_declaration(files: Files, stream: Stream) -> None:
     """Raise when there are whole files and the declaration fits none of them."""
     first = ""
     for file in _wanted(files, stream):
-        verdict = file_checks.judged(files, file, stream, now=0.0)
+        verdict = file_checks.judged(files, file, stream, age=0.0)
         if verdict.state == "whole":
             return
         if verdict.state == "misfit":

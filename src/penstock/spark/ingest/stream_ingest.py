@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from penstock.events import kinds as ev
 from penstock.model import Block, quoted
 from penstock.spark.delivery.text_formats import JSON
 from penstock.spark.ingest import footers, partitions, times
+from penstock.spark.ingest.file_batches import Ages
 from penstock.spark.ingest.file_checks import Verdict
 from penstock.spark.ingest.file_log import FILE_LOG
 from penstock.spark.ingest.file_source import FileSource
@@ -92,17 +94,20 @@ class Ingest:
         files: Files,
         spool: Spool,
         clock: Clock,
+        wall: Clock,
         report: Callable[[ev.Event], None],
         patience: float,
         room: threading.Event,
     ) -> None:
         """``report`` takes every event of this stream; it is called from other threads.
 
+        ``clock`` gives the times of blocks and events and never goes back; the ages of files go by
+        ``wall``, as their times do.
         A fault that may pass is borne for ``patience`` seconds. Batches wait while ``room`` is not
         set.
         """
         self._spark, self._checkpoint, self._files = spark, checkpoint, files
-        self._spool, self._clock, self._report = spool, clock, report
+        self._spool, self._clock, self._wall, self._report = spool, clock, wall, report
         self._stream = spool.stream
         self._query: StreamingQuery | None = None
         self._source: FileSource | None = None
@@ -117,15 +122,19 @@ class Ingest:
 
     # --- life --------------------------------------------------------------------------------
 
+    def open(self, until_drained: bool) -> None:
+        """Read the log of a folder's files, which a damaged checkpoint is refused for."""
+        if self._stream.format in FILES:
+            log = self._checkpoint.log(self._offsets / FILE_LOG)
+            self._source = FileSource(self._files, log, self._stream, until_drained,
+                                      self._tell_set_aside, self._tell_changed,
+                                      Ages(self._wall, time.monotonic))
+            self._source.check(self._next)
+
     def start(self, until_drained: bool, interval: float) -> None:
         """Begin to read; with ``until_drained`` read what is there, or is due to come, and end."""
-        offsets = self._checkpoint.folder("offsets", self._stream.name)
-        read: Callable[[], None] = partial(self._query_it, offsets, until_drained, interval)
-        if self._stream.format in FILES:
-            log = self._checkpoint.log(offsets / FILE_LOG)
-            self._source = FileSource(self._files, log, self._stream, until_drained,
-                                      self._tell_set_aside, self._tell_changed)
-            self._source.check(self._next)
+        read = partial(self._query_it, self._offsets, until_drained, interval)
+        if self._source is not None:
             read = partial(self._follow, self._source, until_drained, interval)
         tries = Tries(self._stream.name, self._clock, self._report, self._patience, self._woken)
         keep_reading = partial(tries.read_on, read, lambda: self._next, self._is_over)
@@ -206,6 +215,10 @@ class Ingest:
     # --- a batch -----------------------------------------------------------------------------
 
     @property
+    def _offsets(self) -> Path:
+        return self._checkpoint.folder("offsets", self._stream.name)
+
+    @property
     def _next(self) -> int:
         """The number of the block that comes next."""
         return self._spool.last.number + 1 if self._spool.last is not None else 0
@@ -219,7 +232,7 @@ class Ingest:
                     raise InterruptedError("stopping")  # or the batch would be committed unread
                 return
             batch.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
-            offsets = synced(self._checkpoint.folder("offsets", self._stream.name), number)
+            offsets = synced(self._offsets, number)
             manifest = replace(self._store(batch, number), offsets=offsets)
             block = self._spool.add(manifest)
         self._tell(block, manifest)
@@ -230,7 +243,7 @@ class Ingest:
         self._wait_for_room()
         with self._busy:
             number = self._next
-            batch = [] if self._stopping else source.next(number, self._clock.now())
+            batch = [] if self._stopping else source.next(number)
             if not batch:
                 return False
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
