@@ -200,16 +200,16 @@ class Watch:
 
     events: list[ev.Event] = field(default_factory=list)
     delivered: dict[tuple[str, int, str], float] = field(default_factory=dict)
-    _decided: dict[int, ev.Decided] = field(default_factory=dict)
+    _decided: dict[int, ev.JobDecided] = field(default_factory=dict)
 
     def __call__(self, event: ev.Event) -> None:
         match event:
-            case ev.Decided():
-                self._decided[event.run] = event
+            case ev.JobDecided():
+                self._decided[event.job] = event
                 self.events.append(event)
             case ev.RunFinished():
                 self.events.append(event)
-                run = self._decided[event.run]
+                run = self._decided[event.job]
                 names = [name for name, (stream, _) in queries().items() if stream == run.stream]
                 self.delivered.update({(run.stream, block, name): event.at
                                        for block in run.blocks for name in names or ["heavy"]})
@@ -240,10 +240,10 @@ def calibrate(spark: Any, prepared: Path, work: Path) -> tuple[float, float]:
                 feeder.put(stream, number)
                 _until(lambda n=before: len(watch.delivered) > n)  # type: ignore[misc]
     seconds: dict[str, list[float]] = {"s1": [], "heavy": []}
-    decided = {e.run: e.stream for e in watch.events if isinstance(e, ev.Decided)}
+    decided = {e.job: e.stream for e in watch.events if isinstance(e, ev.JobDecided)}
     for event in watch.events:
         if isinstance(event, ev.RunFinished):
-            seconds[decided[event.run]].append(event.seconds)
+            seconds[decided[event.job]].append(event.seconds)
     return float(np.median(seconds["s1"][-3:])), float(np.median(seconds["heavy"][-3:]))
 
 
@@ -255,7 +255,7 @@ def measure(
     with running(policy, spark, work) as (engine, watch):
         began = through(traffic, feeder, lambda: watch.delivered)
     ended = max(watch.delivered.values())
-    decided = [e for e in watch.events if isinstance(e, ev.Decided) and e.at >= began]
+    decided = [e for e in watch.events if isinstance(e, ev.JobDecided) and e.at >= began]
     return {
         "engine": policy, **responses(feeder, watch.delivered), "seconds": ended - began,
         "runs": len(decided), "overtaking": sum(e.urgent for e in decided),

@@ -44,7 +44,7 @@ class Watch:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case ev.RunFinished(run=run, at=at):
+            case ev.RunFinished(job=run, at=at):
                 self.delivered[run] = at
             case ev.Memory():
                 self.memory.append(event)

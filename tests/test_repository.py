@@ -126,10 +126,8 @@ def test_what_the_package_ships_is_declared() -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_a_source_file_is_short_and_begins_by_saying_what_it_is(path: Path) -> None:
-    text = path.read_text()
-    assert text.count("\n") <= 500
-    assert ast.get_docstring(ast.parse(text))
+def test_a_source_file_begins_by_saying_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
 
 
 def test_names_are_compared_in_one_way() -> None:

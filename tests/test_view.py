@@ -11,17 +11,17 @@ from penstock.events import (
     AnswersSkipped,
     BlockArrived,
     BlockHot,
-    Decided,
+    EngineStarted,
+    EngineStopped,
     Event,
     FileSetAside,
     GroupFormed,
+    JobDecided,
     Memory,
     QueryAdded,
     QueryFailed,
     Queued,
-    RunEnded,
     RunFinished,
-    RunStarted,
     StreamFailed,
     Summary,
     Tick,
@@ -38,20 +38,26 @@ def summary(queries: int = 3, streams: int = 1) -> Summary:
     names = tuple(f"query_{number}" for number in range(queries))
     read = tuple(f"stream_{number}" for number in range(streams))
     events: list[Event] = [
-        RunStarted(0.0, read, "fifo", 2, {name: 10_000 for name in read}),
-        *(QueryAdded(0.0, name, ("stream_0",), "parquet", 2.0) for name in names),
-        GroupFormed(0.0, 1, "p", names),
+        EngineStarted(at=0.0, streams=read, operators="fifo", cores=2,
+                   totals={name: 10_000 for name in read}),
+        *(QueryAdded(at=0.0, query=name, streams=("stream_0",), sink="parquet",
+                     latency=2.0) for name in names),
+        GroupFormed(at=0.0, group=1, path="p", members=names),
     ]
     for stream in read:
         block = Block(stream, 0, 4000, 160_000, 1.0, late=1)
-        events.append(BlockArrived(1.0, block, 4001, late=1, rejected=1, progress=4001))
+        events.append(BlockArrived(at=1.0, block=block, read=4001, late=1, rejected=1,
+                                   progress=4001))
     events += [
-        BlockHot(1.0, "stream_0", 0, 160_000),
-        Decided(1.0, 1, "p", 1, "stream_0", (0,), 4000, "the oldest", seconds=0.001),
-        RunFinished(1.25, 1, 0.2, 4000, {name: n for n, name in enumerate(names)}, jobs=1),
-        BlockArrived(2.0, Block("stream_0", 1, 1000, 40_000, 2.0), 1000, progress=5001),
-        Memory(2.0, 200 * 2**20, 300 * 2**20),
-        Tick(2.5),
+        BlockHot(at=1.0, stream="stream_0", number=0, bytes=160_000),
+        JobDecided(at=1.0, job=1, segment="p", group=1, stream="stream_0", blocks=(0,), rows=4000,
+                reason="the oldest", seconds=0.001),
+        RunFinished(at=1.25, job=1, seconds=0.2, rows_in=4000,
+                    rows_out={name: n for n, name in enumerate(names)}, jobs=1),
+        BlockArrived(at=2.0, block=Block("stream_0", 1, 1000, 40_000, 2.0), read=1000,
+                     progress=5001),
+        Memory(at=2.0, driver=200 * 2**20, jvm=300 * 2**20),
+        Tick(at=2.5),
     ]
     return Summary.of(events)
 
@@ -97,15 +103,16 @@ def windowed(plain: int, windows: int) -> Summary:
     """Queries of both kinds; the aggregates have answered for three windows."""
     names = [f"sum_{number}" for number in range(windows)]
     return Summary.of([
-        RunStarted(0.0, ("s",), "chain", 2, refresh="hybrid+late"),
-        *(QueryAdded(0.0, f"q_{number}", ("s",)) for number in range(plain)),
-        *(QueryAdded(0.0, name, ("s",), window=(600_000_000, 2_500_000)) for name in names),
-        BlockArrived(1.0, Block("s", 0, 4000, 160_000, 1.0), 4000),
-        RefreshFinished(1.5, 2, 0.2, {name: 70 for name in names}, arrived=1.25,
-                        answers={name: 3 for name in names},
+        EngineStarted(at=0.0, streams=("s",), operators="chain", cores=2, refresh="hybrid+late"),
+        *(QueryAdded(at=0.0, query=f"q_{number}", streams=("s",)) for number in range(plain)),
+        *(QueryAdded(at=0.0, query=name, streams=("s",),
+                     window=(600_000_000, 2_500_000)) for name in names),
+        BlockArrived(at=1.0, block=Block("s", 0, 4000, 160_000, 1.0), read=4000),
+        RefreshFinished(at=1.5, job=2, seconds=0.2, rows_out={name: 70 for name in names},
+                        arrived=1.25, answers={name: 3 for name in names},
                         ends={name: 1_735_689_607_500_000 for name in names}),
-        Memory(2.0, 200 * 2**20, 300 * 2**20, synopses=5 * 2**20),
-        Tick(2.5),
+        Memory(at=2.0, driver=200 * 2**20, jvm=300 * 2**20, synopses=5 * 2**20),
+        Tick(at=2.5),
     ])
 
 
@@ -131,7 +138,8 @@ def test_answers_that_a_late_machine_skipped_are_shown_and_counted() -> None:
     seen = windowed(1, 2)
     assert "skipped" not in progress_line(seen)
     for count in (3, 4):
-        seen.apply(AnswersSkipped(3.0, 2, "g", {"sum_1": count}, 0, 9_000_000, "1 pane late"))
+        seen.apply(AnswersSkipped(at=3.0, job=2, group="g", answers={"sum_1": count}, after=0,
+                                  before=9_000_000, reason="1 pane late"))
     assert (seen.queries["sum_1"].skipped, seen.run.skipped) == (7, 7)
     lines = [line.replace(" min", "min").replace("last end", "last_end")
              for line in drawn(Picture(seen, "app.sql"), 100)]
@@ -160,15 +168,17 @@ def test_the_picture_fits_with_queries_of_both_kinds(plain: int, windows: int, h
 def late(promised: float | None = 0.2) -> Summary:
     """A query whose first block, of 4000 rows, took 250 ms, and whose second took 50 ms."""
     return Summary.of([
-        RunStarted(0.0, ("s",), "fifo", 2),
-        QueryAdded(0.0, "q", ("s",), latency=promised),
-        GroupFormed(0.0, 1, "p", ("q",)),
-        BlockArrived(1.0, Block("s", 0, 4000, 160_000, 1.0), 4000),
-        Decided(1.0, 1, "p", 1, "s", (0,), 4000, "the oldest"),
-        RunFinished(1.25, 1, 0.2, 4000, {"q": 7}, jobs=1),
-        BlockArrived(2.0, Block("s", 1, 10, 400, 2.0), 10),
-        Decided(2.0, 2, "p", 1, "s", (1,), 10, "the oldest"),
-        RunFinished(2.05, 2, 0.05, 10, {"q": 1}, jobs=1),
+        EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=2),
+        QueryAdded(at=0.0, query="q", streams=("s",), latency=promised),
+        GroupFormed(at=0.0, group=1, path="p", members=("q",)),
+        BlockArrived(at=1.0, block=Block("s", 0, 4000, 160_000, 1.0), read=4000),
+        JobDecided(at=1.0, job=1, segment="p", group=1, stream="s", blocks=(0,), rows=4000,
+                reason="the oldest"),
+        RunFinished(at=1.25, job=1, seconds=0.2, rows_in=4000, rows_out={"q": 7}, jobs=1),
+        BlockArrived(at=2.0, block=Block("s", 1, 10, 400, 2.0), read=10),
+        JobDecided(at=2.0, job=2, segment="p", group=1, stream="s", blocks=(1,), rows=10,
+                reason="the oldest"),
+        RunFinished(at=2.05, job=2, seconds=0.05, rows_in=10, rows_out={"q": 1}, jobs=1),
     ])
 
 
@@ -202,10 +212,10 @@ def test_a_query_that_was_promised_nothing_has_a_dash_where_misses_are_counted()
 def test_queues_are_shown_hot_and_cold_where_there_are_several() -> None:
     some = summary()
     before = drawn(Picture(some, "app.sql"), 80)
-    some.apply(Queued(2.5, 3, 3000, 1024, {"a#0": (2, 2048, 1024)}))
+    some.apply(Queued(at=2.5, blocks=3, bytes=3000, hot=1024, queues={"a#0": (2, 2048, 1024)}))
     assert len(drawn(Picture(some, "app.sql"), 80)) == len(before), "one is that of its stream"
-    some.apply(Queued(2.6, 4, 4000, 1024, {"a#0@1": (1, 1024, 1024)}))
-    some.apply(Queued(2.7, 4, 4000, 1024, {"a#0": (0, 0, 0)}))
+    some.apply(Queued(at=2.6, blocks=4, bytes=4000, hot=1024, queues={"a#0@1": (1, 1024, 1024)}))
+    some.apply(Queued(at=2.7, blocks=4, bytes=4000, hot=1024, queues={"a#0": (0, 0, 0)}))
     lines = [" ".join(line.split()) for line in drawn(Picture(some, "app.sql"), 80)]
     assert any(line.startswith("a#0 0 0 B 0 B 0 B 2.00 KB") for line in lines)
     assert any(line.startswith("a#0@1 1 1.00 KB 1.00 KB 0 B 1.00 KB") for line in lines)
@@ -215,7 +225,7 @@ def test_queues_are_shown_hot_and_cold_where_there_are_several() -> None:
 def test_the_picture_fits_with_many_queues(height: int) -> None:
     some = summary(100, 3)
     queues = {f"path_{n}": (n, n * 1000, 0) for n in range(40)}
-    some.apply(Queued(2.6, 4, 4000, 1024, queues))
+    some.apply(Queued(at=2.6, blocks=4, bytes=4000, hot=1024, queues=queues))
     lines = drawn(Picture(some, "app.sql"), 80, height)
     assert len(lines) <= max(height - 1, 12)
     assert any(line.startswith(" path_39 ") for line in lines) == (height >= 24)
@@ -223,7 +233,7 @@ def test_the_picture_fits_with_many_queues(height: int) -> None:
 
 def test_where_there_is_no_room_the_failed_and_the_busiest_are_shown() -> None:
     many = summary(1000)
-    many.apply(QueryFailed(2.0, "query_5", "no room"))
+    many.apply(QueryFailed(at=2.0, query="query_5", reason="no room"))
     lines = drawn(Picture(many, "app.sql"), 80)
     shown = [line.split()[0] for line in lines if line.startswith(" query_")]
     assert shown[:3] == ["query_5", "query_999", "query_998"]
@@ -232,8 +242,8 @@ def test_where_there_is_no_room_the_failed_and_the_busiest_are_shown() -> None:
 
 
 def test_names_are_not_read_as_markup() -> None:
-    odd = Summary.of([QueryAdded(0.0, "[red]q[/red]", ("[s]",)),
-                      QueryFailed(1.0, "[red]q[/red]", "[bold]why[/bold]")])
+    odd = Summary.of([QueryAdded(at=0.0, query="[red]q[/red]", streams=("[s]",)),
+                      QueryFailed(at=1.0, query="[red]q[/red]", reason="[bold]why[/bold]")])
     for what in (Picture(odd, "[app]"), Account(odd)):
         text = "\n".join(drawn(what, 220))
         assert "[red]q[/red]" in text
@@ -241,8 +251,9 @@ def test_names_are_not_read_as_markup() -> None:
 
 
 def test_an_endless_stream_and_a_failed_one_have_no_bar() -> None:
-    some = Summary.of([RunStarted(0.0, ("endless", "broken"), "fifo", 1, {"broken": 5}),
-                       StreamFailed(1.0, "broken", "no such path")])
+    some = Summary.of([EngineStarted(at=0.0, streams=("endless", "broken"), operators="fifo",
+                                     cores=1, totals={"broken": 5}),
+                       StreamFailed(at=1.0, stream="broken", reason="no such path")])
     text = "\n".join(drawn(Picture(some, "app.sql"), 200))
     assert "failed: no such path" in text
     assert "endless" in text
@@ -269,8 +280,10 @@ def test_the_account_of_many_queries_is_short() -> None:
 
 def test_the_account_lists_faults_failures_and_warnings() -> None:
     bad = summary()
-    for event in (RunFinished(3.0, 99, 0.1, 1, {}), Warned(3.0, "stream_0", "a strange file"),
-                  QueryFailed(3.0, "query_1", "disk full"), RunEnded(4.0, "failed", "no query")):
+    for event in (RunFinished(at=3.0, job=99, seconds=0.1, rows_in=1, rows_out={}),
+    Warned(at=3.0, subject="stream_0", text="a strange file"),
+                  QueryFailed(at=3.0, query="query_1", reason="disk full"),
+                  EngineStopped(at=4.0, outcome="failed", reason="no query")):
         bad.apply(event)
     text = "\n".join(drawn(Account(bad), 100))
     for words in ("run 99 finished, but nobody had decided it", "1 fault", "stream_0: a strange",
@@ -292,7 +305,7 @@ def test_lines_come_once_a_second_and_only_when_something_changed() -> None:
     assert isinstance(view, PlainWatch)
     some = summary()
     for at in (2.5, 2.6, 2.7, 9.0, 20.0, 30.0):
-        some.apply(Tick(at))
+        some.apply(Tick(at=at))
         view.show(some)
     lines = file.getvalue().splitlines()
     assert len(lines) == 2  # as it stood, and once more when the rate had fallen to 0
@@ -305,8 +318,8 @@ def test_what_goes_wrong_is_told_at_once_and_once() -> None:
     console, file = plain()
     view, some = PlainWatch(console), summary()
     view.show(some)
-    some.apply(QueryFailed(2.6, "query_1", "disk full\n  at java.io"))
-    some.apply(Warned(2.6, "stream_0", "a strange file"))
+    some.apply(QueryFailed(at=2.6, query="query_1", reason="disk full\n  at java.io"))
+    some.apply(Warned(at=2.6, subject="stream_0", text="a strange file"))
     view.show(some)
     view.show(some)
     lines = [line.split(" s  ", 1)[1] for line in file.getvalue().splitlines()]
@@ -319,7 +332,7 @@ def test_the_live_picture_is_wiped_and_the_account_remains() -> None:
     assert isinstance(view, LiveWatch)
     some = summary()
     view.show(some)
-    some.apply(Warned(2.6, "stream_0", "a strange file"))
+    some.apply(Warned(at=2.6, subject="stream_0", text="a strange file"))
     view.show(some)
     view.close()
     view.close()
@@ -339,11 +352,16 @@ def test_a_failure_is_one_line_and_is_not_told_again_at_the_end() -> None:
     view = watch(console, "app.sql")
     lost = "stream s failed: no such folder"
     some = Summary.of([
-        QueryAdded(0.0, "a", ("s",)), QueryAdded(0.0, "b", ("s",)), QueryAdded(0.0, "c", ("t",)),
-        StreamFailed(1.0, "s", "no such folder"), QueryFailed(1.0, "a", lost),
-        QueryFailed(1.0, "b", lost), QueryFailed(1.0, "c", "its disk is full"),
-        Warned(1.0, "stream t", "a strange file"),
-        RunEnded(2.0, "failed", f"no query is left (a: {lost}; c: its disk is full)"),
+        QueryAdded(at=0.0, query="a", streams=("s",)),
+        QueryAdded(at=0.0, query="b", streams=("s",)),
+        QueryAdded(at=0.0, query="c", streams=("t",)),
+        StreamFailed(at=1.0, stream="s", reason="no such folder"),
+        QueryFailed(at=1.0, query="a", reason=lost),
+        QueryFailed(at=1.0, query="b", reason=lost),
+        QueryFailed(at=1.0, query="c", reason="its disk is full"),
+        Warned(at=1.0, subject="stream t", text="a strange file"),
+        EngineStopped(at=2.0, outcome="failed",
+                 reason=f"no query is left (a: {lost}; c: its disk is full)"),
     ])
     view.show(some)
     view.show(some)
@@ -359,10 +377,13 @@ def test_what_data_put_into_a_reason_does_not_control_the_terminal() -> None:
     console, file = plain()
     view, bad = watch(console, "app.sql"), "\x1b]0;mine\x07\x1b[2J"
     some = Summary.of([
-        RunStarted(0.0, ("s", "t"), "fifo", 2), QueryAdded(0.0, "a", ("s",)),
-        FileSetAside(1.0, "s", f"in/{bad}.csv", "it is empty"),
-        QueryFailed(1.0, "a", f"its callback raised ValueError: {bad}\nfor two lines"),
-        StreamFailed(1.0, "t", bad), RunEnded(2.0, "broken", bad),
+        EngineStarted(at=0.0, streams=("s", "t"), operators="fifo", cores=2),
+        QueryAdded(at=0.0, query="a", streams=("s",)),
+        FileSetAside(at=1.0, stream="s", file=f"in/{bad}.csv", reason="it is empty"),
+        QueryFailed(at=1.0, query="a",
+                    reason=f"its callback raised ValueError: {bad}\nfor two lines"),
+        StreamFailed(at=1.0, stream="t", reason=bad),
+        EngineStopped(at=2.0, outcome="broken", reason=bad),
     ])
     view.show(some)
     view.close()

@@ -132,22 +132,22 @@ class Watch:
     events: list[ev.Event] = field(default_factory=list)
     done: dict[tuple[str, int], float] = field(default_factory=dict)
     """By stream and block: when its answers came out."""
-    _decided: dict[int, ev.Decided] = field(default_factory=dict)
+    _decided: dict[int, ev.JobDecided] = field(default_factory=dict)
 
     def __call__(self, event: ev.Event) -> None:
         """Take an event in."""
         if isinstance(event, ev.Memory):
             return
         self.events.append(event)
-        if isinstance(event, ev.Decided):
-            self._decided[event.run] = event
+        if isinstance(event, ev.JobDecided):
+            self._decided[event.job] = event
         elif isinstance(event, ev.RunFinished):
-            of = self._decided[event.run]
+            of = self._decided[event.job]
             self.done.update(((of.stream, number), event.at) for number in of.blocks)
 
-    def spans(self, since: float) -> list[tuple[ev.Decided, ev.RunFinished | ev.RunKept]]:
+    def spans(self, since: float) -> list[tuple[ev.JobDecided, ev.RunFinished | ev.RunKept]]:
         """The runs that ended since a time."""
-        return [(self._decided[e.run], e) for e in self.events
+        return [(self._decided[e.job], e) for e in self.events
                 if isinstance(e, ev.RunFinished | ev.RunKept) and e.at >= since]
 
 
@@ -190,7 +190,8 @@ def measure(
             for number in range(WARM_ROUNDS * queries, WARM_ROUNDS * queries + len(times))]
     queued = [e for e in watch.events if isinstance(e, ev.Queued) and e.at >= began]
     runs = [ended for _, ended in watch.spans(began)]
-    deciding = sum(e.seconds for e in watch.events if isinstance(e, ev.Decided) and e.at >= began)
+    deciding = sum(e.seconds for e in watch.events if isinstance(e,
+                                                                 ev.JobDecided) and e.at >= began)
     figures = {
         "peak waiting MB": max(e.bytes for e in queued) / 1e6,
         "peak hot MB": max(e.hot for e in queued) / 1e6,
@@ -224,7 +225,7 @@ def _cold_reads(events: list[ev.Event], since: float) -> int:
                 hot.discard((stream, number))
             case ev.RunKept(at=at, on_disk=True) if at >= since:
                 count += 1
-            case ev.Decided(at=at, stages=(0, _), stream=stream, blocks=blocks):
+            case ev.JobDecided(at=at, stages=(0, _), stream=stream, blocks=blocks):
                 taken = {(stream, number) for number in blocks}
                 count += len((taken & read) - hot) if at >= since else 0
                 read |= taken

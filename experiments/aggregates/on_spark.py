@@ -76,10 +76,10 @@ def measured(asked: Sequence[Asked], events: Iterable[Event], since: float) -> M
     last, count = since, 0
     for event in events:
         if isinstance(event, RefreshDecided):
-            ends.setdefault(event.refresh, []).append(event)
+            ends.setdefault(event.job, []).append(event)
         elif isinstance(event, RefreshFinished) and event.at >= since:
             last = max(last, event.at)
-            for decided in ends.get(event.refresh, []):
+            for decided in ends.get(event.job, []):
                 for query in decided.queries:
                     answered[query].append(decided.end)
                     count += 1

@@ -173,7 +173,8 @@ class Engine:
             recorder.close()
             if recorder.lost:
                 text = f"it lacks {recorder.lost} events that could not be written: "
-                self._record(Warned(self._clock.now(), "record", text + recorder.fault))
+                self._record(Warned(at=self._clock.now(), subject="record",
+                                    text=text + recorder.fault))
 
     def run(self, until_drained: bool = True) -> Summary:
         """Start, wait for the end, stop; the summary says what happened to every query."""

@@ -80,13 +80,16 @@ def test_conditions_keep_their_part_of_the_rows_independently(written: Path) -> 
 
 
 def test_a_read_is_cold_unless_it_is_the_first_or_the_block_is_in_memory() -> None:
-    def decided(at: float, run: int, first: int = 0) -> ev.Decided:
-        return ev.Decided(at, run, "p", 1, "s", (7,), 10, "", stages=(first, 2))
+    def decided(at: float, run: int, first: int = 0) -> ev.JobDecided:
+        return ev.JobDecided(at=at, job=run, segment="p", group=1, stream="s", blocks=(7,), rows=10,
+                          reason="", stages=(first, 2))
 
     events: list[ev.Event] = [
-        decided(1.0, 1), decided(2.0, 2), ev.BlockHot(2.5, "s", 7, 80), decided(3.0, 3),
-        ev.RunKept(4.0, 3, 1.0, 5, 40, on_disk=True), decided(5.0, 4, first=1),
-        ev.BlockCold(5.5, "s", 7), decided(6.0, 5)]
+        decided(1.0, 1), decided(2.0, 2),
+        ev.BlockHot(at=2.5, stream="s", number=7, bytes=80), decided(3.0, 3),
+        ev.RunKept(at=4.0, job=3, seconds=1.0, rows=5, bytes=40,
+                   on_disk=True), decided(5.0, 4, first=1),
+        ev.BlockCold(at=5.5, stream="s", number=7), decided(6.0, 5)]
     assert _cold_reads(events, since=0.0) == 3, "runs 2 and 5, and what run 3 kept"
     assert _cold_reads(events, since=5.0) == 1
 
@@ -164,7 +167,7 @@ def test_other_answers_and_a_burst_of_another_pace_are_found() -> None:
 
 
 def _measured(policy: str, answers: str) -> Measured:
-    block = ev.BlockArrived(0.0, Block("s", 0, 100, 1_000_000, 0.0), 100)
+    block = ev.BlockArrived(at=0.0, block=Block("s", 0, 100, 1_000_000, 0.0), read=100)
     return Measured(policy, {}, ([], []), answers, began=0.0, events=[block], limit=12.5)
 
 

@@ -23,15 +23,15 @@ from penstock.cli import main
 from penstock.cli.running import Interrupts
 from penstock.events import (
     BlockArrived,
-    Decided,
+    EngineStarted,
+    EngineStopped,
     Event,
     GroupFormed,
+    JobDecided,
     QueryAdded,
     QueryFailed,
     Recorder,
-    RunEnded,
     RunFinished,
-    RunStarted,
     Summary,
     new_record,
 )
@@ -43,13 +43,14 @@ CREATE QUERY long AS SELECT port FROM packets WHERE length > 1000;
 """
 
 RUN: tuple[Event, ...] = (
-    RunStarted(0.0, ("packets",), "fifo", 2, {"packets": 100}),
-    QueryAdded(0.0, "long", ("packets",)),
-    GroupFormed(0.0, 1, "p", ("long",)),
-    BlockArrived(1.0, Block("packets", 0, 100, 800, 1.0), 100, progress=100),
-    Decided(1.0, 1, "p", 1, "packets", (0,), 100, "the oldest"),
-    RunFinished(1.5, 1, 0.4, 100, {"long": 7}, jobs=1),
-    RunEnded(2.0, "drained"),
+    EngineStarted(at=0.0, streams=("packets",), operators="fifo", cores=2, totals={"packets": 100}),
+    QueryAdded(at=0.0, query="long", streams=("packets",)),
+    GroupFormed(at=0.0, group=1, path="p", members=("long",)),
+    BlockArrived(at=1.0, block=Block("packets", 0, 100, 800, 1.0), read=100, progress=100),
+    JobDecided(at=1.0, job=1, segment="p", group=1, stream="packets", blocks=(0,), rows=100,
+            reason="the oldest"),
+    RunFinished(at=1.5, job=1, seconds=0.4, rows_in=100, rows_out={"long": 7}, jobs=1),
+    EngineStopped(at=2.0, outcome="drained"),
 )
 
 
@@ -194,14 +195,15 @@ def test_run_takes_a_master_and_a_policy() -> None:
 def test_a_failed_query_gives_status_1_and_its_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    events = (*RUN[:-1], QueryFailed(1.8, "long", "its folder is full"), RUN[-1])
+    events = (*RUN[:-1], QueryFailed(at=1.8, query="long", reason="its folder is full"), RUN[-1])
     monkeypatch.setattr(FakeEngine, "events", events)
     assert main(["run", "app.sql"]) == 1
     assert "query long failed: its folder is full" in capsys.readouterr().out
 
 
 def test_a_run_that_broke_gives_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeEngine, "events", (*RUN[:-1], RunEnded(2.0, "failed", "no more")))
+    monkeypatch.setattr(FakeEngine, "events", (*RUN[:-1],
+    EngineStopped(at=2.0, outcome="failed", reason="no more")))
     assert main(["run", "app.sql"]) == 1
 
 
@@ -246,7 +248,7 @@ def test_a_file_that_is_not_text_is_refused(capsys: pytest.CaptureFixture[str]) 
 def test_a_signal_stops_cleanly_and_says_how_to_go_on(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(FakeEngine, "events", (*RUN[:-1], RunEnded(2.0, "stopped")))
+    monkeypatch.setattr(FakeEngine, "events", (*RUN[:-1], EngineStopped(at=2.0, outcome="stopped")))
     monkeypatch.setattr(FakeEngine, "on_wait", lambda: signal.raise_signal(number))
     before = signal.getsignal(number)
     assert main(["run", "app.sql", "--checkpoint", "state"]) == 0

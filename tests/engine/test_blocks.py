@@ -67,7 +67,7 @@ def test_a_block_is_not_worth_its_memory_once_all_go_on_with_what_they_kept_of_i
     spool.keep_part(block)
     assert list(spool.release(0.0)) == []
     spool.keep_part(block)
-    assert list(spool.release(0.0)) == [Cool("s", 0)]
+    assert list(spool.release(0.0)) == [Cool(stream="s", number=0)]
     assert list(spool.release(1e9)) == [], "its parts could not be computed again"
     spool.let_go(block, part=True)
     spool.let_go(block, part=True)
@@ -81,4 +81,4 @@ def test_a_block_that_was_let_go_and_is_wanted_again_stays_for_its_parts() -> No
     spool.let_go(block)  # now it grows old
     spool.take(block)
     spool.keep_part(block)
-    assert list(spool.release(1e9)) == [Cool("s", 0)]
+    assert list(spool.release(1e9)) == [Cool(stream="s", number=0)]

@@ -8,7 +8,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine import Run
+from penstock.engine import SegmentJob
 from penstock.engine.paths.queue_entries import TRAIN_BLOCKS
 from penstock.engine.settings import Settings
 from penstock.events import Summary
@@ -65,7 +65,7 @@ def test_every_decision_has_a_reason() -> None:
     host = FakeHost.of(TWO)
     host.arrive("s", at=1.0)
     host.run()
-    assert all(e.reason for e in host.record if isinstance(e, ev.Decided))
+    assert all(e.reason for e in host.record if isinstance(e, ev.JobDecided))
 
 
 def test_a_block_without_rows_runs_nothing() -> None:
@@ -118,7 +118,7 @@ def test_a_dropped_query_leaves_the_queues_at_once() -> None:
     host.arrive("s", at=1.0)
     host.arrive("s", at=1.1)
     host.run(until=1.5)
-    host.handle(ev.QueryDropped(1.5, "q2"))
+    host.handle(ev.QueryDropped(at=1.5, query="q2"))
     host.run()
     assert [[m.query for m in run.members] for run in host.runs] == [["q1", "q2"], ["q1"]]
 
@@ -142,8 +142,8 @@ def test_a_query_that_fails_is_found_and_stopped_alone() -> None:
     sql = "CREATE STREAM s (a INT) FROM rate;" + "".join(
         f"CREATE QUERY q{n} AS SELECT a FROM s WHERE a = {n};" for n in range(8))
 
-    def fails(run: Run) -> str:
-        return "boom" if any(m.query == "q5" for m in run.members) else ""
+    def fails(job: SegmentJob) -> str:
+        return "boom" if any(m.query == "q5" for m in job.members) else ""
 
     host = FakeHost.of(sql, fails=fails)
     for at in (1.0, 1.1, 30.0):
@@ -159,8 +159,8 @@ def test_a_query_that_fails_is_found_and_stopped_alone() -> None:
 def test_a_run_that_fails_once_is_tried_again() -> None:
     tries: list[int] = []
 
-    def fails(run: Run) -> str:
-        tries.append(run.run)
+    def fails(job: SegmentJob) -> str:
+        tries.append(job.number)
         return "a passing fault" if len(tries) == 1 else ""
 
     host = FakeHost.of(ONE, fails=fails)
@@ -172,7 +172,7 @@ def test_a_run_that_fails_once_is_tried_again() -> None:
 
 def test_a_failed_stream_stops_its_queries_and_no_others() -> None:
     host = FakeHost.of(TWO)
-    host.handle(ev.StreamFailed(0.5, "t", "no such folder"))
+    host.handle(ev.StreamFailed(at=0.5, stream="t", reason="no such folder"))
     host.arrive("s", at=1.0)
     host.end("s", at=2.0)
     host.run()
@@ -204,9 +204,9 @@ def test_blocks_are_released_after_their_retention_once_all_have_read_them() -> 
     host.arrive("s", at=1.0)
     host.arrive("s", at=3.0)
     host.run()
-    host.handle(ev.Tick(5.9))
+    host.handle(ev.Tick(at=5.9))
     assert host.released == []
-    host.handle(ev.Tick(6.5))
+    host.handle(ev.Tick(at=6.5))
     assert host.released == [("s", 0)]
 
 
@@ -254,9 +254,9 @@ def test_every_block_reaches_every_query_once_whatever_fails_now_and_then(
 ) -> None:
     tried: set[tuple[tuple[int, ...], str]] = set()
 
-    def fails(run: Run) -> str:
-        key = (tuple(b.number for b in run.blocks), run.segment)
-        if run.run in unlucky and key not in tried:
+    def fails(job: SegmentJob) -> str:
+        key = (tuple(b.number for b in job.blocks), job.segment)
+        if job.number in unlucky and key not in tried:
             tried.add(key)
             return "a passing fault"
         return ""
@@ -278,7 +278,7 @@ def test_every_block_reaches_every_query_once_whatever_fails_now_and_then(
 # --- what does not end ---------------------------------------------------------------------------
 
 
-def stuck(*queries: str) -> Callable[[Run], float]:
+def stuck(*queries: str) -> Callable[[SegmentJob], float]:
     """A cost without end for runs in which one of these rides."""
     return lambda run: inf if any(m.query in queries for m in run.members) else 1.0
 
@@ -296,8 +296,8 @@ def test_a_stuck_query_is_cancelled_found_and_stopped_alone() -> None:
     host.run()
     assert host.failures == {"q5": "its job did not finish within 5 min, nor within 30 s when it "
                                    "was tried again; SET timeout gives jobs more"}
-    finished = {e.run for e in host.record if isinstance(e, ev.RunFinished)}
-    delivered = [(m.query, b.number) for run in host.runs if run.run in finished
+    finished = {e.job for e in host.record if isinstance(e, ev.RunFinished)}
+    delivered = [(m.query, b.number) for run in host.runs if run.number in finished
                  for b in run.blocks for m in run.members]
     assert sorted(delivered) == sorted((f"q{n}", b) for n in range(8) if n != 5 for b in range(3))
     assert host.finished is not None and host.finished.outcome == "drained"
@@ -312,7 +312,7 @@ def test_other_queries_get_on_once_a_stuck_one_was_cancelled() -> None:
         host.arrive("t", at=at)
     host.run()
     assert set(host.failures) == {"q1"}
-    seen = [(e.at, e.blocks) for e in host.record if isinstance(e, ev.Decided)
+    seen = [(e.at, e.blocks) for e in host.record if isinstance(e, ev.JobDecided)
             and e.segment == "t/fanout"]
     assert seen[0][0] < 400 and {b for _, blocks in seen for b in blocks} == {0, 1, 2}
 
@@ -327,7 +327,7 @@ def test_a_job_may_take_longer_if_jobs_like_it_did() -> None:
     assert host.failures == {} and len(host.runs) == 2, "ten times a hundred seconds"
     host.arrive("s", at=5000.0, rows=10)
     host.run()
-    assert [e.at for e in host.record if isinstance(e, ev.RunFailed)] == [5000.0 + 900.0]
+    assert [e.at for e in host.record if isinstance(e, ev.JobFailed)] == [5000.0 + 900.0]
     assert host.failures == {}, "what was cancelled is tried again"
 
 

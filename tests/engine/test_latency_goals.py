@@ -100,7 +100,7 @@ def test_a_namesake_begins_without_misses() -> None:
     host = FakeHost.of(APPLICATION, cost=lambda run: 2.0)
     host.arrive("s", at=1.0)
     host.run()
-    host.handle(ev.QueryDropped(host.clock.now(), "strict"))
+    host.handle(ev.QueryDropped(at=host.clock.now(), query="strict"))
     host.handle(host.added("strict"))
     host.arrive("s", at=10.0)
     host.run()
@@ -112,7 +112,7 @@ def test_what_a_dropped_query_had_under_way_is_no_miss_of_its_namesake() -> None
     host = FakeHost.of(APPLICATION, cost=lambda run: 2.0)
     host.arrive("s", at=1.0)
     host.run(until=2.0)
-    host.handle(ev.QueryDropped(2.0, "strict"))
+    host.handle(ev.QueryDropped(at=2.0, query="strict"))
     host.handle(host.added("strict"))
     host.run()
     assert told(host) == []
@@ -131,11 +131,11 @@ def test_the_core_and_the_deliveries_agree_on_what_is_late(
 ) -> None:
     host = FakeHost.of(
         APPLICATION, settings=Settings(until_drained=True, slots=slots), cost=lambda run: cost,
-        fails=lambda run: "a fault" if run.run in unlucky else "")
+        fails=lambda run: "a fault" if run.number in unlucky else "")
     for stream, at, rows in sorted(arrivals, key=lambda arrival: arrival[1]):
         host.arrive(stream, at=at, rows=rows)
     for at, query in drops:
-        host.plan_event(ev.QueryDropped(at, query))
+        host.plan_event(ev.QueryDropped(at=at, query=query))
     host.run()
     summary = Summary.of(host.record)
     assert summary.accounting() == []  # among others, that every miss told is the fold's own count

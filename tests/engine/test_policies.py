@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine import Run
+from penstock.engine import SegmentJob
 from penstock.policies.operators import POLICIES
 from penstock.testing import FakeHost
 
@@ -17,8 +17,8 @@ APPLICATION = """
 """
 
 
-def cost(run: Run) -> float:
-    return 0.5 if run.path.startswith("a") else 2.0
+def cost(job: SegmentJob) -> float:
+    return 0.5 if job.path.startswith("a") else 2.0
 
 
 def burst(policy: str) -> FakeHost:

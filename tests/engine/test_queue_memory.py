@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine import Core, Run
+from penstock.engine import Core, SegmentJob
 from penstock.engine.instructions import Instruction, Note
 from penstock.engine.paths.queue_entries import Entry
 from penstock.engine.queue_memory import queue_name
@@ -37,8 +37,8 @@ def counted_anew(core: Core) -> tuple[int, int]:
     entries += [entry for run in core._running.values() for entry in run.entries]
     sizes: dict[tuple[str, int], int] = {}
     for entry in entries:
-        if entry.run:
-            sizes["", entry.run] = entry.bytes
+        if entry.job:
+            sizes["", entry.job] = entry.bytes
         else:
             sizes.update({(b.stream, b.number): b.bytes for b in entry.blocks})
     return len(sizes), sum(sizes.values())
@@ -46,7 +46,7 @@ def counted_anew(core: Core) -> tuple[int, int]:
 
 def queues_anew(core: Core) -> dict[str, tuple[int, int, int]]:
     def hot(entry: Entry) -> int:
-        if entry.run:
+        if entry.job:
             return 0 if entry.on_disk else entry.bytes
         held = [core._blocks._held[block.stream, block.number] for block in entry.blocks]
         return sum(one.block.bytes for one in held if one.hot)
@@ -87,11 +87,11 @@ def test_the_account_is_what_counting_everything_anew_gives(
 ) -> None:
     settings = Settings(until_drained=True, memory=memory, slots=slots)
     host = Audited.of(APPLICATION, policy, settings=settings,
-                      fails=lambda run: "a fault" if run.run in unlucky else "")
+                      fails=lambda run: "a fault" if run.number in unlucky else "")
     for stream, at, rows in sorted(arrivals, key=lambda arrival: arrival[1]):
         host.arrive(stream, at=at, rows=rows)
     for at, query in drops:
-        host.plan_event(ev.QueryDropped(at, query))
+        host.plan_event(ev.QueryDropped(at=at, query=query))
     host.run()
     host.add("CREATE QUERY more AS SELECT b FROM s WHERE f(a, a)")
     host.arrive("s", at=host.clock.now() + 1.0)
@@ -118,7 +118,8 @@ def looked_at(waiting: int) -> Counter[str]:
     sql = "CREATE STREAM s (a INT) FROM rate; CREATE QUERY q AS SELECT a FROM s;"
     host = FakeHost.of(sql, settings=Settings(slots=0))
     for n in range(waiting):
-        host.core.handle(ev.BlockArrived(float(n), Block("s", n, 10, 160, float(n)), read=10))
+        host.core.handle(ev.BlockArrived(at=float(n), block=Block("s", n, 10, 160, float(n)),
+                                         read=10))
     looks: Counter[str] = Counter()
 
     class Counted(list[Entry]):
@@ -130,10 +131,10 @@ def looked_at(waiting: int) -> Counter[str]:
     (queue,) = host.core._waiting.queues.values()
     queue.entries = Counted(queue.entries)
     at = float(waiting)
-    host.core.handle(ev.BlockArrived(at, Block("s", waiting, 10, 160, at), read=10))
+    host.core.handle(ev.BlockArrived(at=at, block=Block("s", waiting, 10, 160, at), read=10))
     host.core.settings = Settings(quantum=1e-9)
-    ordered = host.core.handle(ev.Tick(at + 1))
-    (run,) = [order for order in ordered if isinstance(order, Run)]
+    ordered = host.core.handle(ev.Tick(at=at + 1))
+    (run,) = [order for order in ordered if isinstance(order, SegmentJob)]
     notes = [order.event for order in ordered if isinstance(order, Note)]
     (account,) = [event for event in notes if isinstance(event, ev.Queued)]
     assert account.blocks == waiting + 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.engine import Run
+from penstock.engine import SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.functions import PythonFunction, predicate
@@ -26,16 +26,16 @@ def load(module: str, attribute: str, folder: str) -> PythonFunction:
     return odd
 
 
-def host_of(rejected: Callable[[Run], int], options: str = "", **settings: bool) -> FakeHost:
+def host_of(rejected: Callable[[SegmentJob], int], options: str = "", **settings: bool) -> FakeHost:
     """A host on which a predicate raises for so many rows of a run and lets the others pass."""
 
     class Rejecting(FakeHost):
-        def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
-            end = super().outcome(run)
-            if not isinstance(end, ev.RunFinished) or run.members[0].query != "q":
+        def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
+            end = super().outcome(job)
+            if not isinstance(end, ev.RunFinished) or job.members[0].query != "q":
                 return end
-            bad = rejected(run)
-            counts = {op.id: end.rows_in - bad for op in self.core.plan.path(run.path).operators
+            bad = rejected(job)
+            counts = {op.id: end.rows_in - bad for op in self.core.plan.path(job.path).operators
                       if op.kind == "python"}
             return replace(end, rejected={"q": bad}, errors={"q": "ValueError: bad luck"},
                            operators=counts, rows_out={"q": end.rows_in - bad})
@@ -49,7 +49,7 @@ def host_of(rejected: Callable[[Run], int], options: str = "", **settings: bool)
     core = Core(policy("fifo"), Settings(**settings))  # type: ignore[arg-type]
     core.adopt(plan(application))
     host = Rejecting(core, application=application)
-    host.handle(ev.RunStarted(0.0, ("s",), "fifo", 1))
+    host.handle(ev.EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=1))
     host._join(application.queries)
     return host
 

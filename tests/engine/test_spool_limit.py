@@ -22,7 +22,7 @@ def arrive(host: FakeHost, number: int, at: float, newest: int | None = None) ->
     """A block that takes 100 bytes of the spool."""
     host.clock.advance(at)
     block = Block("s", number, 10, 160, at, newest, newest, newest, stored=100)
-    return list(host.handle(ev.BlockArrived(at, block, 10)))
+    return list(host.handle(ev.BlockArrived(at=at, block=block, read=10)))
 
 
 def test_streams_wait_while_the_spool_is_full_and_go_on_when_blocks_have_left() -> None:
@@ -70,7 +70,7 @@ def test_queries_of_a_broken_stream_have_what_the_spool_holds_first() -> None:
     for at in (1.0, 1.1, 1.2):
         host.arrive("s", at=at)
     host.arrive("t", at=1.3)
-    host.plan_event(ev.StreamFailed(1.4, "s", "the disk is full"))
+    host.plan_event(ev.StreamFailed(at=1.4, stream="s", reason="the disk is full"))
     host.arrive("t", at=5.0)
     host.end("t", at=6.0)
     host.run()
@@ -88,7 +88,7 @@ def test_windows_that_are_due_are_answered_before_their_query_stops() -> None:
         CREATE QUERY w AS SELECT COUNT(*) FROM s [WINDOW 2 SECONDS SLIDE EXACTLY 2 SECONDS];
     """)
     host.arrive("s", at=1.0, times=(0, 1, 3, 5))
-    host.plan_event(ev.StreamFailed(1.1, "s", "gone"))
+    host.plan_event(ev.StreamFailed(at=1.1, stream="s", reason="gone"))
     host.run()
     assert [a.end // 1_000_000 for a in host.answers] == [2, 4], "but not the one that is open"
     assert host.failures == {"w": "stream s failed: gone"}
@@ -96,9 +96,10 @@ def test_windows_that_are_due_are_answered_before_their_query_stops() -> None:
 
 
 def test_a_stream_that_is_tried_again_is_told_of_once_per_reason() -> None:
-    retried = [ev.StreamRetried(float(n), "s", reason, 1.0)
+    retried = [ev.StreamRetried(at=float(n), stream="s", reason=reason, pause=1.0)
                for n, reason in enumerate(["full", "full", "gone"])]
-    summary = Summary.of([*retried, ev.BlockArrived(9.0, Block("s", 0, 1, 1, 9.0), 1)])
+    summary = Summary.of([*retried,
+    ev.BlockArrived(at=9.0, block=Block("s", 0, 1, 1, 9.0), read=1)])
     assert [w.text for w in summary.warnings] == [
         "failed and is tried again: full", "failed and is tried again: gone"]
     assert (summary.streams["s"].retries, summary.streams["s"].state) == (3, "reading")

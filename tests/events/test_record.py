@@ -70,13 +70,15 @@ def test_an_event_read_back_equals_the_one_written(kind: type[Any], data: st.Dat
 
 
 def test_integers_of_numpy_are_written_as_integers() -> None:
-    event = RunFinished(1.0, 1, 0.5, np.int64(3), {"q": np.int32(2)})  # type: ignore[arg-type, dict-item]
-    assert decode(encode(event)) == RunFinished(1.0, 1, 0.5, 3, {"q": 2})
+    event = RunFinished(at=1.0, job=1, seconds=0.5, rows_in=np.int64(3),
+                        rows_out={"q": np.int32(2)})  # type: ignore[arg-type, dict-item]
+    assert decode(encode(event)) == RunFinished(at=1.0, job=1, seconds=0.5, rows_in=3,
+                                                rows_out={"q": 2})
 
 
 def test_a_recorder_makes_its_folders_and_keeps_the_order(tmp_path: Path) -> None:
     path = new_record(tmp_path / "state", 1e9)
-    events = [Tick(float(n)) for n in range(5000)]
+    events = [Tick(at=float(n)) for n in range(5000)]
     with Recorder(path) as recorder:
         for event in events:
             recorder.record(event)
@@ -92,9 +94,9 @@ def test_closing_twice_is_harmless(tmp_path: Path) -> None:
 
 def test_events_reach_the_file_without_being_closed(tmp_path: Path) -> None:
     with Recorder(tmp_path / "events.jsonl", interval=0.01) as recorder:
-        recorder(Tick(1.0))
+        recorder(Tick(at=1.0))
         until_written(recorder, 1)
-        assert list(read_events(tmp_path)) == [Tick(1.0)]
+        assert list(read_events(tmp_path)) == [Tick(at=1.0)]
 
 
 def until_written(recorder: Recorder, count: int) -> None:
@@ -115,39 +117,39 @@ def test_a_full_disk_is_counted_and_said_but_never_raised(
 
     path = tmp_path / "events.jsonl"
     with Recorder(path, interval=0.01) as recorder:
-        recorder.record(Tick(1.0))
+        recorder.record(Tick(at=1.0))
         until_written(recorder, 1)
         with monkeypatch.context() as patch:
             patch.setattr(record, "write_all", full)
-            recorder.record(Tick(2.0))
+            recorder.record(Tick(at=2.0))
             while not recorder.lost:
                 recorder._thread.join(0.001)
-        recorder.record(Tick(3.0))
+        recorder.record(Tick(at=3.0))
     assert recorder.lost == 1
     assert "No space left" in recorder.fault
     assert "is incomplete" in caplog.text
-    assert list(read_events(path)) == [Tick(1.0), Tick(3.0)]
+    assert list(read_events(path)) == [Tick(at=1.0), Tick(at=3.0)]
 
 
 def test_a_record_that_cannot_be_opened_does_not_stop_the_run(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file where a folder should be")
     with Recorder(tmp_path / "taken" / "events.jsonl") as recorder:
-        recorder.record(Tick(1.0))
+        recorder.record(Tick(at=1.0))
     assert recorder.lost == 1
     assert recorder.fault
 
 
 def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    lines = encode(Tick(1.0)) + "\n" + encode(StreamEnded(2.0, "s"))
-    for cut in range(len(encode(Tick(1.0))) + 1, len(lines) + 1):
+    lines = encode(Tick(at=1.0)) + "\n" + encode(StreamEnded(at=2.0, stream="s"))
+    for cut in range(len(encode(Tick(at=1.0))) + 1, len(lines) + 1):
         path.write_text(lines[:cut])
-        assert list(read_events(path)) == [Tick(1.0)]
+        assert list(read_events(path)) == [Tick(at=1.0)]
 
 
 def test_a_bad_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    path.write_text(encode(Tick(1.0)) + '\n{"kind": "comet"}\n' + encode(Tick(2.0)) + "\n")
+    path.write_text(encode(Tick(at=1.0)) + '\n{"kind": "comet"}\n' + encode(Tick(at=2.0)) + "\n")
     with pytest.raises(CheckpointError, match="line 2"):
         list(read_events(path))
 
@@ -161,8 +163,8 @@ def test_what_is_no_event_is_refused(line: str) -> None:
 def test_a_checkpoint_means_its_newest_run(tmp_path: Path) -> None:
     for at in (1e9, 2e9, 1.5e9):
         with Recorder(new_record(tmp_path, at)) as recorder:
-            recorder.record(Tick(at))
-    assert list(read_events(tmp_path)) == [Tick(1.5e9)], "the clock was set back before it"
+            recorder.record(Tick(at=at))
+    assert list(read_events(tmp_path)) == [Tick(at=1.5e9)], "the clock was set back before it"
     assert find_record(tmp_path).parent.name.startswith("2033")
 
 

@@ -15,21 +15,21 @@ from penstock.events import (
     BlockHeld,
     BlockHot,
     BlockReleased,
-    Decided,
+    EngineStarted,
+    EngineStopped,
     Event,
     FileSetAside,
     GroupFormed,
     Histogram,
+    JobDecided,
+    JobFailed,
     LatencyMissed,
     Memory,
     QueryAdded,
     QueryDropped,
     QueryFailed,
     Queued,
-    RunEnded,
-    RunFailed,
     RunFinished,
-    RunStarted,
     StreamEnded,
     StreamFailed,
     Summary,
@@ -43,21 +43,25 @@ from penstock.model import Block
 
 def arrived(number: int, rows: int = 10, at: float = 1.0, stream: str = "s") -> BlockArrived:
     block = Block(stream, number, rows, rows * 100, at)
-    return BlockArrived(at, block, read=rows, progress=(number + 1) * rows)
+    return BlockArrived(at=at, block=block, read=rows, progress=(number + 1) * rows)
 
 
-def decided(run: int, *blocks: int, rows: int = 10, group: int = 1, stream: str = "s") -> Decided:
-    return Decided(1.0, run, "p", group, stream, blocks, rows * len(blocks), "oldest", seconds=0.01)
+def decided(
+    run: int, *blocks: int, rows: int = 10, group: int = 1, stream: str = "s"
+) -> JobDecided:
+    return JobDecided(at=1.0, job=run, segment="p", group=group, stream=stream, blocks=blocks,
+                   rows=rows * len(blocks), reason="oldest", seconds=0.01)
 
 
 def finished(run: int, rows_in: int = 10, at: float = 2.0, **rows_out: int) -> RunFinished:
-    return RunFinished(at, run, 0.5, rows_in, rows_out, jobs=1)
+    return RunFinished(at=at, job=run, seconds=0.5, rows_in=rows_in, rows_out=rows_out, jobs=1)
 
 
 START: tuple[Event, ...] = (
-    RunStarted(0.0, ("s",), "fifo", 2, {"s": 100}, {"s": "rows"}),
-    QueryAdded(0.0, "q", ("s",)),
-    GroupFormed(0.0, 1, "p", ("q",)),
+    EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=2, totals={"s": 100},
+               unit={"s": "rows"}),
+    QueryAdded(at=0.0, query="q", streams=("s",)),
+    GroupFormed(at=0.0, group=1, path="p", members=("q",)),
 )
 
 
@@ -79,7 +83,8 @@ def test_rows_of_a_query_are_those_of_its_delivered_blocks() -> None:
 
 
 def test_rows_added_by_joins_and_rejected_rows_are_accounted_for() -> None:
-    end = RunFinished(2.0, 1, 0.5, 10, {"q": 14}, rejected={"q": 2}, added={"q": 9})
+    end = RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 14}, rejected={"q": 2},
+                      added={"q": 9})
     result = Summary.of([*START, arrived(0), decided(1, 0), end])
     assert result.queries["q"].filtered == 3
     assert result.accounting() == []
@@ -87,13 +92,13 @@ def test_rows_added_by_joins_and_rejected_rows_are_accounted_for() -> None:
 
 def test_each_branch_of_a_union_counts_its_own_blocks() -> None:
     result = Summary.of([
-        QueryAdded(0.0, "u", ("s", "t", "s")),
-        GroupFormed(0.0, 1, "p", ("u", "u#2")),
-        GroupFormed(0.0, 2, "p2", ("u#1",)),
+        QueryAdded(at=0.0, query="u", streams=("s", "t", "s")),
+        GroupFormed(at=0.0, group=1, path="p", members=("u", "u#2")),
+        GroupFormed(at=0.0, group=2, path="p2", members=("u#1",)),
         arrived(0), arrived(0, 7, stream="t"),
         decided(1, 0), finished(1, 10, u=20),
         decided(2, 0, rows=7, group=2, stream="t"), finished(2, 7, u=1),
-        RunEnded(3.0, "drained"),
+        EngineStopped(at=3.0, outcome="drained"),
     ])  # fmt: skip
     assert (result.queries["u"].rows_in, result.queries["u"].rows_out) == (27, 21)
     assert result.accounting() == []
@@ -110,17 +115,20 @@ def test_latency_is_from_arrival_to_delivery_weighted_by_rows() -> None:
 
 
 def test_misses_told_by_the_core_that_the_deliveries_do_not_show_are_a_fault() -> None:
-    start = [START[0], QueryAdded(0.0, "q", ("s",), latency=0.5), START[2]]
+    start = [START[0], QueryAdded(at=0.0, query="q", streams=("s",), latency=0.5), START[2]]
     late = [arrived(0), decided(1, 0), finished(1)]
-    assert faults(*late, LatencyMissed(2.0, "q", 0.5, 1.0, 1, 10), start=start) == []
-    (fault,) = faults(*late, LatencyMissed(2.0, "q", 0.5, 1.0, 2, 20), start=start)
+    assert faults(*late,
+    LatencyMissed(at=2.0, query="q", promised=0.5, seconds=1.0, blocks=1,
+                  rows=10), start=start) == []
+    (fault,) = faults(*late,
+    LatencyMissed(at=2.0, query="q", promised=0.5, seconds=1.0, blocks=2, rows=20), start=start)
     assert "2 blocks of 20 rows late by the core's account, (1, 10) by the deliveries" in fault
 
 
 def test_queues_are_folded_from_their_changes() -> None:
     result = Summary.of([
-        Queued(1.0, 3, 300, 100, {"p": (3, 300, 100)}),
-        Queued(2.0, 3, 250, 50, {"p": (2, 200, 0), "p@1": (1, 50, 50)}),
+        Queued(at=1.0, blocks=3, bytes=300, hot=100, queues={"p": (3, 300, 100)}),
+        Queued(at=2.0, blocks=3, bytes=250, hot=50, queues={"p": (2, 200, 0), "p@1": (1, 50, 50)}),
     ])
     told = {queue["name"]: queue for queue in digest(result)["queues"]}
     assert told["p"] == {"name": "p", "entries": 2, "bytes": 200, "hot_bytes": 0,
@@ -134,16 +142,17 @@ def test_queues_of_long_ago_are_forgotten_and_those_in_use_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(summary, "QUEUES_KEPT", 2)
-    events = [Queued(1.0, 1, 10, 0, {"busy": (1, 10, 0)})]
+    events = [Queued(at=1.0, blocks=1, bytes=10, hot=0, queues={"busy": (1, 10, 0)})]
     for name in "abc":
-        events += [Queued(1.0, 2, 20, 0, {name: (1, 10, 0)}),
-                   Queued(2.0, 1, 10, 0, {name: (0, 0, 0)})]
+        events += [Queued(at=1.0, blocks=2, bytes=20, hot=0, queues={name: (1, 10, 0)}),
+                   Queued(at=2.0, blocks=1, bytes=10, hot=0, queues={name: (0, 0, 0)})]
     assert list(Summary.of(events).queues) == ["busy", "c"]
 
 
 def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
-    start = [BlockHeld(100.0, Block("s", 4, 10, 1000, 1.0)), *START[:1],
-             QueryAdded(100.0, "q", ("s",), backlog=((0, 4),), delivered=60), START[2]]
+    start = [BlockHeld(at=100.0, block=Block("s", 4, 10, 1000, 1.0)), *START[:1],
+             QueryAdded(at=100.0, query="q", streams=("s",), backlog=((0, 4),),
+                        delivered=60), START[2]]
     result = Summary.of([*start, decided(1, 4), finished(1, at=101.0, q=1)])
     query = result.queries["q"]
     assert (query.rows_in, query.latency.weight, query.delivered_before) == (10, 0, 60)
@@ -152,41 +161,50 @@ def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
 
 
 def test_a_query_added_later_waits_for_later_blocks_only() -> None:
-    assert faults(arrived(0), QueryAdded(1.5, "r", ("s",)), GroupFormed(1.5, 2, "p", ("q", "r")),
+    assert faults(arrived(0),
+    QueryAdded(at=1.5, query="r", streams=("s",)),
+    GroupFormed(at=1.5, group=2, path="p", members=("q", "r")),
                   arrived(1), decided(1, 0), finished(1), decided(2, 1, group=2), finished(2),
-                  RunEnded(3.0, "drained")) == []
+                  EngineStopped(at=3.0, outcome="drained")) == []
 
 
 def test_an_empty_block_is_waited_for_by_nobody() -> None:
     result = Summary.of([*START, arrived(0, 0), arrived(1), decided(1, 1), finished(1),
-                         RunEnded(3.0, "drained")])
+                         EngineStopped(at=3.0, outcome="drained")])
     assert result.streams["s"].blocks == 2
     assert result.accounting() == []
 
 
 def test_a_stream_says_its_rate_its_queue_and_its_progress() -> None:
-    result = Summary.of([*START, *(arrived(n, at=float(n)) for n in range(10)), Tick(10.0)])
+    result = Summary.of([*START, *(arrived(n, at=float(n)) for n in range(10)), Tick(at=10.0)])
     stream = result.streams["s"]
     assert result.rate("s") == 40 / 5  # the blocks of the seconds 6 to 9
     assert (len(stream.queue.waiting), stream.queue.rows, stream.queue.bytes) == (10, 100, 10_000)
     assert stream.fraction == 1.0
-    result.apply(Tick(99.0))
+    result.apply(Tick(at=99.0))
     assert result.rate("s") == 0
 
 
 def test_hot_bytes_rise_and_fall_and_their_peak_stays() -> None:
-    events = [BlockHot(1.0, "s", 0, 500), BlockHot(1.0, "s", 1, 300), BlockHot(1.1, "s", 1, 400),
-              BlockCold(2.0, "s", 0), BlockReleased(3.0, "s", 1), BlockCold(3.0, "s", 1)]
+    events = [BlockHot(at=1.0, stream="s", number=0, bytes=500),
+    BlockHot(at=1.0, stream="s", number=1, bytes=300),
+    BlockHot(at=1.1, stream="s", number=1, bytes=400),
+              BlockCold(at=2.0, stream="s", number=0),
+              BlockReleased(at=3.0, stream="s", number=1), BlockCold(at=3.0, stream="s", number=1)]
     stream = Summary.of(events).streams["s"]
     assert (stream.hot_bytes, stream.hot_peak) == (0, 900)
 
 
 def test_states_of_streams_and_queries() -> None:
     result = Summary.of([
-        *START, QueryAdded(0.0, "bad", ("s",)), QueryAdded(0.0, "gone", ("s",)),
-        QueryFailed(1.0, "bad", "no room"), QueryDropped(1.0, "gone"),
-        WatermarkMoved(1.0, "s", 0.5), StreamEnded(2.0, "s"), StreamFailed(2.0, "t", "no path"),
-        Memory(2.0, 100, 200, 300), Memory(2.5, 50), RunEnded(3.0, "drained"),
+        *START,
+        QueryAdded(at=0.0, query="bad", streams=("s",)),
+        QueryAdded(at=0.0, query="gone", streams=("s",)),
+        QueryFailed(at=1.0, query="bad", reason="no room"), QueryDropped(at=1.0, query="gone"),
+        WatermarkMoved(at=1.0, stream="s", time=0.5),
+        StreamEnded(at=2.0, stream="s"), StreamFailed(at=2.0, stream="t", reason="no path"),
+        Memory(at=2.0, driver=100, jvm=200, storage=300),
+        Memory(at=2.5, driver=50), EngineStopped(at=3.0, outcome="drained"),
     ])  # fmt: skip
     states = {name: (query.state, query.reason) for name, query in result.queries.items()}
     assert states == {"q": ("done", ""), "bad": ("failed", "no room"),
@@ -196,15 +214,18 @@ def test_states_of_streams_and_queries() -> None:
 
 
 def test_a_stopped_run_leaves_its_queue_standing() -> None:
-    result = Summary.of([*START, arrived(0), RunEnded(2.0, "stopped")])
+    result = Summary.of([*START, arrived(0), EngineStopped(at=2.0, outcome="stopped")])
     assert result.queries["q"].state == "stopped"
     assert len(result.streams["s"].queue.waiting) == 1
     assert result.accounting() == []
 
 
 def test_a_refused_sink_fails_its_query_and_counts_nothing_for_it() -> None:
-    end = RunFinished(2.0, 1, 0.5, 10, {"q": 4, "r": 2}, failed={"q": "no permission"})
-    result = Summary.of([*START, QueryAdded(0.0, "r", ("s",)), GroupFormed(0.0, 2, "p", ("q", "r")),
+    end = RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 4, "r": 2},
+                      failed={"q": "no permission"})
+    result = Summary.of([*START,
+    QueryAdded(at=0.0, query="r", streams=("s",)),
+    GroupFormed(at=0.0, group=2, path="p", members=("q", "r")),
                          arrived(0), decided(1, 0, group=2), end])
     assert (result.queries["q"].state, result.queries["q"].rows_in) == ("failed", 0)
     assert (result.queries["r"].rows_out, result.queries["r"].rows_in) == (2, 10)
@@ -212,19 +233,22 @@ def test_a_refused_sink_fails_its_query_and_counts_nothing_for_it() -> None:
 
 
 def test_a_failed_run_delivers_nothing_and_may_be_tried_again() -> None:
-    assert faults(arrived(0), decided(1, 0), RunFailed(1.5, 1, "lost executor"), decided(2, 0),
-                  finished(2), RunEnded(3.0, "drained")) == []
+    assert faults(arrived(0), decided(1, 0),
+    JobFailed(at=1.5, job=1, reason="lost executor"), decided(2, 0),
+                  finished(2), EngineStopped(at=3.0, outcome="drained")) == []
 
 
 def test_a_query_that_left_during_a_run_is_no_fault() -> None:
-    assert faults(arrived(0), decided(1, 0), QueryDropped(1.5, "q"), finished(1, q=1)) == []
-    assert faults(arrived(0), QueryDropped(1.5, "q", "its lifetime is over"), decided(1, 0),
+    assert faults(arrived(0), decided(1, 0),
+    QueryDropped(at=1.5, query="q"), finished(1, q=1)) == []
+    assert faults(arrived(0),
+    QueryDropped(at=1.5, query="q", reason="its lifetime is over"), decided(1, 0),
                   finished(1, q=1)) == []
 
 
 def test_a_query_of_the_same_name_starts_from_nothing() -> None:
-    result = Summary.of([*START, arrived(0), decided(1, 0), QueryDropped(1.5, "q"),
-                         QueryAdded(1.6, "q", ("s",)), finished(1, q=5)])
+    result = Summary.of([*START, arrived(0), decided(1, 0), QueryDropped(at=1.5, query="q"),
+                         QueryAdded(at=1.6, query="q", streams=("s",)), finished(1, q=5)])
     assert result.queries["q"].rows_out == 0
     assert result.accounting() == []
 
@@ -241,8 +265,10 @@ def test_the_digest_holds_the_verdict() -> None:
 
 
 def test_a_file_that_was_set_aside_is_counted_with_its_rows_and_warned_of() -> None:
-    summary = Summary.of([arrived(0), FileSetAside(1.0, "s", "in/a.csv", "it is UTF-16 text"),
-                          FileSetAside(2.0, "s", "in/b.parquet", "no column 'n'", rows=5)])
+    summary = Summary.of([arrived(0),
+    FileSetAside(at=1.0, stream="s", file="in/a.csv", reason="it is UTF-16 text"),
+                          FileSetAside(at=2.0, stream="s", file="in/b.parquet",
+                                       reason="no column 'n'", rows=5)])
     stream = summary.streams["s"]
     assert (stream.files_rejected, stream.read, stream.kept, stream.rejected) == (2, 15, 10, 5)
     assert [warning.text for warning in summary.warnings] == [
@@ -252,7 +278,7 @@ def test_a_file_that_was_set_aside_is_counted_with_its_rows_and_warned_of() -> N
 
 
 def test_rows_read_must_be_kept_or_rejected() -> None:
-    block = BlockArrived(1.0, Block("s", 0, 10, 1000, 1.0), read=14, late=2, rejected=1)
+    block = BlockArrived(at=1.0, block=Block("s", 0, 10, 1000, 1.0), read=14, late=2, rejected=1)
     assert faults(block) == [
         "stream s, block 0: 14 rows read, but 10 kept + 1 rejected",
         "stream s: 14 rows read, but 10 kept + 1 rejected",
@@ -260,10 +286,12 @@ def test_rows_read_must_be_kept_or_rejected() -> None:
 
 
 def test_late_rows_are_among_those_kept_and_counted_for_window_aggregates_alone() -> None:
-    added = QueryAdded(0.0, "w", ("s",), window=(10, 5))
-    grouped = GroupFormed(0.0, 7, "p", ("q", "w"))
-    block = BlockArrived(1.0, Block("s", 0, 10, 1000, 1.0, late=3), read=11, late=3, rejected=1)
-    done = RunFinished(2.0, 1, 0.5, 10, {"q": 9}, summarised={"w": 5}, late={"w": 4})
+    added = QueryAdded(at=0.0, query="w", streams=("s",), window=(10, 5))
+    grouped = GroupFormed(at=0.0, group=7, path="p", members=("q", "w"))
+    block = BlockArrived(at=1.0, block=Block("s", 0, 10, 1000, 1.0, late=3), read=11, late=3,
+                         rejected=1)
+    done = RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 9},
+                       summarised={"w": 5}, late={"w": 4})
     result = Summary.of([*START, added, grouped, block, decided(1, 0, group=7), done])
     assert result.accounting() == []
     assert (result.streams["s"].kept, result.streams["s"].late) == (10, 3)
@@ -278,28 +306,33 @@ FAULTS: dict[str, tuple[Event, ...]] = {
         arrived(0), arrived(1), decided(1, 0), finished(1), decided(2, 0), finished(2)),
     "block 7 of s was delivered": (arrived(0), decided(1, 7), finished(1)),
     "block 0 of s was released before it was delivered": (
-        arrived(0), arrived(1), BlockReleased(1.0, "s", 0), decided(1, 1), finished(1)),
+        arrived(0), arrived(1),
+        BlockReleased(at=1.0, stream="s", number=0), decided(1, 1), finished(1)),
     "the run drained, but 1 blocks of s were not delivered, from block 0 on": (
-        arrived(0), arrived(1), decided(1, 1), finished(1), RunEnded(3.0, "drained")),
+        arrived(
+            0), arrived(1), decided(1, 1), finished(1), EngineStopped(at=3.0, outcome="drained")),
     "block 0 arrived twice": (arrived(0), arrived(0)),
     "10 rows in + 0 added, but 9 out + 0 late + 2 rejected": (
-        arrived(0), decided(1, 0), RunFinished(2.0, 1, 0.5, 10, {"q": 9}, rejected={"q": 2})),
+        arrived(0), decided(1, 0),
+        RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 9}, rejected={"q": 2})),
     "stream s, block 0: 11 of 10 rows are late": (
-        BlockArrived(1.0, Block("s", 0, 10, 1000, 1.0), read=10, late=11),),
+        BlockArrived(at=1.0, block=Block("s", 0, 10, 1000, 1.0), read=10, late=11),),
     "10 rows in + 0 added, but 6 summarised + 5 late + 0 rejected": (
-        QueryAdded(0.0, "w", ("s",), window=(10, 5)), GroupFormed(0.0, 7, "p", ("w",)),
+        QueryAdded(at=0.0, query="w", streams=("s",), window=(10, 5)),
+        GroupFormed(at=0.0, group=7, path="p", members=("w",)),
         arrived(0), decided(1, 0, group=7),
-        RunFinished(2.0, 1, 0.5, 10, {}, summarised={"w": 6}, late={"w": 5})),
+        RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={}, summarised={"w": 6},
+                    late={"w": 5})),
     "blocks of 10 rows, decided for 11, 10 read": (
         arrived(0), decided(1, 0, rows=11), finished(1)),
     "blocks of 10 rows, decided for 10, 9 read": (arrived(0), decided(1, 0), finished(1, 9)),
     "run 5 finished, but nobody had decided it": (finished(5),),
     "nobody knows group 9": (arrived(0), decided(1, 0, group=9)),
-    "nobody knows query z": (GroupFormed(0.0, 2, "p", ("z",)),),
+    "nobody knows query z": (GroupFormed(at=0.0, group=2, path="p", members=("z",)),),
     "rows of r, which did not ride": (arrived(0), decided(1, 0), finished(1, r=1)),
     "query q was given blocks of t": (
         arrived(0, stream="t"), decided(1, 0, stream="t"), finished(1)),
-    "block 3 of s is not held": (QueryAdded(0.0, "r", ("s",), backlog=((0, 3),)),),
+    "block 3 of s is not held": (QueryAdded(at=0.0, query="r", streams=("s",), backlog=((0, 3),)),),
 }  # fmt: skip
 
 
@@ -311,7 +344,8 @@ def test_each_fault_is_found_and_named(text: str) -> None:
 
 def test_an_undisturbed_twin_of_a_fault_balances() -> None:
     assert faults(arrived(0), arrived(1), decided(1, 0), finished(1), decided(2, 1), finished(2),
-                  BlockReleased(3.0, "s", 0), RunEnded(3.0, "drained")) == []
+                  BlockReleased(at=3.0, stream="s", number=0),
+                  EngineStopped(at=3.0, outcome="drained")) == []
 
 
 def test_many_faults_are_counted_rather_than_listed() -> None:
@@ -332,7 +366,7 @@ def test_memory_does_not_grow_with_the_length_of_a_run() -> None:
         result.apply(decided(number, number))
         result.apply(finished(number, at=at + 0.1, q=1))
         if number >= 10:
-            result.apply(BlockReleased(at, "s", number - 10))
+            result.apply(BlockReleased(at=at, stream="s", number=number - 10))
         if number in (100, 2999):
             sizes.append(footprint(result))
     assert sizes[0] == sizes[1]
@@ -353,9 +387,9 @@ def test_ended_queries_and_old_groups_are_forgotten(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(summary, "MEMBERS_KEPT", 5)
     result = Summary()
     for number in range(20):
-        result.apply(QueryAdded(0.0, f"q{number}", ("s",)))
-        result.apply(GroupFormed(0.0, number, "p", (f"q{number}",)))
-        result.apply(QueryFailed(0.0, f"q{number}", "no"))
+        result.apply(QueryAdded(at=0.0, query=f"q{number}", streams=("s",)))
+        result.apply(GroupFormed(at=0.0, group=number, path="p", members=(f"q{number}",)))
+        result.apply(QueryFailed(at=0.0, query=f"q{number}", reason="no"))
     assert (len(result.queries), result.forgotten, len(result._groups)) == (5, 15, 5)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine.instructions import Run
+from penstock.engine.instructions import SegmentJob
 from penstock.errors import RunError
 from penstock.language import bind
 from penstock.model import Application, Block
@@ -146,7 +146,8 @@ def test_a_train_with_a_block_that_is_in_the_panes_is_refused() -> None:
     kept = synopsis(group)
     blocks = tuple(Block("packets", number, 5, 0, 0.0) for number in range(3))
     kept.take(blocks[:2], {0: 10})
-    run = Run(3, "", group.path, 1, group.members, blocks)
+    run = SegmentJob(number=3, segment="", path=group.path, group=1, members=group.members,
+                     blocks=blocks)
     with pytest.raises(RunError, match="block 0 are in its panes already"):
         Windows(None, 1, None).take(run, made, None, {group.id: kept})
 

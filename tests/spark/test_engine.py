@@ -215,7 +215,7 @@ def test_queries_come_and_go_while_it_runs_and_a_resumed_run_goes_on(engine, tmp
     failed = []
 
     def watch(event: ev.Event) -> None:
-        if isinstance(event, ev.RunFailed):
+        if isinstance(event, ev.JobFailed):
             failed.append(event)
 
     def had(query: str, rows: int) -> None:
@@ -315,9 +315,9 @@ def test_a_query_replaced_in_the_middle_of_its_run_leaves_nothing_to_its_namesak
     under_way, failed = threading.Event(), []
 
     def watch(event: ev.Event) -> None:
-        if isinstance(event, ev.Decided) and event.segment.startswith("name"):
+        if isinstance(event, ev.JobDecided) and event.segment.startswith("name"):
             under_way.set()
-        if isinstance(event, ev.RunFailed | ev.QueryFailed):
+        if isinstance(event, ev.JobFailed | ev.QueryFailed):
             failed.append(event)
 
     with engine(on_event=watch) as e:

@@ -305,7 +305,7 @@ def test_a_folder_on_another_device_that_refuses_a_job(engine, place):
         if isinstance(event, ev.BlockArrived) and far.is_dir():
             far.rmdir()
             far.write_text("in the way")
-        if isinstance(event, ev.RunFailed):
+        if isinstance(event, ev.JobFailed):
             failed.append(event)
 
     try:
@@ -482,7 +482,7 @@ def test_a_later_file_that_does_not_fit_is_set_aside(engine, place):
         assert "x.parquet" in told and "column 'n'" in told
         assert "column 'word' is declared but not in the data, which has n" in told
         assert "not a Parquet file" in told
-    assert not [event for event in seen if isinstance(event, ev.RunFailed | ev.StreamFailed)]
+    assert not [event for event in seen if isinstance(event, ev.JobFailed | ev.StreamFailed)]
 
 
 def test_a_stream_is_tried_again_until_its_disk_has_room(engine, place, monkeypatch):

@@ -68,7 +68,7 @@ class Ledger:
 
         def held_execute(host: SparkHost, run: Any, *rest: Any) -> None:
             with self._batch:
-                self._begun.add(run.run)
+                self._begun.add(run.number)
             execute(host, run, *rest)
 
         monkeypatch.setattr(SparkHost, "_give", held_give)
@@ -77,8 +77,8 @@ class Ledger:
     def __call__(self, event: ev.Event) -> None:
         """Take an event of the run."""
         self.seen.append(event)
-        if isinstance(event, ev.RunFinished | ev.RunKept | ev.RunFailed):
-            self._begun.discard(event.run)
+        if isinstance(event, ev.RunFinished | ev.RunKept | ev.JobFailed):
+            self._begun.discard(event.job)
         if isinstance(event, ev.Queued) and not self._begun:
             self.pairs.append((event.hot, self._stored()))
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.clock import VirtualClock
-from penstock.engine.instructions import Run
+from penstock.engine.instructions import SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.spark.host import TICK
@@ -76,7 +76,7 @@ Decision = tuple[float, str, tuple[int, int], tuple[int, ...], int | None, str]
 def decisions(events: list[ev.Event]) -> list[Decision]:
     """When what ran, from which stage to which, on which blocks, and why."""
     return [(e.at, e.segment, e.stages, e.blocks, e.entering, e.reason)
-            for e in events if isinstance(e, ev.Decided)]
+            for e in events if isinstance(e, ev.JobDecided)]
 
 
 def simulated(policy: str) -> list[ev.Event]:
@@ -90,7 +90,7 @@ def simulated(policy: str) -> list[ev.Event]:
             host.run(until=host._agenda[0][0])
         else:
             host.clock.advance(soon)
-            host.handle(ev.Tick(soon))
+            host.handle(ev.Tick(at=soon))
     return host.record
 
 
@@ -106,7 +106,7 @@ class Inbox:
     arrived: int = 0
     rows: list[tuple[Any, Any]] = field(default_factory=list)
     """What runs kept or delivered, on Spark and by the script."""
-    failed: list[ev.RunFailed] = field(default_factory=list)
+    failed: list[ev.JobFailed] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def expect(self, end: Any, overtakes: bool) -> None:
@@ -121,7 +121,7 @@ class Inbox:
                 self.planned += [(later.at, order, later) for (_, order, _), later in zip(
                     through, others[len(self.expected):], strict=True)]
                 heapq.heapify(self.planned)
-            self.expected[end.run] = end
+            self.expected[end.job] = end
 
     def put(self, item: Any) -> None:
         """Take a report in; its time and its cost are the script's."""
@@ -134,7 +134,7 @@ class Inbox:
                     self._plan(replace(item, at=at, block=block))
                 case ev.RunFinished() | ev.RunKept():
                     self._plan(self._as_scripted(item))
-                case ev.RunFailed():
+                case ev.JobFailed():
                     self.failed.append(item)
                 case _:
                     self.asked.append(item)
@@ -144,11 +144,11 @@ class Inbox:
         if isinstance(event, ev.BlockArrived):
             order = list(ARRIVALS).index((event.block.stream, event.block.number))
         else:
-            order = len(ARRIVALS) + event.run
+            order = len(ARRIVALS) + event.job
         heapq.heappush(self.planned, (event.at, order, event))
 
     def _as_scripted(self, end: Any) -> Any:
-        told = self.expected.pop(end.run)
+        told = self.expected.pop(end.job)
         assert type(end) is type(told)
         if isinstance(end, ev.RunKept):
             self.rows.append((end.rows, told.rows))
@@ -206,7 +206,7 @@ def on_spark(
                                     operators=FIGURES)
 
         def _carry_out(self, instruction: Any, spent: float) -> None:
-            if isinstance(instruction, Run):
+            if isinstance(instruction, SegmentJob):
                 inbox.expect(self._script.outcome(instruction), instruction.urgent)
             super()._carry_out(instruction, spent)
 
@@ -215,8 +215,8 @@ def on_spark(
 
     def watch(event: ev.Event) -> None:
         events.append(event)
-        decided = {e.run: e for e in events if isinstance(e, ev.Decided)}
-        done = [decided[e.run].blocks for e in events if isinstance(e, ev.RunFinished)]
+        decided = {e.job: e for e in events if isinstance(e, ev.JobDecided)}
+        done = [decided[e.job].blocks for e in events if isinstance(e, ev.RunFinished)]
         if sum(map(len, done)) == wanted:
             delivered.set()
 

@@ -89,7 +89,7 @@ def test_every_policy_gives_the_same_answers(policy: str, folder: Path, engine) 
         assert (summary.run.state, summary.failures()) == ("drained", [])
         assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
         assert summary.queries["three"].rejected == 1
-        assert not [event for event in events if isinstance(event, ev.RunFailed)]
+        assert not [event for event in events if isinstance(event, ev.JobFailed)]
         kept = [event for event in events if isinstance(event, ev.RunKept)]
         if policy in ("fifo", "edf"):
             assert not kept
@@ -106,7 +106,7 @@ def test_with_two_slots_runs_overlap_and_the_answers_are_the_same(folder: Path, 
         assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
     under_way, most = 0, 0
     for event in events:
-        under_way += isinstance(event, ev.Decided)
+        under_way += isinstance(event, ev.JobDecided)
         under_way -= isinstance(event, ev.RunFinished | ev.RunKept)
         most = max(most, under_way)
     assert most == 2

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.cli import main
-from penstock.engine import Run
+from penstock.engine import SegmentJob
 from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError, PolicyError
 from penstock.events import Recorder, Summary, read_events
@@ -43,17 +43,17 @@ MANY = TWO + """
 Costs = Mapping[str, tuple[float, float]]
 
 
-def linear(costs: Costs) -> Callable[[Run], float]:
+def linear(costs: Costs) -> Callable[[SegmentJob], float]:
     """Seconds per job and per row, by the first letter of the path: its stream, or s+r."""
-    def cost(run: Run) -> float:
-        name = "r" if "+r" in run.path else run.path[0]
+    def cost(job: SegmentJob) -> float:
+        name = "r" if "+r" in job.path else job.path[0]
         fixed, per_row = costs[name]
-        return fixed + per_row * sum(block.rows for block in run.blocks)
+        return fixed + per_row * sum(block.rows for block in job.blocks)
     return cost
 
 
 def decisions(events: Iterable[ev.Event]) -> list[tuple[float, str, tuple[int, ...]]]:
-    return [(round(e.at, 6), e.segment, e.blocks) for e in events if isinstance(e, ev.Decided)]
+    return [(round(e.at, 6), e.segment, e.blocks) for e in events if isinstance(e, ev.JobDecided)]
 
 
 def again(record: Sequence[ev.Event], name: str) -> list[ev.Event]:
@@ -146,7 +146,7 @@ def scenario(seed: int, policy: str, settings: Settings) -> FakeHost:
     host.add("CREATE QUERY late WITH (latency = '1 second') AS SELECT a FROM s WHERE a = 2;")
     host.run(until=33.07)
     host.clock.advance(33.07)
-    host.handle(ev.QueryDropped(33.07, "both"))
+    host.handle(ev.QueryDropped(at=33.07, query="both"))
     host.add("DROP QUERY both;")
     host.run()
     return host
@@ -191,9 +191,9 @@ def test_priorities_and_promises_are_in_the_record() -> None:
 def test_first_runs_that_were_slow_are_slow_again_and_spoil_no_fit() -> None:
     extra = {"s": [5.0, 2.0], "t": [3.0]}
 
-    def cost(run: Run) -> float:
-        left = extra[run.path[0]]
-        return linear(BY_HAND)(run) + (left.pop(0) if left else 0.0)
+    def cost(job: SegmentJob) -> float:
+        left = extra[job.path[0]]
+        return linear(BY_HAND)(job) + (left.pop(0) if left else 0.0)
 
     host = play(FakeHost.of(TWO, cost=cost), [
         *((float(at), "s", 10 + at % 7 * 10) for at in range(0, 300, 15)),
@@ -294,8 +294,8 @@ def test_a_record_without_an_end_is_replayed_as_far_as_it_goes() -> None:
 def test_runs_that_failed_are_left_out_and_counted() -> None:
     tries: list[int] = []
 
-    def fails(run: Run) -> str:
-        tries.append(run.run)
+    def fails(job: SegmentJob) -> str:
+        tries.append(job.number)
         return "a passing fault" if len(tries) == 2 else ""
 
     host = play(FakeHost.of(TWO, cost=linear(BY_HAND), fails=fails), BURST)
@@ -332,7 +332,8 @@ def test_events_that_were_stamped_out_of_order_happen_in_the_order_of_the_record
     place = next(i for i, e in enumerate(record) if isinstance(e, ev.BlockArrived) and e.at == 31.0)
     early = record[place]
     assert isinstance(early, ev.BlockArrived)
-    swapped = [*record[:place], ev.BlockArrived(29.9, early.block, early.read), *record[place + 1:]]
+    swapped = [*record[:place],
+    ev.BlockArrived(at=29.9, block=early.block, read=early.read), *record[place + 1:]]
     times = [step.event.at for step in Recording.of(swapped).script]
     assert times == sorted(times)
     assert [e.block.number for e in replay(Recording.of(swapped), policy("fifo"))
@@ -353,7 +354,8 @@ def test_a_record_without_a_finished_run_is_refused() -> None:
 
 
 def test_a_policy_that_nobody_knows_any_more_is_named() -> None:
-    record = [ev.RunStarted(0.0, ("s",), "lottery", 2), *burst().record[1:]]
+    record = [ev.EngineStarted(at=0.0, streams=("s",), operators="lottery",
+                            cores=2), *burst().record[1:]]
     with pytest.raises(PolicyError, match="lottery"):
         compare(record, {})
 
@@ -366,7 +368,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkpoint with the record of the burst."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
-    write(tmp_path / "state", [*burst().record, ev.RunEnded(90.0, "drained")])
+    write(tmp_path / "state", [*burst().record, ev.EngineStopped(at=90.0, outcome="drained")])
     return tmp_path / "state"
 
 
@@ -433,7 +435,8 @@ def test_a_wrong_call_gives_status_2_and_says_why(
 
 
 @pytest.mark.parametrize(("events", "message"), [
-    ((), "is empty"), ((ev.RunStarted(0.0, ("s",), "fifo", 2),), "no run finished")])
+    ((), "is empty"), ((ev.EngineStarted(at=0.0, streams=("s",), operators="fifo",
+                                      cores=2),), "no run finished")])
 def test_a_record_that_tells_nothing_gives_status_2(
     events: tuple[ev.Event, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,16 +7,17 @@ from penstock.engine.instructions import (
     Finish,
     Forget,
     Instruction,
+    Job,
     Note,
     Pause,
-    Refresh,
+    RefreshJob,
     Release,
     Resume,
-    Run,
     Scan,
+    SegmentJob,
     Trim,
     Wake,
 )
 
-__all__ = ["Cancel", "Cool", "Core", "Finish", "Forget", "Instruction", "Note", "Pause", "Refresh",
-           "Release", "Resume", "Run", "Scan", "Trim", "Wake"]
+__all__ = ["Cancel", "Cool", "Core", "Finish", "Forget", "Instruction", "Job", "Note", "Pause",
+           "RefreshJob", "Release", "Resume", "Scan", "SegmentJob", "Trim", "Wake"]

@@ -170,7 +170,7 @@ class Blocks:
                     continue
                 del self._held[stream, number]
                 self.stored -= held.block.stored
-                yield Release(stream, number)
+                yield Release(stream=stream, number=number)
         for one in stay:
             heapq.heappush(self._aging, one)
             self._squeezed = at
@@ -178,4 +178,4 @@ class Blocks:
     def _cooled(self, held: _Held) -> Cool:
         held.hot = False
         self.hot_bytes -= held.block.bytes
-        return Cool(held.block.stream, held.block.number)
+        return Cool(stream=held.block.stream, number=held.block.number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.engine.instructions import Cancel, Finish, Instruction, Note, Run, Wake
+from penstock.engine.instructions import Cancel, Finish, Instruction, Note, SegmentJob, Wake
 from penstock.engine.paths.active_job import Running
 from penstock.engine.paths.queue_entries import AGAIN, Entry
 from penstock.engine.paths.stage_costs import names
@@ -44,13 +44,13 @@ class Core(State):
         """Decide by another policy from now on; what waits goes on from where it is."""
         self.policy = policy
         self._schedule()
-        self._pending.append(Note(ev.PolicyChanged(at, name)))
+        self._pending.append(Note(event=ev.PolicyChanged(at=at, operators=name)))
         self._prepare(at, f"the policy is {name} now")
 
     def use_refresh(self, policy: RefreshPolicy, at: float, name: str) -> None:
         """Let another policy decide which answers of window aggregates are renewed."""
         self._windows.use(policy, at)
-        self._pending.append(Note(ev.PolicyChanged(at, refresh=name)))
+        self._pending.append(Note(event=ev.PolicyChanged(at=at, refresh=name)))
 
     def allow(self, seconds: float) -> None:
         """Jobs that begin from now on may take so long."""
@@ -67,8 +67,8 @@ class Core(State):
             self._dispatch(event.at, out)
             self._fail_ending(event.at, out)
         if self._timeouts.next is not None:
-            out.append(Wake(self._timeouts.next))
-        out.extend(map(Note, self._windows.noted()))
+            out.append(Wake(at=self._timeouts.next))
+        out.extend(Note(event=event) for event in self._windows.noted())
         needed = self._windows.needed()
         out.extend(self._waiting.make_room(event.at, self.settings.memory, needed,
                                            self._room_in_spool.most))
@@ -95,13 +95,14 @@ class Core(State):
             before = self._cuts.get(id)
             self._cuts[id] = made
             if before not in (made, None):
-                self._pending.append(Note(ev.PathCut(at, id, made, reason)))
+                self._pending.append(Note(event=ev.PathCut(at=at, path=id, segments=made,
+                                                           reason=reason)))
 
     # --- events ------------------------------------------------------------------------------
 
     def _take(self, event: ev.Event, out: list[Instruction]) -> None:
         match event:
-            case ev.RunStarted(streams=streams):
+            case ev.EngineStarted(streams=streams):
                 self._open = dict.fromkeys(streams)
             case ev.BlockHeld(block=block):
                 self._blocks.hold(block, earlier=True)
@@ -130,18 +131,18 @@ class Core(State):
                 self._finish_run(event, out)
             case ev.RunKept():
                 self._keep(event)
-            case ev.RunProgressed(run=run, done=done) if run in self._running:
+            case ev.JobProgressed(job=run, done=done) if run in self._running:
                 self._running[run].done = done
-            case ev.RunFailed(run=run, reason=reason):
+            case ev.JobFailed(job=run, reason=reason) if run in self._running:
                 self._fail_run(event.at, run, reason, out)
             case ev.RefreshFinished():
-                self._timeouts.end(event.refresh)
+                self._timeouts.end(event.job)
                 self._windows.finish(event)
                 self._ahead -= event.seconds
                 out.extend(self._promises.answer(event))
                 for query, reason in event.failed.items():
                     self._fail_query(event.at, query, reason, out)
-            case ev.RefreshFailed(refresh=run, reason=reason):
+            case ev.JobFailed(job=run, reason=reason):
                 self._timeouts.end(run)
                 for query in self._windows.fail(event.at, run):
                     self._fail_query(event.at, query, reason, out)
@@ -217,19 +218,20 @@ class Core(State):
             return
         self._failures[query] = reason
         self._remove_query(query)
-        out.append(Note(ev.QueryFailed(at, query, reason)))
+        out.append(Note(event=ev.QueryFailed(at=at, query=query, reason=reason)))
 
     def _end_lifetimes(self, at: float, out: list[Instruction]) -> None:
         """A query whose time is over takes no new block, but what waits for it is delivered."""
         for name in self._lifetimes.over(at):
             self._remove_query(name, waiting_too=False)
-            out.append(Note(ev.QueryDropped(at, name, "its lifetime is over")))
+            out.append(Note(event=ev.QueryDropped(at=at, query=name,
+                                                  reason="its lifetime is over")))
         if self._lifetimes.next is not None:
-            out.append(Wake(self._lifetimes.next))
+            out.append(Wake(at=self._lifetimes.next))
 
     def _cancel_late(self, at: float, out: list[Instruction]) -> None:
         """Have jobs cancelled that last far longer than they should."""
-        out.extend(Cancel(run, limit) for run, limit in self._timeouts.over(at))
+        out.extend(Cancel(job=run, limit=limit) for run, limit in self._timeouts.over(at))
 
     # --- window aggregates -------------------------------------------------------------------
 
@@ -257,14 +259,14 @@ class Core(State):
             return False
         self._runs += 1
         limit = self._timeouts.limit(0.0, again=not refresh.first_try)
-        self._timeouts.begin(refresh.run, at, limit)
+        self._timeouts.begin(refresh.number, at, limit)
         out.append(refresh)
         return True
 
     # --- runs --------------------------------------------------------------------------------
 
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
-        running = self._ended(event.run)
+        running = self._ended(event.job)
         self._measure(event, running, sum(event.rows_out.values()))
         if running.path.panes:
             self._windows.fill({id: panes for id, panes in event.panes.items()
@@ -287,16 +289,16 @@ class Core(State):
         if self.is_known(query) and self.plan.query(query).rejects == "fail":
             self._fail_query(at, query, text, out)
         else:
-            out.append(Note(ev.Warned(at, f"query {query}", text)))
+            out.append(Note(event=ev.Warned(at=at, subject=f"query {query}", text=text)))
 
     def _keep(self, event: ev.RunKept) -> None:
         """The rows of a run wait before the next stage."""
-        running = self._ended(event.run)
+        running = self._ended(event.job)
         self._timeouts.clear(running.entries[0].members)
         self._measure(event, running, event.rows)
         head = running.entries[0]
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
-        kept = Entry(blocks, head.members, head.lane, event.run, (event.rows, event.bytes),
+        kept = Entry(blocks, head.members, head.lane, event.job, (event.rows, event.bytes),
                      event.on_disk)
         still = tuple(m for m in head.members if m.query not in running.left)
         self._waiting.keep(running.entries, kept, (running.path.id, running.last), still)
@@ -395,7 +397,7 @@ class Core(State):
         closing = path.stream not in self._open
         if place[1] > 0 or due <= at or closing or queue.is_full():
             return True
-        out.append(Wake(due))
+        out.append(Wake(at=due))
         return False
 
     def _start(self, at: float, number: int, out: list[Instruction], urgent: bool) -> None:
@@ -420,19 +422,24 @@ class Core(State):
         group, formed = self._waiting.riders.group(path.id, members)
         if formed:
             riders = tuple(str(member) for member in members)
-            out.append(Note(ev.GroupFormed(at, group, path.id, riders, tuple(names(path)))))
+            out.append(Note(event=ev.GroupFormed(at=at, group=group, path=path.id, members=riders,
+                                                 stages=tuple(names(path)))))
         blocks = tuple(block for entry in train for block in entry.blocks)
         reason = self._scheduler.run.reason + (", overtaking" if urgent else "")
-        out.append(Note(ev.Decided(
-            at, self._runs, segment.id, group, path.stream,
-            tuple(block.number for block in blocks), sum(block.rows for block in blocks), reason,
-            waiting, stages=(first, last), urgent=urgent, again=train[0].lane == AGAIN,
-            entering=entering if first else None)))
-        out.append(Run(
-            self._runs, segment.id, path.id, group, members, blocks,
-            self._blocks.worth_keeping(blocks, self._room) if first == 0 else (), first, last,
+        out.append(Note(event=ev.JobDecided(at=at, job=self._runs, segment=segment.id, group=group,
+                                         stream=path.stream,
+                                         blocks=tuple(block.number for block in blocks),
+                                         rows=sum(block.rows for block in blocks), reason=reason,
+                                         waiting=waiting, stages=(first, last), urgent=urgent,
+                                         again=train[0].lane == AGAIN,
+                                         entering=entering if first else None)))
+        out.append(SegmentJob(
+            number=self._runs, segment=segment.id, path=path.id, group=group, members=members,
+            blocks=blocks,
+            keep=self._blocks.worth_keeping(blocks, self._room) if first == 0 else (),
+            first=first, last=last,
             final=last == len(path.stages),
-            parts=tuple(entry.run for entry in train if entry.run),
+            parts=tuple(entry.job for entry in train if entry.job),
             on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
             yields=yields, again=train[0].lane == AGAIN, expected=expected,
             measure=first == 0 and self.figures.is_due(
@@ -451,8 +458,8 @@ class Core(State):
         if self._failures and not alive:
             reason = "; ".join(f"{query}: {why}" for query, why in self._failures.items())
             self._finished = True
-            out.append(Finish("failed", f"no query is left ({reason})"))
+            out.append(Finish(outcome="failed", reason=f"no query is left ({reason})"))
         elif self.settings.until_drained and not self._open:
             self._finished = True
-            out.append(Finish("drained"))
+            out.append(Finish(outcome="drained"))
 

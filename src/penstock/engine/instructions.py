@@ -11,15 +11,15 @@ from penstock.model import Block
 from penstock.plan import Member
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentJob:
     """Run some stages of a path on these blocks for these members, as one job.
 
     After the last stage the answers are delivered; after any other the rows are kept for a later
     run, in memory or (``on_disk``) out of it.
     """
 
-    run: int
+    number: int
     segment: str
     path: str
     group: int
@@ -59,11 +59,11 @@ class Run:
         return dict.fromkeys((member.query for member in self.members), late) if late else {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
     """Answer these queries of a group from its synopsis, in one scan back from an end."""
 
-    run: int
+    number: int
     group: str
     end: int
     """The pane before which all windows end."""
@@ -72,11 +72,11 @@ class Scan:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshJob:
     """Renew answers of a group of window aggregates, and deliver them together."""
 
-    run: int
+    number: int
     group: str
     pane: int
     """How long a pane is, in microseconds."""
@@ -103,16 +103,19 @@ class Refresh:
         return {query: scan.end * self.pane for scan in self.scans for query, _ in scan.queries}
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """Stop a run or a refresh that has passed its limit; its end is reported as any other's."""
+Job: TypeAlias = SegmentJob | RefreshJob
 
-    run: int
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """Stop a job that has passed its limit; its end is reported as any other's."""
+
+    job: int
     limit: float
     """The seconds that it was allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trim:
     """Drop the panes of a group before this one: no answer will look at them."""
 
@@ -120,7 +123,7 @@ class Trim:
     before: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cool:
     """Let go of a hot block; the spool still has it."""
 
@@ -128,14 +131,14 @@ class Cool:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
-    """Let go of the rows that a run kept: nobody will take them up."""
+    """Let go of the rows that a job kept: nobody will take them up."""
 
-    run: int
+    job: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """Delete a block from the spool."""
 
@@ -143,24 +146,24 @@ class Release:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """Let the streams wait: the spool is full."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
     """Let the streams go on: there is room in the spool."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
     """Send a `Tick` at this time: something falls due."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
     """Nothing is left to do: ``drained``, or ``failed`` with a reason."""
 
@@ -168,7 +171,7 @@ class Finish:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """Write an event of the core's own into the record: a decision, a query that failed."""
 
@@ -176,5 +179,4 @@ class Note:
 
 
 Instruction: TypeAlias = (
-    Run | Refresh | Cancel | Trim | Cool | Forget | Release | Pause | Resume | Wake | Finish
-    | Note)
+    Job | Cancel | Trim | Cool | Forget | Release | Pause | Resume | Wake | Finish | Note)

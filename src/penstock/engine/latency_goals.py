@@ -72,7 +72,8 @@ class Promises:
             count, total = before + len(rows), sum_before + sum(rows)
             self._missed[query] = count, total
             if not before or len(str(count)) > len(str(before)):
-                yield Note(LatencyMissed(at, query, self._goals[query], seconds, count, total))
+                yield Note(event=LatencyMissed(at=at, query=query, promised=self._goals[query],
+                                               seconds=seconds, blocks=count, rows=total))
 
     def _promised(self, member: Member, blocks: list[Block]) -> list[Block]:
         """The blocks that arrived after the member joined; of the others it sees each once."""

@@ -64,7 +64,7 @@ class Account:
 
         A block that nobody held is cold.
         """
-        hot = bool(entry.run) and not entry.on_disk
+        hot = bool(entry.job) and not entry.on_disk
         for key, size in _keys(entry):
             if key not in self._things:
                 self._things[key] = _Thing(size, hot)
@@ -77,7 +77,7 @@ class Account:
             thing = self._things[key]
             thing.users -= 1
             if not thing.users:
-                self._count(-1, -size, -size if thing.hot and entry.run else 0)
+                self._count(-1, -size, -size if thing.hot and entry.job else 0)
                 del self._things[key]
 
     def enter(self, place: Place, entry: Entry) -> None:
@@ -108,7 +108,8 @@ class Account:
         queues = self._changed()
         if queues or totals != self._totals:
             self._totals = totals
-            yield Note(Queued(at, *totals, queues))
+            yield Note(event=Queued(at=at, blocks=totals[0], bytes=totals[1], hot=totals[2],
+                                    queues=queues))
 
     def _changed(self) -> dict[str, tuple[int, int, int]]:
         now = {place: self._queues.get(place, (0, 0, 0)) for place in self._touched}
@@ -151,8 +152,8 @@ def queue_name(place: Place) -> str:
 
 
 def _keys(entry: Entry) -> Iterator[tuple[_Key, int]]:
-    if entry.run:
-        yield ("", entry.run), entry.bytes
+    if entry.job:
+        yield ("", entry.job), entry.bytes
     else:
         for block in entry.blocks:
             yield (block.stream, block.number), block.bytes

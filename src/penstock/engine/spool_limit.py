@@ -35,14 +35,14 @@ class Room:
         if self._since is None and stored >= self.bound:
             self._since = at
             yield Pause()
-            yield Note(ev.SpoolFull(at, stored, int(self.bound)))
+            yield Note(event=ev.SpoolFull(at=at, bytes=stored, bound=int(self.bound)))
         elif self._since is not None and stored < LOW * self.bound:
             yield Resume()
-            yield Note(ev.SpoolFreed(at, stored, at - self._since))
+            yield Note(event=ev.SpoolFreed(at=at, bytes=stored, seconds=at - self._since))
             self._since, self._warned = None, False
         if self._since is not None and idle and not self._warned:
             self._warned = True
-            yield Note(ev.Warned(
-                at, "spool", f"its {int(self.bound):,} bytes are full of rows that windows may "
-                "still need, so nothing of it can go and the streams stand still; SET spool to "
-                "more, or shorten the windows"))
+            yield Note(event=ev.Warned(
+                at=at, subject="spool", text=f"its {int(self.bound):,} bytes are full of rows that "
+                "windows may still need, so nothing of it can go and the streams stand still; SET "
+                "spool to more, or shorten the windows"))

@@ -22,6 +22,6 @@ class RidingGroup:
 class Flight:
     """A run that was decided and has not ended: the blocks as they were then."""
 
-    decided: k.Decided
+    decided: k.JobDecided
     group: RidingGroup
     blocks: tuple[Waiting | None, ...]

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from penstock.events.refreshes import AnswersSkipped as AnswersSkipped
 from penstock.events.refreshes import PeriodsChosen as PeriodsChosen
 from penstock.events.refreshes import RefreshDecided as RefreshDecided
-from penstock.events.refreshes import RefreshFailed as RefreshFailed
 from penstock.events.refreshes import RefreshFinished as RefreshFinished
 from penstock.events.refreshes import SynopsisBegun as SynopsisBegun
 from penstock.events.streams import SpoolFreed as SpoolFreed
@@ -27,8 +26,8 @@ Figure: TypeAlias = tuple[float, float, float, float, float]
 """What an operator did: rows in, rows out, seconds, bytes in, bytes out."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStarted:
     """The engine began to run an application, anew or after a stop."""
 
     at: float
@@ -57,8 +56,8 @@ class RunStarted:
     """The refresh policy, as `SET refresh` names it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStopped:
     """The engine stopped: ``drained``, ``stopped``, ``failed`` (no query is left) or ``broken``."""
 
     at: float
@@ -66,7 +65,7 @@ class RunEnded:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockArrived:
     """A block is durable in the spool and may be run."""
 
@@ -82,7 +81,7 @@ class BlockArrived:
     """Files that the rows were read from, where the source is a folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHeld:
     """A block that an earlier run on this checkpoint left in the spool; it was counted then."""
 
@@ -90,7 +89,7 @@ class BlockHeld:
     block: Block
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkMoved:
     """Rows of the stream with an earlier time are late from now on."""
 
@@ -99,7 +98,7 @@ class WatermarkMoved:
     time: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileSetAside:
     """A file of a stream is not read, for a reason; another version of it may be."""
 
@@ -111,7 +110,7 @@ class FileSetAside:
     """The rows it is known to have; they count as read and rejected."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryAdded:
     """A query joins, with the blocks it still has to see from before."""
 
@@ -146,13 +145,15 @@ class QueryAdded:
         """A query as it was declared joins."""
         sink, grouping = query.sink, query.branches[0].grouping
         window = None if grouping is None else (grouping.window.length, grouping.window.slide)
-        return QueryAdded(
-            at, query.name, tuple(branch.stream for branch in query.branches),
-            f"{sink.kind} {sink.target}" if sink.target else sink.kind, query.latency,
-            backlog, delivered, joined, query.priority, query.lifetime, window, since)
+        return QueryAdded(at=at, query=query.name,
+                          streams=tuple(branch.stream for branch in query.branches),
+                          sink=f"{sink.kind} {sink.target}" if sink.target else sink.kind,
+                          latency=query.latency, backlog=backlog, delivered=delivered,
+                          joined=joined, priority=query.priority, lifetime=query.lifetime,
+                          window=window, since=since)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryDropped:
     """A query leaves because it was told to, or because its lifetime is over."""
 
@@ -161,7 +162,7 @@ class QueryDropped:
     reason: str = "dropped"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFailed:
     """A query stops alone, with its reason."""
 
@@ -170,7 +171,7 @@ class QueryFailed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFormed:
     """Members that ride together from now on; later events name them by the group's number."""
 
@@ -182,7 +183,7 @@ class GroupFormed:
     """The stages of the path, by the names under which they are measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChanged:
     """Another policy decides from now on; the one that stays is empty."""
 
@@ -191,7 +192,7 @@ class PolicyChanged:
     refresh: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PathCut:
     """A path is run in these segments from now on, for a reason."""
 
@@ -202,12 +203,12 @@ class PathCut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDecided:
     """The core ordered a run of a segment, for a reason."""
 
     at: float
-    run: int
+    job: int
     segment: str
     group: int
     stream: str
@@ -228,7 +229,7 @@ class Decided:
     """What the choice itself cost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
     """What waits or is under way has changed: the core's own account of its memory."""
 
@@ -245,19 +246,19 @@ class Queued:
     none, and a block that several paths wait for is in the queue of each."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
     """A run delivered its answers."""
 
     at: float
-    run: int
+    job: int
     seconds: float
     rows_in: int
     rows_out: Mapping[str, int]
     """Rows delivered per query; a query that got none may be absent."""
     rejected: Mapping[str, int] = field(default_factory=dict)
     """Rows per query that a Python function raised for."""
-    errors: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    errors: Mapping[str, str] = field(default_factory=dict)
     """What it raised first, per query."""
     added: Mapping[str, int] = field(default_factory=dict)
     """Rows per query that relation joins added beyond one per input row."""
@@ -281,7 +282,7 @@ class RunFinished:
     """Rows per window aggregate that came too late: for all windows, or for its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyMissed:
     """A query's answers came later than promised: for the first time, or ten times as often."""
 
@@ -298,21 +299,21 @@ class LatencyMissed:
     """The rows of these blocks, or answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunProgressed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgressed:
     """How much of a run's work is done, as a part of it: asked for when it might be overtaken."""
 
     at: float
-    run: int
+    job: int
     done: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunKept:
     """A run ended between two stages of its path; its rows wait for a later one."""
 
     at: float
-    run: int
+    job: int
     seconds: float
     rows: int
     bytes: int
@@ -328,16 +329,16 @@ class RunKept:
     """Seconds of it that an operator took for hardly any rows: what a job costs by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFailed:
-    """A run broke before it delivered anything."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFailed:
+    """A job broke before it delivered anything."""
 
     at: float
-    run: int
+    job: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHot:
     """A block is held in executor memory for those who still have to read it."""
 
@@ -347,7 +348,7 @@ class BlockHot:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockCold:
     """A block is in memory no longer; the spool still has it."""
 
@@ -356,7 +357,7 @@ class BlockCold:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockReleased:
     """A block has left the spool: all have read it and its retention is over."""
 
@@ -365,14 +366,14 @@ class BlockReleased:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
     """Nothing happened but time."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
     """Something a person should know that stops nothing."""
 
@@ -381,7 +382,7 @@ class Warned:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What the driver process held at this moment, in bytes."""
 
@@ -394,21 +395,18 @@ class Memory:
 
 
 Event: TypeAlias = (
-    RunStarted | RunEnded | BlockArrived | BlockHeld | WatermarkMoved | FileSetAside
-    | StreamEnded | StreamFailed
-    | StreamRetried | SpoolFull | SpoolFreed
+    EngineStarted | EngineStopped | BlockArrived | BlockHeld | WatermarkMoved | FileSetAside
+    | StreamEnded | StreamFailed | StreamRetried | SpoolFull | SpoolFreed
     | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
-    | Decided | Queued | RunFinished | RunKept | LatencyMissed
+    | JobDecided | Queued | RunFinished | RunKept | LatencyMissed | JobProgressed | JobFailed
     | SynopsisBegun | PeriodsChosen | RefreshDecided | AnswersSkipped | RefreshFinished
-    | RefreshFailed | RunProgressed | RunFailed | BlockHot | BlockCold | BlockReleased | Tick
-    | Warned | Memory
+    | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
-    RunStarted, RunEnded, BlockArrived, BlockHeld, WatermarkMoved, FileSetAside, StreamEnded,
-    StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded, QueryDropped, QueryFailed,
-    GroupFormed, PolicyChanged, PathCut,
-    Decided, Queued, RunFinished, RunKept, LatencyMissed, RunProgressed, RunFailed, SynopsisBegun,
-    PeriodsChosen, RefreshDecided, AnswersSkipped, RefreshFinished, RefreshFailed, BlockHot,
-    BlockCold, BlockReleased, Tick, Warned, Memory,
+    EngineStarted, EngineStopped, BlockArrived, BlockHeld, WatermarkMoved, FileSetAside,
+    StreamEnded, StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded, QueryDropped,
+    QueryFailed, GroupFormed, PolicyChanged, PathCut, JobDecided, Queued, RunFinished, RunKept,
+    LatencyMissed, JobProgressed, JobFailed, SynopsisBegun, PeriodsChosen, RefreshDecided,
+    AnswersSkipped, RefreshFinished, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -31,7 +31,7 @@ def encode(event: Event) -> str:
     """One line, without its end.
 
     >>> from penstock.events.kinds import StreamEnded
-    >>> encode(StreamEnded(2.5, "packets"))
+    >>> encode(StreamEnded(at=2.5, stream="packets"))
     '{"kind": "stream_ended", "at": 2.5, "stream": "packets"}'
     """
     cls = type(event)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from penstock.plan import Group
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SynopsisBegun:
     """A group of window aggregates has a synopsis without panes: a new one, or a larger one.
 
@@ -30,10 +30,11 @@ class SynopsisBegun:
     def of(group: Group, at: float, blocks: tuple[int, ...]) -> SynopsisBegun:
         """The synopsis of a group begins."""
         queries = tuple(member.query for member in group.members)
-        return SynopsisBegun(at, group.id, queries, group.stream, blocks, group.pane, group.span)
+        return SynopsisBegun(at=at, group=group.id, queries=queries, stream=group.stream,
+                             blocks=blocks, pane=group.pane, span=group.span)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodsChosen:
     """The answers of a group are renewed at least this often from now on, for a reason."""
 
@@ -46,12 +47,12 @@ class PeriodsChosen:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshDecided:
     """The core ordered a joint run over a synopsis, for a reason."""
 
     at: float
-    refresh: int
+    job: int
     group: str
     end: int
     """The pane before which all windows end."""
@@ -61,12 +62,12 @@ class RefreshDecided:
     """Tasks that were due when the choice was made."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersSkipped:
     """A joint run leaves answers out that fell due earlier: the machine is late."""
 
     at: float
-    refresh: int
+    job: int
     group: str
     answers: Mapping[str, int]
     """Per query: the windows that hold rows, a slide apart, for which it is not answered."""
@@ -76,12 +77,12 @@ class AnswersSkipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshFinished:
     """A joint run delivered its answers."""
 
     at: float
-    refresh: int
+    job: int
     seconds: float
     rows_out: Mapping[str, int]
     """Rows delivered per query; a query that got none may be absent."""
@@ -99,12 +100,3 @@ class RefreshFinished:
     """Queries whose sink refused the answers, and why."""
     ends: Mapping[str, int] = field(default_factory=dict)
     """The end of the last window that each query is answered for, in microseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshFailed:
-    """A joint run broke before it delivered anything."""
-
-    at: float
-    refresh: int
-    reason: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEnded:
     """A bounded stream has given its last block."""
 
@@ -13,7 +13,7 @@ class StreamEnded:
     stream: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamFailed:
     """A stream cannot be read; its queries stop when they have had what the spool holds."""
 
@@ -22,7 +22,7 @@ class StreamFailed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRetried:
     """A stream could not be read, for a reason that may pass; it is tried again after a pause."""
 
@@ -33,7 +33,7 @@ class StreamRetried:
     """Seconds until then."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolFull:
     """The spool holds as much as it may: the streams wait until queries have read some of it."""
 
@@ -42,7 +42,7 @@ class SpoolFull:
     bound: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolFreed:
     """There is room in the spool: the streams go on."""
 

@@ -26,15 +26,17 @@ MEMBERS_KEPT = 1_000_000
 class Summary:
     """What the events so far amount to.
 
-    >>> from penstock.events import BlockArrived, Decided, GroupFormed, QueryAdded, RunFinished
+    >>> from penstock.events import (
+    ...     BlockArrived, GroupFormed, JobDecided, QueryAdded, RunFinished)
     >>> from penstock.model import Block
     >>> summary = Summary.of([
-    ...     QueryAdded(0.0, "big", ("packets",)),
-    ...     BlockArrived(1.0, Block("packets", 0, 98, 980, arrived=1.0), read=100, rejected=2),
-    ...     GroupFormed(1.0, group=0, path="p0", members=("big",)),
-    ...     Decided(1.0, run=0, segment="p0", group=0, stream="packets", blocks=(0,), rows=98,
-    ...             reason="the oldest"),
-    ...     RunFinished(1.5, run=0, seconds=0.4, rows_in=98, rows_out={"big": 8}),
+    ...     QueryAdded(at=0.0, query="big", streams=("packets",)),
+    ...     BlockArrived(at=1.0, block=Block("packets", 0, 98, 980, arrived=1.0), read=100,
+    ...                  rejected=2),
+    ...     GroupFormed(at=1.0, group=0, path="p0", members=("big",)),
+    ...     JobDecided(at=1.0, job=0, segment="p0", group=0, stream="packets", blocks=(0,),
+    ...                rows=98, reason="the oldest"),
+    ...     RunFinished(at=1.5, job=0, seconds=0.4, rows_in=98, rows_out={"big": 8}),
     ... ])
     >>> big = summary.queries["big"]
     >>> big.rows_in, big.rows_out, big.filtered, big.latency.maximum
@@ -123,7 +125,7 @@ class Summary:
 
     # -- the run -------------------------------------------------------------------------------
 
-    def _run_started(self, event: k.RunStarted) -> None:
+    def _engine_started(self, event: k.EngineStarted) -> None:
         run = self.run
         run.state, run.started, run.cores = "running", event.at, event.cores
         run.operators, run.refresh = event.operators, event.refresh
@@ -135,7 +137,7 @@ class Summary:
             stream.unit = event.unit.get(name, "rows")
             stream.progress = event.progress.get(name, 0)
 
-    def _run_ended(self, event: k.RunEnded) -> None:
+    def _engine_stopped(self, event: k.EngineStopped) -> None:
         self.run.state, self.run.reason = event.outcome, event.reason
         for stream in self.streams.values():
             if stream.state in ("reading", "retrying"):
@@ -208,8 +210,8 @@ class Summary:
         stream.files_rejected += 1
         stream.read += event.rows
         stream.rejected += event.rows
-        self._warned(k.Warned(event.at, f"stream {event.stream}",
-                              f"{event.file} is set aside: {event.reason}"))
+        self._warned(k.Warned(at=event.at, subject=f"stream {event.stream}",
+                              text=f"{event.file} is set aside: {event.reason}"))
 
     def _stream_ended(self, event: k.StreamEnded) -> None:
         self.stream(event.stream).state = "ended"
@@ -221,11 +223,12 @@ class Summary:
     def _stream_retried(self, event: k.StreamRetried) -> None:
         if self.stream(event.stream).retry(event.reason):
             text = f"failed and is tried again: {event.reason}"
-            self._warned(k.Warned(event.at, f"stream {event.stream}", text))
+            self._warned(k.Warned(at=event.at, subject=f"stream {event.stream}", text=text))
 
     def _spool_full(self, event: k.SpoolFull) -> None:
         if self.run.fill_spool(event.at):
-            self._warned(k.Warned(event.at, "spool", "it is full, and the streams wait"))
+            self._warned(k.Warned(at=event.at, subject="spool",
+                                  text="it is full, and the streams wait"))
 
     def _spool_freed(self, event: k.SpoolFreed) -> None:
         self.run.spool_full, self.run.spool_waited = None, self.run.spool_waited + event.seconds
@@ -310,21 +313,21 @@ class Summary:
         self.run.operators = event.operators or self.run.operators
         self.run.refresh = event.refresh or self.run.refresh
 
-    def _decided(self, event: k.Decided) -> None:
+    def _job_decided(self, event: k.JobDecided) -> None:
         self.run.decided += 1
         self.run.seconds_deciding += event.seconds
         group = self._groups.get(event.group)
         if group is None:
-            self._fault(f"run {event.run}: nobody knows group {event.group}")
+            self._fault(f"run {event.job}: nobody knows group {event.group}")
             return
         self._groups.move_to_end(event.group)
         waiting = self.stream(event.stream).queue.waiting
         blocks = tuple(waiting.get(number) for number in event.blocks)
-        self._flights[event.run] = Flight(event, group, blocks)
+        self._flights[event.job] = Flight(event, group, blocks)
 
-    def _run_failed(self, event: k.RunFailed) -> None:
+    def _job_failed(self, event: k.JobFailed) -> None:
         self.run.failed += 1
-        self._flights.pop(event.run, None)
+        self._flights.pop(event.job, None)
 
     def _run_finished(self, event: k.RunFinished) -> None:
         run = self.run
@@ -332,9 +335,9 @@ class Summary:
         run.jobs += event.jobs
         run.bytes_out += event.bytes_out
         run.seconds_running += event.seconds
-        flight = self._flights.pop(event.run, None)
+        flight = self._flights.pop(event.job, None)
         if flight is None:
-            self._fault(f"run {event.run} finished, but nobody had decided it")
+            self._fault(f"run {event.job} finished, but nobody had decided it")
             return
         self._check_rows(flight, event)
         if flight.decided.again:  # its members have had the blocks: only panes were made
@@ -348,8 +351,8 @@ class Summary:
         run.finished += 1
         run.jobs += event.jobs
         run.seconds_running += event.seconds
-        if self._flights.pop(event.run, None) is None:
-            self._fault(f"run {event.run} finished, but nobody had decided it")
+        if self._flights.pop(event.job, None) is None:
+            self._fault(f"run {event.job} finished, but nobody had decided it")
 
     def _deliver(self, flight: Flight, event: k.RunFinished) -> None:
         """Give the blocks to every member that the sinks did not refuse."""
@@ -387,7 +390,7 @@ class Summary:
             for name, rows in getattr(event, measure).items():
                 query = group.queries.get(name)
                 if query is None:
-                    self._fault(f"run {event.run}: rows of {name}, which did not ride")
+                    self._fault(f"run {event.job}: rows of {name}, which did not ride")
                 elif name not in event.failed:
                     setattr(query, measure, getattr(query, measure) + rows)
         for name, rows in event.rows_out.items():
@@ -423,16 +426,13 @@ class Summary:
         for name, reason in event.failed.items():
             self._end(name, "failed", reason)
 
-    def _refresh_failed(self, event: k.RefreshFailed) -> None:
-        self.run.failed += 1
-
     def _check_rows(self, flight: Flight, event: k.RunFinished) -> None:
         decided = flight.decided
         known = [waiting.block.rows for waiting in flight.blocks if waiting]
         held = sum(known) if len(known) == len(flight.blocks) else decided.rows
         if not held == decided.rows == event.rows_in:
             self._fault(
-                f"run {event.run}: blocks of {held} rows, decided for {decided.rows}, "
+                f"run {event.job}: blocks of {held} rows, decided for {decided.rows}, "
                 f"{event.rows_in} read"
             )
 
@@ -452,8 +452,8 @@ class Summary:
 
 
 _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
-    k.RunStarted: Summary._run_started,
-    k.RunEnded: Summary._run_ended,
+    k.EngineStarted: Summary._engine_started,
+    k.EngineStopped: Summary._engine_stopped,
     k.BlockArrived: Summary._block_arrived,
     k.BlockHeld: Summary._block_held,
     k.WatermarkMoved: Summary._watermark_moved,
@@ -469,18 +469,17 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.GroupFormed: Summary._group_formed,
     k.PolicyChanged: Summary._policy_changed,
     k.PathCut: Summary._tick,
-    k.Decided: Summary._decided,
+    k.JobDecided: Summary._job_decided,
     k.Queued: Summary._queued,
     k.RunFinished: Summary._run_finished,
     k.RunKept: Summary._run_kept,
     k.LatencyMissed: Summary._latency_missed,
-    k.RunProgressed: Summary._tick,
-    k.RunFailed: Summary._run_failed,
+    k.JobProgressed: Summary._tick,
+    k.JobFailed: Summary._job_failed,
     k.PeriodsChosen: Summary._tick,
     k.RefreshDecided: Summary._tick,
     k.AnswersSkipped: Summary._answers_skipped,
     k.RefreshFinished: Summary._refresh_finished,
-    k.RefreshFailed: Summary._refresh_failed,
     k.SynopsisBegun: Summary._tick,
     k.BlockHot: Summary._block_hot,
     k.BlockCold: Summary._block_cold,

@@ -17,7 +17,7 @@ def measured(spark: SparkSession, at: float, synopses: int = 0) -> Memory:
     jvm: Any = spark.sparkContext._jvm
     runtime = jvm.java.lang.Runtime.getRuntime()
     heap = int(runtime.totalMemory()) - int(runtime.freeMemory())
-    return Memory(at, driver=resident(), jvm=heap, synopses=synopses)
+    return Memory(at=at, driver=resident(), jvm=heap, synopses=synopses)
 
 
 def resident() -> int:

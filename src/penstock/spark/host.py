@@ -28,10 +28,10 @@ from penstock.engine import (
     Instruction,
     Note,
     Pause,
-    Refresh,
+    RefreshJob,
     Release,
     Resume,
-    Run,
+    SegmentJob,
     Trim,
     Wake,
 )
@@ -123,17 +123,16 @@ class SparkHost(Stopping):
         extents = {s: sources.extent(self._files, self.application.streams[s])
                    for s in wanted if s not in self._faults}
         settings = self._core.settings
-        self._handle(ev.RunStarted(
-            self._clock.now(), tuple(wanted), self._setting("operators"),
-            self._cores,
-            {s: e.total for s, e in extents.items()}, {s: e.unit for s, e in extents.items()},
-            str(self._checkpoint.root),
-            {s: spool.last.progress for s, spool in self._spools.items() if spool.last},
-            settings.slots, settings.gather, settings.hold, settings.memory, settings.quantum,
-            self._setting("refresh")))
+        self._handle(ev.EngineStarted(
+            at=self._clock.now(), streams=tuple(wanted), operators=self._setting("operators"),
+            cores=self._cores, totals={s: e.total for s, e in extents.items()},
+            unit={s: e.unit for s, e in extents.items()}, checkpoint=str(self._checkpoint.root),
+            progress={s: spool.last.progress for s, spool in self._spools.items() if spool.last},
+            slots=settings.slots, gather=settings.gather, hold=settings.hold,
+            memory=settings.memory, quantum=settings.quantum, refresh=self._setting("refresh")))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
-                self._handle(ev.BlockHeld(self._clock.now(), block))
+                self._handle(ev.BlockHeld(at=self._clock.now(), block=block))
         self._join(list(self.application.queries.values()))
         self._loop.start()
         self._begin(opened)
@@ -178,7 +177,7 @@ class SparkHost(Stopping):
             try:
                 item = self._inbox.get(timeout=self._patience())
             except queue.Empty:
-                item = ev.Tick(self._clock.now())
+                item = ev.Tick(at=self._clock.now())
             try:
                 if callable(item):
                     item()
@@ -204,7 +203,8 @@ class SparkHost(Stopping):
     def _report_progress(self, at: float) -> None:
         """Tell the core how far the runs are that a new block might overtake."""
         for run in self._core.under_way:
-            self._give(ev.RunProgressed(at, run, tasks_done(self._spark, self._job_group(run))))
+            self._give(ev.JobProgressed(at=at, job=run,
+                                        done=tasks_done(self._spark, self._job_group(run))))
 
     def _give(self, event: ev.Event) -> None:
         began = time.perf_counter()
@@ -217,28 +217,28 @@ class SparkHost(Stopping):
 
     def _carry_out(self, instruction: Instruction, spent: float) -> None:
         match instruction:
-            case Note(event=ev.Decided() as decided):
+            case Note(event=ev.JobDecided() as decided):
                 self._on_event(replace(decided, seconds=spent))
             case Note(event=event):
                 self._on_event(event)
-            case Run():
+            case SegmentJob():
                 self._submit(self._execute, instruction, self._core.plan, self._compiler,
                              self._windows.now)
-            case Refresh():
+            case RefreshJob():
                 kept = self._windows.of(instruction.group)
                 self._submit(self._refresh, instruction, self._core.plan, kept)
-            case Cancel(run=run, limit=limit):
+            case Cancel(job=run, limit=limit):
                 self._cancel(run, f"within {written(limit)}")
             case Trim(group=group, before=before):
                 self._windows.trim(group, before)
             case Cool(stream=stream, number=number):
                 if self._spools[stream].cool(number):
-                    self._on_event(ev.BlockCold(self._clock.now(), stream, number))
-            case Forget(run=run):
+                    self._on_event(ev.BlockCold(at=self._clock.now(), stream=stream, number=number))
+            case Forget(job=run):
                 self._parts.forget(run)
             case Release(stream=stream, number=number):
                 self._spools[stream].release(number)
-                self._on_event(ev.BlockReleased(self._clock.now(), stream, number))
+                self._on_event(ev.BlockReleased(at=self._clock.now(), stream=stream, number=number))
             case Pause():
                 self._room.clear()
             case Resume():
@@ -250,7 +250,7 @@ class SparkHost(Stopping):
 
     def _end(self, outcome: str, reason: str) -> None:
         if not self._ended.is_set():
-            self._on_event(ev.RunEnded(self._clock.now(), outcome, reason))
+            self._on_event(ev.EngineStopped(at=self._clock.now(), outcome=outcome, reason=reason))
             self._ended.set()
 
     def _measure(self, at: float) -> None:
@@ -262,123 +262,131 @@ class SparkHost(Stopping):
     # --- runs --------------------------------------------------------------------------------
 
     def _execute(
-        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept]
+        self, job: SegmentJob, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept]
     ) -> None:
         """Carry a run out by what it was ordered under, whatever has changed since."""
         began = self._clock.now()
         try:
-            event = self._answer(run, plan, compiler, synopses, began)
+            event = self._answer(job, plan, compiler, synopses, began)
         except Exception as error:
-            if not (reason := self._fault(run.run, error)):
+            if not (reason := self._fault(job.number, error)):
                 return
-            event = ev.RunFailed(self._clock.now(), run.run, reason)
-            for number in run.keep:  # the core does not count them as hot, so they must not be
-                self._spools[run.blocks[0].stream].cool(number)
-        self._cancelled.pop(run.run, None)
+            event = ev.JobFailed(at=self._clock.now(), job=job.number, reason=reason)
+            for number in job.keep:  # the core does not count them as hot, so they must not be
+                self._spools[job.blocks[0].stream].cool(number)
+        self._cancelled.pop(job.number, None)
         self._inbox.put(event)
 
     def _answer(
-        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept], began: float
+        self, job: SegmentJob, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
+        began: float,
     ) -> ev.Event:
         context = self._spark.sparkContext
-        context.setJobGroup(self._job_group(run.run), f"penstock run {run.run}: {run.segment}")
-        context.setLocalProperty("spark.scheduler.pool", "urgent" if run.urgent else "segments")
-        path = plan.path(run.path)
-        frame = self._frame(run, path)
+        context.setJobGroup(self._job_group(job.number),
+                            f"penstock run {job.number}: {job.segment}")
+        context.setLocalProperty("spark.scheduler.pool", "urgent" if job.urgent else "segments")
+        path = plan.path(job.path)
+        frame = self._frame(job, path)
         measured, bare = (
-            self._parts.measure(compiler, path, run, frame) if run.measure else ({}, 0.0))
+            self._parts.measure(compiler, path, job, frame) if job.measure else ({}, 0.0))
         if path.expensive:
-            kept = self._parts.tasks(run.parts)
-            frame = dealt(frame, run, self._core.settings.quantum, self._cores, kept)
+            kept = self._parts.tasks(job.parts)
+            frame = dealt(frame, job, self._core.settings.quantum, self._cores, kept)
         ready = self._clock.now()
-        sampling = ready - began if run.measure else 0.0
+        sampling = ready - began if job.measure else 0.0
         done: ev.RunFinished | ev.RunKept
-        if not run.final:
-            done = self._keep(run, path, compiler, frame)
+        if not job.final:
+            done = self._keep(job, path, compiler, frame)
         elif path.panes:
-            done = self._summarise(run, plan, compiler, synopses, frame)
+            done = self._summarise(job, plan, compiler, synopses, frame)
         else:
-            done = self._deliver(run, plan, compiler, frame)
+            done = self._deliver(job, plan, compiler, frame)
         now = self._clock.now()
-        for block in (each for each in run.blocks if each.number in run.keep):
-            self._inbox.put(ev.BlockHot(now, block.stream, block.number, block.bytes))
-        return replace(done, at=now, seconds=now - (ready if run.measure else began),
+        for block in (each for each in job.blocks if each.number in job.keep):
+            self._inbox.put(ev.BlockHot(at=now, stream=block.stream, number=block.number,
+                                        bytes=block.bytes))
+        return replace(done, at=now, seconds=now - (ready if job.measure else began),
                        measured=measured, sampling=sampling, bare=bare)
 
     def _keep(
-        self, run: Run, path: Path, compiler: Compiler, frame: DataFrame
+        self, job: SegmentJob, path: Path, compiler: Compiler, frame: DataFrame
     ) -> ev.RunFinished | ev.RunKept:
-        part = self._parts.keep(compiler, path, run, frame)
+        part = self._parts.keep(compiler, path, job, frame)
         if part.rows:
-            return ev.RunKept(0.0, run.run, 0.0, part.rows, part.bytes, part.counts, 1,
-                              run.on_disk)
-        self._sinks.deliver_nothing(run)  # nothing is left to go on with: that is an answer too
-        self._parts.forget(run.run)
-        done = ev.RunFinished(0.0, run.run, 0.0, run.rows, {}, operators=part.counts, jobs=1)
-        return replace(done, panes={path.id: ()}, late=run.late) if path.panes else done
+            return ev.RunKept(at=0.0, job=job.number, seconds=0.0, rows=part.rows, bytes=part.bytes,
+                              operators=part.counts, jobs=1, on_disk=job.on_disk)
+        self._sinks.deliver_nothing(job)  # nothing is left to go on with: that is an answer too
+        self._parts.forget(job.number)
+        done = ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows, rows_out={},
+                              operators=part.counts, jobs=1)
+        return replace(done, panes={path.id: ()}, late=job.late) if path.panes else done
 
-    def _frame(self, run: Run, path: Path) -> DataFrame:
+    def _frame(self, job: SegmentJob, path: Path) -> DataFrame:
         """The rows that a run begins with; late ones are not for windows, and kept apart."""
-        if run.parts:
-            return self._parts.frame(run.parts)
-        spool = self._spools[run.blocks[0].stream]
-        numbers = [block.number for block in run.blocks]
-        if path.panes and not run.again:
+        if job.parts:
+            return self._parts.frame(job.parts)
+        spool = self._spools[job.blocks[0].stream]
+        numbers = [block.number for block in job.blocks]
+        if path.panes and not job.again:
             spool.set_late_aside(numbers)
-        return (spool.timely_frame if path.panes else spool.timed_frame)(numbers, run.keep)
+        return (spool.timely_frame if path.panes else spool.timed_frame)(numbers, job.keep)
 
     def _deliver(
-        self, run: Run, plan: Plan, compiler: Compiler, frame: DataFrame
+        self, job: SegmentJob, plan: Plan, compiler: Compiler, frame: DataFrame
     ) -> ev.RunFinished:
-        path = plan.path(run.path)
-        answers = compiler.answers(path, run.members, frame, run.first)
-        done = self._sinks.deliver(run, plan, answers)
-        for number in run.parts:
+        path = plan.path(job.path)
+        answers = compiler.answers(path, job.members, frame, job.first)
+        done = self._sinks.deliver(job, plan, answers)
+        for number in job.parts:
             self._parts.forget(number)
-        return ev.RunFinished(
-            0.0, run.run, 0.0, run.rows, done.rows, done.rejected,
-            added(run, done.rows, done.rejected) if path.joins else {}, done.operators,
-            done.jobs, done.bytes, done.failed, errors=done.errors)
+        return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows,
+                              rows_out=done.rows, rejected=done.rejected,
+                              added=added(job, done.rows, done.rejected) if path.joins else {},
+                              operators=done.operators, jobs=done.jobs, bytes_out=done.bytes,
+                              failed=done.failed, errors=done.errors)
 
     def _summarise(
-        self, run: Run, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
+        self, job: SegmentJob, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
         frame: DataFrame,
     ) -> ev.RunFinished:
         """Put rows into the panes of window aggregates; answers come of them when they are due."""
-        path = plan.path(run.path)
-        with compiler.summarised(path, run.members, frame, run.first) as rows:
-            taken = self._windows.take(run, plan, rows, synopses)
-            done = self._sinks.summarise(run, rows, taken.late)
-        for number in run.parts:
+        path = plan.path(job.path)
+        with compiler.summarised(path, job.members, frame, job.first) as rows:
+            taken = self._windows.take(job, plan, rows, synopses)
+            done = self._sinks.summarise(job, rows, taken.late)
+        for number in job.parts:
             self._parts.forget(number)
         for group in taken.outgrown:
             self._inbox.put(partial(self._move_away, group))
-        return ev.RunFinished(
-            0.0, run.run, 0.0, run.rows, {}, done.rejected,
-            added(run, taken.passed, done.rejected) if path.joins else {}, done.operators,
-            done.jobs + taken.jobs, done.bytes, done.failed, errors=done.errors, panes=taken.panes,
-            summarised=taken.rows, late=taken.missed)
+        return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows, rows_out={},
+                              rejected=done.rejected,
+                              added=added(job, taken.passed, done.rejected) if path.joins else {},
+                              operators=done.operators, jobs=done.jobs + taken.jobs,
+                              bytes_out=done.bytes, failed=done.failed, errors=done.errors,
+                              panes=taken.panes, summarised=taken.rows, late=taken.missed)
 
-    def _refresh(self, refresh: Refresh, plan: Plan, kept: Kept) -> None:
+    def _refresh(self, refresh: RefreshJob, plan: Plan, kept: Kept) -> None:
         """Answer window aggregates from their synopsis, as it was when that was ordered."""
         began = self._clock.now()
         event: ev.Event
         try:
             context = self._spark.sparkContext
-            context.setJobGroup(self._job_group(refresh.run), f"penstock refresh {refresh.run}")
+            context.setJobGroup(self._job_group(refresh.number),
+                                f"penstock refresh {refresh.number}")
             context.setLocalProperty("spark.scheduler.pool", "segments")
             answers, scanning = self._windows.answers(refresh, plan, kept)
             done = self._sinks.deliver(refresh, plan, answers)
             now = self._clock.now()
-            event = ev.RefreshFinished(
-                now, refresh.run, now - began, done.rows, scanning, now - began - scanning,
-                refresh.answers, refresh.arrived, done.jobs, done.bytes, done.failed,
-                refresh.ends)
+            event = ev.RefreshFinished(at=now, job=refresh.number, seconds=now - began,
+                                       rows_out=done.rows, scanning=scanning,
+                                       answering=now - began - scanning, answers=refresh.answers,
+                                       arrived=refresh.arrived, jobs=done.jobs,
+                                       bytes_out=done.bytes, failed=done.failed, ends=refresh.ends)
         except Exception as error:
-            if not (reason := self._fault(refresh.run, error)):
+            if not (reason := self._fault(refresh.number, error)):
                 return
-            event = ev.RefreshFailed(self._clock.now(), refresh.run, reason)
-        self._cancelled.pop(refresh.run, None)
+            event = ev.JobFailed(at=self._clock.now(), job=refresh.number, reason=reason)
+        self._cancelled.pop(refresh.number, None)
         self._inbox.put(event)
 
     # --- streams -----------------------------------------------------------------------------
@@ -437,7 +445,8 @@ class SparkHost(Stopping):
     def _begin(self, streams: list[str]) -> None:
         for name in streams:
             if name in self._faults:
-                self._inbox.put(ev.StreamFailed(self._clock.now(), name, self._faults[name]))
+                self._inbox.put(ev.StreamFailed(at=self._clock.now(), stream=name,
+                                                reason=self._faults[name]))
                 continue
             interval = durations.seconds(self._setting("trigger"))
             try:
@@ -445,7 +454,8 @@ class SparkHost(Stopping):
             except CheckpointError:
                 raise
             except Exception as error:  # whatever Spark finds wrong with the source
-                self._inbox.put(ev.StreamFailed(self._clock.now(), name, plain(error)))
+                self._inbox.put(ev.StreamFailed(at=self._clock.now(), stream=name,
+                                                reason=plain(error)))
 
     # --- queries -----------------------------------------------------------------------------
 
@@ -472,8 +482,8 @@ class SparkHost(Stopping):
             self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at, since))
         self._begin_synopses(queries)
         for name in [query.name for query in queries if query.name in faults]:
-            self._handle(ev.QueryFailed(self._clock.now(), name, faults[name]))
-        self._handle(ev.Tick(self._clock.now()))
+            self._handle(ev.QueryFailed(at=self._clock.now(), query=name, reason=faults[name]))
+        self._handle(ev.Tick(at=self._clock.now()))
 
     def _begin_synopses(self, joining: Sequence[Query]) -> None:
         """Have the panes of new groups, and of those that grew, made of what the spool holds."""
@@ -503,7 +513,7 @@ class SparkHost(Stopping):
         self._sinks.folders.check(application, added)
         opened = self._open(self._streams_of(added), application)  # nothing has changed if it fails
         for name in gone:
-            self._handle(ev.QueryDropped(self._clock.now(), name))
+            self._handle(ev.QueryDropped(at=self._clock.now(), query=name))
             self._deliveries.leave(name)
         before = self._setting("operators"), self._setting("refresh")
         self._adopt(application)
@@ -517,7 +527,7 @@ class SparkHost(Stopping):
         self._begin(opened)
 
     def _warn(self, subject: str, text: str) -> None:
-        self._on_event(ev.Warned(self._clock.now(), subject, text))
+        self._on_event(ev.Warned(at=self._clock.now(), subject=subject, text=text))
 
     def _setting(self, name: str) -> str:
         return setting(self.application, name)

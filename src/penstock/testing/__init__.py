@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from penstock.engine import Core, Instruction, Refresh, Run
+from penstock.engine import Core, Instruction, Job, RefreshJob, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind
@@ -42,17 +42,17 @@ from penstock.testing.virtual_panes import (
 from penstock.whatif.replay import VirtualHost
 
 
-def one_second(run: Run) -> float:
+def one_second(job: SegmentJob) -> float:
     """The cost of every run, unless a test says otherwise."""
     return 1.0
 
 
-def never(run: Run | Refresh) -> str:
+def never(job: Job) -> str:
     """Why a run fails: it does not."""
     return ""
 
 
-def a_tenth(refresh: Refresh) -> float:
+def a_tenth(refresh: RefreshJob) -> float:
     """The cost of every refresh, unless a test says otherwise."""
     return 0.1
 
@@ -80,11 +80,11 @@ class FakeHost(VirtualHost):
     """
 
     application: Application = field(kw_only=True)
-    cost: Callable[[Run], float] = one_second
-    fails: Callable[[Run], str] = never
-    refreshing: Callable[[Refresh], float] = a_tenth
+    cost: Callable[[SegmentJob], float] = one_second
+    fails: Callable[[SegmentJob], str] = never
+    refreshing: Callable[[RefreshJob], float] = a_tenth
     """Seconds that a refresh takes."""
-    breaks: Callable[[Refresh], str] = never
+    breaks: Callable[[RefreshJob], str] = never
     """Why a refresh fails."""
     operators: Figures = field(default_factory=dict)
     kept: dict[int, float] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class FakeHost(VirtualHost):
     _standing: dict[str, Standing] = field(default_factory=dict)
     _blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
     """By stream, those that have arrived and are not released."""
-    _taking: dict[int, tuple[Run, list[Synopsis]]] = field(default_factory=dict)
+    _taking: dict[int, tuple[SegmentJob, list[Synopsis]]] = field(default_factory=dict)
     """Runs under way that make panes, and the synopses that they were begun for."""
     _renewed: dict[int, list[Answer]] = field(default_factory=dict)
 
@@ -106,12 +106,12 @@ class FakeHost(VirtualHost):
         policy: str | Policy = "fifo",
         *,
         settings: Settings | None = None,
-        cost: Callable[[Run], float] = one_second,
-        fails: Callable[[Run], str] = never,
+        cost: Callable[[SegmentJob], float] = one_second,
+        fails: Callable[[SegmentJob], str] = never,
         operators: Figures | None = None,
         refresh: str = REFRESH,
-        refreshing: Callable[[Refresh], float] = a_tenth,
-        breaks: Callable[[Refresh], str] = never,
+        refreshing: Callable[[RefreshJob], float] = a_tenth,
+        breaks: Callable[[RefreshJob], str] = never,
     ) -> FakeHost:
         """A host that runs this application from time 0."""
         application = bind(sql)
@@ -122,8 +122,8 @@ class FakeHost(VirtualHost):
         host = cls(core, application=application, cost=cost, fails=fails,
                    operators=operators or {}, refreshing=refreshing, breaks=breaks)
         known = core.settings
-        host.handle(ev.RunStarted(
-            0.0, tuple(application.streams), str(policy), cores=1,
+        host.handle(ev.EngineStarted(
+            at=0.0, streams=tuple(application.streams), operators=str(policy), cores=1,
             slots=known.slots, gather=known.gather, hold=known.hold,
             memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
         host._join(application.queries)
@@ -147,11 +147,11 @@ class FakeHost(VirtualHost):
             block = clock.block(stream, number, at, [round(time * 1e6) for time in times])
         else:
             block = Block(stream, number, rows, rows * BYTES_PER_ROW, at, late=late)
-        self.plan_event(ev.BlockArrived(at, block, read=block.rows, late=block.late))
+        self.plan_event(ev.BlockArrived(at=at, block=block, read=block.rows, late=block.late))
 
     def end(self, stream: str, at: float) -> None:
         """A stream will end."""
-        self.plan_event(ev.StreamEnded(at, stream))
+        self.plan_event(ev.StreamEnded(at=at, stream=stream))
 
     def add(self, sql: str, backlog: tuple[tuple[int, int], ...] = ()) -> None:
         """Add queries now, with blocks of the past that they want to see."""
@@ -159,22 +159,22 @@ class FakeHost(VirtualHost):
         self.application = bind(sql, self.application)
         self.core.adopt(plan(self.application))
         self._join([name for name in self.application.queries if name not in before], backlog)
-        self.handle(ev.Tick(self.clock.now()))
+        self.handle(ev.Tick(at=self.clock.now()))
 
     def drop(self, query: str) -> None:
         """Drop a query now."""
-        self.handle(ev.QueryDropped(self.clock.now(), query))
+        self.handle(ev.QueryDropped(at=self.clock.now(), query=query))
         self.application = bind(f"DROP QUERY {query};", self.application)
         self._standing.pop(query, None)
         self.core.adopt(plan(self.application))
         self._join(())
-        self.handle(ev.Tick(self.clock.now()))
+        self.handle(ev.Tick(at=self.clock.now()))
 
     def rebuild(self, group: str) -> None:
         """The synopsis of a group is lost, and is made anew of what the spool holds."""
         del self._synopses.held[group]
         self._join(())
-        self.handle(ev.Tick(self.clock.now()))
+        self.handle(ev.Tick(at=self.clock.now()))
 
     def _join(self, names: Iterable[str], backlog: tuple[tuple[int, int], ...] = ()) -> None:
         joining = {name: self.added(name, backlog) for name in names}
@@ -184,9 +184,10 @@ class FakeHost(VirtualHost):
             self._standing[name] = Standing(start, event.since)
             self.handle(event)
         for group in self._synopses.adopt(self.core.plan, lambda g: self._needs(g, joining)):
-            self.handle(ev.SynopsisBegun(
-                self.clock.now(), group.id, tuple(m.query for m in group.members), group.stream,
-                self._reach(group), group.pane, group.span))
+            self.handle(ev.SynopsisBegun(at=self.clock.now(), group=group.id,
+                                         queries=tuple(m.query for m in group.members),
+                                         stream=group.stream, blocks=self._reach(group),
+                                         pane=group.pane, span=group.span))
 
     def added(self, name: str, backlog: tuple[tuple[int, int], ...] = ()) -> ev.QueryAdded:
         """The event that adds a query of the application."""
@@ -225,9 +226,9 @@ class FakeHost(VirtualHost):
         match event:
             case ev.BlockArrived(block=block) | ev.BlockHeld(block=block):
                 self._blocks.setdefault(block.stream, {})[block.number] = block
-            case ev.RunFinished(run=run) if run in self._taking:
+            case ev.RunFinished(job=run) if run in self._taking:
                 self._take_in(*self._taking.pop(run))
-            case ev.RefreshFinished(refresh=refresh):
+            case ev.RefreshFinished(job=refresh):
                 for answer in self._renewed[refresh]:
                     if answer.query in self._standing:
                         self._standing[answer.query].since = answer.end
@@ -237,75 +238,78 @@ class FakeHost(VirtualHost):
         return instructions
 
     def _summarised(
-        self, run: Run, at: float, seconds: float, measured: Mapping[str, ev.Figure]
+        self, job: SegmentJob, at: float, seconds: float, measured: Mapping[str, ev.Figure]
     ) -> ev.RunFinished:
         """The rows go into the panes of the groups that are there as it begins."""
-        riding = {member.query for member in run.members}
-        groups = [group for group in self.core.plan.groups_on(run.path)
+        riding = {member.query for member in job.members}
+        groups = [group for group in self.core.plan.groups_on(job.path)
                   if not riding.isdisjoint(member.query for member in group.members)]
         synopses = [self._synopses.held[g.id] for g in groups if g.id in self._synopses.held]
-        self._taking[run.run] = run, synopses
-        times = self._times_of(run)
+        self._taking[job.number] = job, synopses
+        times = self._times_of(job)
         panes = {one.group.id: tuple(sorted({time // one.group.pane for time in times}))
                  for one in synopses}
-        return ev.RunFinished(at, run.run, seconds, run.rows, {}, measured=measured, panes=panes,
-                              summarised=dict.fromkeys(riding, len(times)), late=run.late)
+        return ev.RunFinished(at=at, job=job.number, seconds=seconds, rows_in=job.rows, rows_out={},
+                              measured=measured, panes=panes,
+                              summarised=dict.fromkeys(riding, len(times)), late=job.late)
 
-    def _times_of(self, run: Run) -> list[int]:
-        known = self._times.get(run.blocks[0].stream)
-        return [time for block in run.blocks for time in known.times[block.number]] if known else []
+    def _times_of(self, job: SegmentJob) -> list[int]:
+        known = self._times.get(job.blocks[0].stream)
+        return [time for block in job.blocks for time in known.times[block.number]] if known else []
 
-    def _take_in(self, run: Run, synopses: Sequence[Synopsis]) -> None:
+    def _take_in(self, job: SegmentJob, synopses: Sequence[Synopsis]) -> None:
         for one in synopses:
-            one.add(self._times_of(run))
+            one.add(self._times_of(job))
 
-    def renewal(self, refresh: Refresh) -> ev.RefreshFinished | ev.RefreshFailed:
+    def renewal(self, refresh: RefreshJob) -> ev.RefreshFinished | ev.JobFailed:
         """As the script says."""
         at = self.clock.now() + self.refreshing(refresh)
         if reason := self.breaks(refresh):
-            return ev.RefreshFailed(at, refresh.run, reason)
-        self._renewed[refresh.run] = self._synopses.answers(refresh, at)
-        return ev.RefreshFinished(at, refresh.run, at - self.clock.now(), refresh.answers,
-                                  answers=refresh.answers, arrived=refresh.arrived)
+            return ev.JobFailed(at=at, job=refresh.number, reason=reason)
+        self._renewed[refresh.number] = self._synopses.answers(refresh, at)
+        return ev.RefreshFinished(at=at, job=refresh.number, seconds=at - self.clock.now(),
+                                  rows_out=refresh.answers, answers=refresh.answers,
+                                  arrived=refresh.arrived)
 
     def trim(self, group: str, before: int) -> None:
         """Forget panes."""
         if group in self._synopses.held:
             self._synopses.held[group].forget(before)
 
-    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
+    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
         """As the script says."""
-        entering = sum(block.rows for block in run.blocks)
-        rows = sum(self.kept[part] for part in run.parts) if run.parts else float(entering)
-        seconds, left = self._through(run, rows)
+        entering = sum(block.rows for block in job.blocks)
+        rows = sum(self.kept[part] for part in job.parts) if job.parts else float(entering)
+        seconds, left = self._through(job, rows)
         at = self.clock.now() + seconds
-        if reason := self.fails(run):
-            return ev.RunFailed(at, run.run, reason)
-        for part in run.parts:
+        if reason := self.fails(job):
+            return ev.JobFailed(at=at, job=job.number, reason=reason)
+        for part in job.parts:
             del self.kept[part]
-        measured = self._measured(run) if run.measure else {}
-        if self.core.plan.path(run.path).panes and run.final:
-            return self._summarised(run, at, seconds, measured)
-        if run.final or not round(left):
-            out = {member.query: round(left) for member in run.members}
-            return ev.RunFinished(at, run.run, seconds, entering, out, measured=measured)
-        self.kept[run.run] = left
-        return ev.RunKept(at, run.run, seconds, round(left), round(left) * BYTES_PER_ROW,
-                          on_disk=run.on_disk, measured=measured)
+        measured = self._measured(job) if job.measure else {}
+        if self.core.plan.path(job.path).panes and job.final:
+            return self._summarised(job, at, seconds, measured)
+        if job.final or not round(left):
+            out = {member.query: round(left) for member in job.members}
+            return ev.RunFinished(at=at, job=job.number, seconds=seconds, rows_in=entering,
+                                  rows_out=out, measured=measured)
+        self.kept[job.number] = left
+        return ev.RunKept(at=at, job=job.number, seconds=seconds, rows=round(left),
+                          bytes=round(left) * BYTES_PER_ROW, on_disk=job.on_disk, measured=measured)
 
-    def _through(self, run: Run, rows: float) -> tuple[float, float]:
+    def _through(self, job: SegmentJob, rows: float) -> tuple[float, float]:
         """Seconds and rows out of a run."""
         if not self.operators:
-            return self.cost(run), rows // 2
+            return self.cost(job), rows // 2
         seconds = 0.0
-        for stage in self.core.plan.path(run.path).stages[run.first : run.last]:
+        for stage in self.core.plan.path(job.path).stages[job.first : job.last]:
             cost, kept = self.operators.get(stage[0].id, (0.0, 1.0))
             seconds += rows * cost
             rows *= kept
         return seconds, rows
 
-    def _measured(self, run: Run) -> dict[str, ev.Figure]:
-        stages = self.core.plan.path(run.path).stages
+    def _measured(self, job: SegmentJob) -> dict[str, ev.Figure]:
+        stages = self.core.plan.path(job.path).stages
         figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in stages}
         return {id: (100.0, 100.0 * kept, 100.0 * cost, 0.0, 0.0)
                 for id, (cost, kept) in figures.items()}
@@ -315,13 +319,13 @@ class FakeHost(VirtualHost):
     @property
     def decisions(self) -> list[tuple[float, str, tuple[int, ...]]]:
         """When what was run on which blocks."""
-        return [(e.at, e.segment, e.blocks) for e in self.record if isinstance(e, ev.Decided)]
+        return [(e.at, e.segment, e.blocks) for e in self.record if isinstance(e, ev.JobDecided)]
 
     @property
     def answers(self) -> list[Answer]:
         """What window aggregates have answered, in order of delivery."""
         return [answer for e in self.record if isinstance(e, ev.RefreshFinished)
-                for answer in self._renewed[e.refresh]]
+                for answer in self._renewed[e.job]]
 
     @property
     def failures(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from penstock.engine import Refresh
+from penstock.engine import RefreshJob
 from penstock.model import Block
 from penstock.plan import Group, Plan
 
@@ -80,7 +80,7 @@ class Synopses:
             self.held[group.id] = known
         return fresh
 
-    def answers(self, refresh: Refresh, at: float) -> list[Answer]:
+    def answers(self, refresh: RefreshJob, at: float) -> list[Answer]:
         """What a refresh gives."""
         rows = self.held[refresh.group].rows
         return [

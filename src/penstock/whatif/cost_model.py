@@ -18,7 +18,7 @@ from penstock.whatif.job_costs import Cost, fit
 JOBS = 4
 """A run from end to end costs, beside its rows, so many times what the job of a sample does, which
 is neither planned anew nor dealt out, reads what is in memory and delivers nothing."""
-RecordedRun = tuple[ev.Decided, ev.RunFinished | ev.RunKept]
+RecordedRun = tuple[ev.JobDecided, ev.RunFinished | ev.RunKept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Told:
         return median_low(apart) if apart else self._statistics.cost(stage)
 
 
-def _entering(decided: ev.Decided) -> float:
+def _entering(decided: ev.JobDecided) -> float:
     return decided.rows if decided.entering is None else decided.entering
 
 

@@ -147,16 +147,16 @@ def _outcome(
     times, waiting, blocks = _levels(events)
     counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
     overall, queries = _latencies(counted, twins)
-    began = {e.run: e.at for e in events if isinstance(e, ev.Decided)}
+    began = {e.job: e.at for e in events if isinstance(e, ev.JobDecided)}
     ended = [e for e in events if isinstance(e, ev.RunFinished | ev.RunKept)]
-    spans = [e.at - began[e.run] for e in ended if e.run in began]
+    spans = [e.at - began[e.job] for e in ended if e.job in began]
     return Outcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
                    len(spans), sum(spans), times, waiting)
 
 
 def _levels(events: Sequence[ev.Event]) -> tuple[list[float], list[int], list[int]]:
     """When which bytes and blocks waited or were under way, by the core's own account."""
-    began = next(event.at for event in events if isinstance(event, ev.RunStarted))
+    began = next(event.at for event in events if isinstance(event, ev.EngineStarted))
     accounts = [event for event in events if isinstance(event, ev.Queued)]
     times = [0.0, *(event.at - began for event in accounts), events[-1].at - began]
     sizes, counts = [event.bytes for event in accounts], [event.blocks for event in accounts]
@@ -183,7 +183,7 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
     joined: dict[str, tuple[int, str]] = {}
     groups: dict[int, tuple[tuple[int, str], ...]] = {}
     homes: dict[int, str] = {}
-    decided: dict[int, ev.Decided] = {}
+    decided: dict[int, ev.JobDecided] = {}
     for place, event in enumerate(events):
         match event:
             case ev.BlockArrived(block=block):
@@ -194,9 +194,9 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
             case ev.GroupFormed(group=group, path=path, members=members):
                 groups[group] = tuple(joined[name] for name in members if name in joined)
                 homes[group] = path
-            case ev.Decided(run=run):
+            case ev.JobDecided(job=run):
                 decided[run] = event
-            case ev.RunFinished(run=run) if run in decided:
+            case ev.RunFinished(job=run) if run in decided:
                 of = decided.pop(run)
                 riders = [rider for rider in groups.get(of.group, ())
                           if rider[1] not in event.failed]

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from penstock.engine import Core, Run
+from penstock.engine import Core, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError
 from penstock.events import kinds as ev
@@ -45,7 +45,7 @@ class Step:
 class Recording:
     """Everything a replay needs, but the policy."""
 
-    started: ev.RunStarted
+    started: ev.EngineStarted
     script: tuple[Step, ...]
     paths: Mapping[str, PathModel]
     """By path what its stages cost and keep."""
@@ -116,7 +116,7 @@ class _Joined:
 class _Reading:
     """A record as it is read."""
 
-    started: ev.RunStarted | None = None
+    started: ev.EngineStarted | None = None
     outside: list[ev.Event] = field(default_factory=list)
     joins: list[_Joined] = field(default_factory=list)
     present: dict[str, _Joined] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class _Reading:
     """By the name that groups use: whose branch it is, and which."""
     riders: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Per group the queries that ride in it."""
-    decided: dict[int, ev.Decided] = field(default_factory=dict)
+    decided: dict[int, ev.JobDecided] = field(default_factory=dict)
     finished: list[RecordedRun] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     homes: dict[int, str] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class _Reading:
 
     def take(self, event: ev.Event) -> None:
         match event:
-            case ev.RunStarted():
+            case ev.EngineStarted():
                 self.started, self._now = event, event.at
             case ev.QueryAdded():
                 self._join(event)
@@ -147,12 +147,12 @@ class _Reading:
                 self.homes[group] = path
                 if stages:
                     self.told.names[path] = stages
-            case ev.Decided(run=run):
+            case ev.JobDecided(job=run):
                 self.decided[run] = event
-            case ev.RunFinished(run=run) | ev.RunKept(run=run) if run in self.decided:
+            case ev.RunFinished(job=run) | ev.RunKept(job=run) if run in self.decided:
                 self.finished.append((self.decided.pop(run), event))
                 self.told.take(event)
-            case ev.RunFailed():
+            case ev.JobFailed():
                 self.failed += 1
         if isinstance(event, _OUTSIDE):
             self.outside.append(self._in_order(event))
@@ -278,36 +278,39 @@ class _Replay(VirtualHost):
     _parts: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Rows and bytes per row that runs have kept."""
 
-    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept:
-        model = self.recording.paths[run.path]
-        rows, row_bytes = self._entering(run)
-        _, left = model.through(run.first, run.last, rows)
-        seconds = model.seconds(run.first, run.last, rows, self._made[run.path])
-        self._made[run.path] += 1
-        sampling = self.recording.sampling if run.measure else 0.0
+    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept:
+        model = self.recording.paths[job.path]
+        rows, row_bytes = self._entering(job)
+        _, left = model.through(job.first, job.last, rows)
+        seconds = model.seconds(job.first, job.last, rows, self._made[job.path])
+        self._made[job.path] += 1
+        sampling = self.recording.sampling if job.measure else 0.0
         at = self.clock.now() + seconds + sampling
-        measured = self._measured(run, model, row_bytes) if run.measure else {}
-        if run.final:
-            came = sum(block.rows for block in run.blocks)
-            queries = dict.fromkeys(member.query for member in run.members)
+        measured = self._measured(job, model, row_bytes) if job.measure else {}
+        if job.final:
+            came = sum(block.rows for block in job.blocks)
+            queries = dict.fromkeys(member.query for member in job.members)
             kept = self.recording.kept
-            out = {query: round(came * kept.get((run.path, query), 0.0)) for query in queries}
-            return ev.RunFinished(
-                at, run.run, seconds, came, out, measured=measured, sampling=sampling)
-        row_bytes *= model.width(run.first, run.last)
-        self._parts[run.run] = left, row_bytes
-        return ev.RunKept(at, run.run, seconds, round(left), round(left * row_bytes),
-                          on_disk=run.on_disk, measured=measured, sampling=sampling)
+            out = {query: round(came * kept.get((job.path, query), 0.0)) for query in queries}
+            return ev.RunFinished(at=at, job=job.number, seconds=seconds, rows_in=came,
+                                  rows_out=out, measured=measured, sampling=sampling)
+        row_bytes *= model.width(job.first, job.last)
+        self._parts[job.number] = left, row_bytes
+        return ev.RunKept(at=at, job=job.number, seconds=seconds, rows=round(left),
+                          bytes=round(left * row_bytes), on_disk=job.on_disk, measured=measured,
+                          sampling=sampling)
 
-    def _entering(self, run: Run) -> tuple[float, float]:
+    def _entering(self, job: SegmentJob) -> tuple[float, float]:
         """Rows, and bytes per row, that a run begins with."""
-        if run.parts:
-            parts = [self._parts.pop(part) for part in run.parts]
+        if job.parts:
+            parts = [self._parts.pop(part) for part in job.parts]
             return sum(rows for rows, _ in parts), parts[0][1]
-        rows = sum(block.rows for block in run.blocks)
-        return float(rows), sum(block.bytes for block in run.blocks) / max(rows, 1)
+        rows = sum(block.rows for block in job.blocks)
+        return float(rows), sum(block.bytes for block in job.blocks) / max(rows, 1)
 
-    def _measured(self, run: Run, model: PathModel, row_bytes: float) -> dict[str, ev.Figure]:
+    def _measured(
+        self, job: SegmentJob, model: PathModel, row_bytes: float
+    ) -> dict[str, ev.Figure]:
         figures, rows = {}, 10_000.0
         for number, stage in enumerate(model.stages):
             figures[stage.name] = model.figure(number, rows, row_bytes)

@@ -22,20 +22,19 @@ from penstock.engine import (
     Instruction,
     Note,
     Pause,
-    Refresh,
+    RefreshJob,
     Release,
     Resume,
-    Run,
+    SegmentJob,
     Trim,
     Wake,
 )
 from penstock.events import kinds as ev
 
 _End: TypeAlias = (
-    ev.RunFinished | ev.RunKept | ev.RunFailed | ev.RefreshFinished | ev.RefreshFailed)
+    ev.RunFinished | ev.RunKept | ev.RefreshFinished | ev.JobFailed)
 _E = TypeVar("_E", bound=_End)
-_REFRESHED = (ev.RefreshFinished, ev.RefreshFailed)
-_ENDS = (ev.RunFinished, ev.RunKept, ev.RunFailed, ev.RefreshFinished, ev.RefreshFailed)
+_ENDS = (ev.RunFinished, ev.RunKept, ev.RefreshFinished, ev.JobFailed)
 
 
 @dataclass(slots=True)
@@ -46,8 +45,8 @@ class VirtualHost:
     clock: VirtualClock = field(default_factory=VirtualClock)
     record: list[ev.Event] = field(default_factory=list)
     """Every event, the core's own ones too."""
-    runs: list[Run] = field(default_factory=list)
-    refreshes: list[Refresh] = field(default_factory=list)
+    runs: list[SegmentJob] = field(default_factory=list)
+    refreshes: list[RefreshJob] = field(default_factory=list)
     released: list[tuple[str, int]] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     """Runs whose kept rows nobody will take up."""
@@ -58,11 +57,11 @@ class VirtualHost:
     _wakes: set[float] = field(default_factory=set)
     _sequence: int = 0
 
-    def outcome(self, run: Run) -> ev.RunFinished | ev.RunKept | ev.RunFailed:
+    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
         """How a run that begins now will end, and when."""
         raise NotImplementedError
 
-    def renewal(self, refresh: Refresh) -> ev.RefreshFinished | ev.RefreshFailed:
+    def renewal(self, refresh: RefreshJob) -> ev.RefreshFinished | ev.JobFailed:
         """How a refresh that begins now will end, and when."""
         raise NotImplementedError
 
@@ -93,22 +92,22 @@ class VirtualHost:
         match instruction:
             case Note(event=event):
                 self.record.append(event)
-            case Run():
+            case SegmentJob():
                 self.runs.append(instruction)
                 self._begin(instruction)
-            case Refresh():
+            case RefreshJob():
                 self.refreshes.append(instruction)
                 self.plan_event(self.renewal(instruction))
-            case Cancel(run=run, limit=limit):
-                self._cancel(run, limit)
+            case Cancel(job=job, limit=limit):
+                self._cancel(job, limit)
             case Trim(group=group, before=before):
                 self.trim(group, before)
             case Cool(stream=stream, number=number):
-                self.record.append(ev.BlockCold(self.clock.now(), stream, number))
+                self.record.append(ev.BlockCold(at=self.clock.now(), stream=stream, number=number))
             case Release(stream=stream, number=number):
                 self.released.append((stream, number))
-            case Forget(run=run):
-                self.forgotten.append(run)
+            case Forget(job=job):
+                self.forgotten.append(job)
             case Wake(at=at):
                 self._wake(max(at, self.clock.now()))
             case Pause() | Resume():
@@ -116,25 +115,24 @@ class VirtualHost:
             case Finish():
                 self.finished = instruction
 
-    def _begin(self, run: Run) -> None:
-        end = self.outcome(run)
-        if run.urgent:
+    def _begin(self, job: SegmentJob) -> None:
+        end = self.outcome(job)
+        if job.urgent:
             end = self._overtake(end)
-        if not isinstance(end, ev.RunFailed):
-            for event in _warmed(run, end.at):
+        if not isinstance(end, ev.JobFailed):
+            for event in _warmed(job, end.at):
                 self.plan_event(event)
         self.plan_event(end)
 
-    def _cancel(self, run: int, limit: float) -> None:
-        """A run or a refresh ends now, and not as it would have."""
+    def _cancel(self, job: int, limit: float) -> None:
+        """A job ends now, and not as it would have."""
         ends = {number: event for _, number, event in self._agenda
-                if isinstance(event, _ENDS) and _number(event) == run}
+                if isinstance(event, _ENDS) and event.job == job}
         self._agenda = [planned for planned in self._agenda if planned[1] not in ends]
         heapq.heapify(self._agenda)
         reason = f"it did not finish within {limit:g} s"
-        for event in ends.values():
-            kind = ev.RefreshFailed if isinstance(event, _REFRESHED) else ev.RunFailed
-            self.plan_event(kind(self.clock.now(), run, reason))
+        for _ in ends:
+            self.plan_event(ev.JobFailed(at=self.clock.now(), job=job, reason=reason))
 
     def _overtake(self, end: _E) -> _E:
         """A run overtakes those under way: all end later."""
@@ -151,7 +149,7 @@ class VirtualHost:
         """Tick once at that time, however often the core asks for it."""
         if at not in self._wakes:
             self._wakes.add(at)
-            self.plan_event(ev.Tick(at))
+            self.plan_event(ev.Tick(at=at))
 
 
 def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]:
@@ -159,8 +157,8 @@ def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]
 
     Each takes longer by what it lets the other have meanwhile.
 
-    >>> end, others = shared(10.0, ev.RunFailed(12.0, 1, ""), [
-    ...     ev.RunFailed(15.0, 2, ""), ev.RunFailed(11.0, 3, "")])
+    >>> end, others = shared(10.0, ev.JobFailed(at=12.0, job=1, reason=""), [
+    ...     ev.JobFailed(at=15.0, job=2, reason=""), ev.JobFailed(at=11.0, job=3, reason="")])
     >>> end.at, [other.at for other in others]
     (14.0, [17.0, 12.0])
     """
@@ -172,16 +170,12 @@ def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]
 
 def later(event: _E, seconds: float) -> _E:
     """How a run ends that is held up."""
-    if isinstance(event, ev.RunFailed | ev.RefreshFailed):
+    if isinstance(event, ev.JobFailed):
         return replace(event, at=event.at + seconds)
     return replace(event, at=event.at + seconds, seconds=event.seconds + seconds)
 
 
-def _number(end: _End) -> int:
-    return end.refresh if isinstance(end, ev.RefreshFinished | ev.RefreshFailed) else end.run
-
-
-def _warmed(run: Run, at: float) -> Iterable[ev.BlockHot]:
+def _warmed(job: SegmentJob, at: float) -> Iterable[ev.BlockHot]:
     """The blocks of a run that are in memory when it ends."""
-    return (ev.BlockHot(at, block.stream, block.number, block.bytes)
-            for block in run.blocks if block.number in run.keep)
+    return (ev.BlockHot(at=at, stream=block.stream, number=block.number, bytes=block.bytes)
+            for block in job.blocks if block.number in job.keep)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock.engine import Refresh, Run
+from penstock.engine import Job, RefreshJob, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
@@ -153,7 +153,7 @@ def test_a_block_that_waits_keeps_the_panes_open_that_it_may_have_rows_for() -> 
 def test_a_train_that_failed_keeps_them_open_until_it_has_run() -> None:
     broken = {2}
     host = hosted(query("q", 4, 2, "EXACTLY"), live=True,
-                  fails=lambda run: "no" if run.run in broken else "")
+                  fails=lambda run: "no" if run.number in broken else "")
     feed(host, [0, 1], [2, 3], [20], every=0.1)
     host.run()
     assert ends(host, "q") == [2, 4, 6]
@@ -232,10 +232,10 @@ def test_in_a_drain_the_next_run_goes_on_beside_a_refresh_and_the_one_after_it_w
     for event in host.record:
         match event:
             case ev.RefreshDecided():
-                busy = event.refresh
+                busy = event.job
             case ev.RefreshFinished():
                 busy = waits = 0
-            case ev.Decided():
+            case ev.JobDecided():
                 beside.append(bool(busy))
                 waits += bool(busy)
                 assert waits <= 1, "panes would pile up"
@@ -333,7 +333,7 @@ def test_runs_and_refreshes_take_turns() -> None:
 def test_a_refresh_that_breaks_is_tried_query_by_query_and_the_culprit_stops_alone(
     live: bool
 ) -> None:
-    def breaks(refresh: Refresh) -> str:
+    def breaks(refresh: RefreshJob) -> str:
         return "no disk" if any(m.query == "bad" for m in refresh.members) else ""
 
     host = hosted(query("one", 4, 2, "EXACTLY"), query("bad", 6, 2, "EXACTLY"),
@@ -358,12 +358,12 @@ def test_a_refresh_that_breaks_is_tried_query_by_query_and_the_culprit_stops_alo
 
 def test_a_refresh_that_breaks_once_loses_nothing() -> None:
     host = hosted(query("one", 4, 2), query("two", 8, 2), live=True,
-                  breaks=lambda refresh: "once" if refresh.first_try and refresh.run % 4 == 0
+                  breaks=lambda refresh: "once" if refresh.first_try and refresh.number % 4 == 0
                   else "")
     feed(host, *([n] for n in range(40)))
     host.run()
     assert not host.failures
-    assert any(isinstance(e, ev.RefreshFailed) for e in host.record)
+    assert any(isinstance(e, ev.JobFailed) for e in host.record)
     for name in ("one", "two"):
         assert max(b - a for a, b in pairwise(ends(host, name))) <= 4
     check_counts(host)
@@ -375,7 +375,7 @@ def test_a_query_dropped_while_its_refresh_is_tried_again_is_left_in_peace() -> 
                   breaks=lambda refresh: "no", refreshing=lambda refresh: 3.0)
     feed(host, *([n] for n in range(20)))
     host.run(until=9.0)
-    assert any(isinstance(e, ev.RefreshFailed) for e in host.record)
+    assert any(isinstance(e, ev.JobFailed) for e in host.record)
     host.drop("two")
     host.run()
     assert "two" not in host.failures
@@ -389,7 +389,7 @@ def test_a_failed_stream_stops_its_window_aggregates_though_others_are_being_ans
     feed(host, *([n] for n in range(10)))
     for n in range(5):
         host.arrive("t", at=12.0 + n, times=(n,))
-    host.plan_event(ev.StreamFailed(20.5, "s", "gone"))
+    host.plan_event(ev.StreamFailed(at=20.5, stream="s", reason="gone"))
     host.run()
     (failed,) = [e for e in host.record if isinstance(e, ev.QueryFailed)]
     assert (failed.at, failed.query, failed.reason) == (20.5, "q", "stream s failed: gone")
@@ -514,7 +514,7 @@ def test_a_run_on_the_path_before_a_query_joined_is_not_taken_in_twice(broken: i
     more = query("more", 6, 2, "EXACTLY", "SUM(b)").replace(" GROUP BY", where)
     host = hosted("CREATE FUNCTION f FROM 'penstock.demo.detectors:looks_like_a_scan';",
                   first, live=True,
-                  fails=lambda run: "by chance" if run.run == broken else "")
+                  fails=lambda run: "by chance" if run.number == broken else "")
     for at, times in ((1.0, [0, 1]), (1.1, [2, 3, 4]), (3.6, [30])):
         host.arrive("s", at=at, times=times)
     host.run(until=1.5)
@@ -630,9 +630,9 @@ def test_whatever_happens_each_answer_has_the_rows_of_its_window_once(
 ) -> None:
     tried: Counter[object] = Counter()
 
-    def fails(run: Run | Refresh) -> str:
-        what = run.blocks if isinstance(run, Run) else run.members
-        first = run.run in broken and not any(tried[one] for one in what)
+    def fails(job: Job) -> str:
+        what = job.blocks if isinstance(job, SegmentJob) else job.members
+        first = job.number in broken and not any(tried[one] for one in what)
         tried.update(what if first else ())
         return "once" if first else ""
 

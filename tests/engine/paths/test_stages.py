@@ -36,7 +36,7 @@ def host(name: str = "chain", **settings: float) -> FakeHost:
 
 
 def stages(run: FakeHost) -> list[tuple[int, int]]:
-    return [e.stages for e in run.record if isinstance(e, ev.Decided)]
+    return [e.stages for e in run.record if isinstance(e, ev.JobDecided)]
 
 
 def test_fifo_runs_a_path_as_one_job() -> None:
@@ -73,7 +73,7 @@ def test_what_waits_between_stages_is_what_is_left_of_the_blocks() -> None:
     run.run()
     kept = [e for e in run.record if isinstance(e, ev.RunKept)]
     assert [e.rows for e in kept] == [9, 18], "8.82 of 100 rows, and a train of two blocks"
-    last = [e for e in run.record if isinstance(e, ev.Decided)][-1]
+    last = [e for e in run.record if isinstance(e, ev.JobDecided)][-1]
     assert (last.rows, last.entering, last.blocks) == (300, 27, (1, 2, 3))
 
 
@@ -96,7 +96,7 @@ def test_a_query_that_leaves_lets_go_of_what_was_kept_for_it() -> None:
     run.arrive("s", at=0.0)
     run.run(until=0.5)
     assert run.kept
-    run.handle(ev.QueryDropped(0.6, "q"))
+    run.handle(ev.QueryDropped(at=0.6, query="q"))
     run.run()
     assert run.kept and set(run.kept) == set(run.forgotten)
     assert not [e for e in run.record if isinstance(e, ev.RunFinished)]
@@ -137,10 +137,10 @@ def test_a_train_is_no_longer_than_a_quantum() -> None:
     for n in range(30):
         run.arrive("s", at=float(n))
     run.run()
-    decided = {e.run: e for e in run.record if isinstance(e, ev.Decided)}
+    decided = {e.job: e for e in run.record if isinstance(e, ev.JobDecided)}
     ended = [e for e in run.record if isinstance(e, ev.RunFinished)]
     assert max(e.seconds for e in ended) <= 60.0
-    assert max(len(decided[e.run].blocks) for e in ended) > 1
+    assert max(len(decided[e.job].blocks) for e in ended) > 1
 
 
 @pytest.mark.parametrize("name", ["round_robin", "greedy", "chain", "rate_based"])
@@ -151,7 +151,7 @@ def test_nor_is_any_run_with_what_is_left_of_it(name: str) -> None:
     for at in (0.0, 100.0, 200.0, *(300.0,) * 12):
         run.arrive("s", at=at)
     run.run()
-    trains = [len(e.blocks) for e in run.record if isinstance(e, ev.Decided) and e.at >= 300.0]
+    trains = [len(e.blocks) for e in run.record if isinstance(e, ev.JobDecided) and e.at >= 300.0]
     took = [e.seconds for e in run.record
             if isinstance(e, ev.RunFinished | ev.RunKept) and e.at >= 300.0]
     assert max(took) <= 60.0, "a block's last stage takes 18 s"
@@ -176,14 +176,14 @@ def beside(name: str, quantum: float = 0.2) -> FakeHost:
 
 def answered(run: FakeHost) -> float:
     """When the cheap query had its second answer."""
-    cheap = {e.run for e in run.record if isinstance(e, ev.Decided) and e.stream == "t"}
-    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.run in cheap][-1]
+    cheap = {e.job for e in run.record if isinstance(e, ev.JobDecided) and e.stream == "t"}
+    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.job in cheap][-1]
 
 
 def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterwards() -> None:
     run = beside("preemptive_rate_based")
     assert answered(run) == pytest.approx(100.3), "a tenth of a second, on half of the cores"
-    decided = [e for e in run.record if isinstance(e, ev.Decided)]
+    decided = [e for e in run.record if isinstance(e, ev.JobDecided)]
     assert [e.reason.endswith("overtaking") for e in decided if e.at == 100.1] == [True]
     assert answered(beside("rate_based")) > answered(run)
     assert answered(beside("preemptive_rate_based", quantum=1.0)) > answered(run), "soon over"
@@ -192,14 +192,14 @@ def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterward
 
 def test_the_time_for_which_a_run_was_overtaken_is_not_its_own() -> None:
     run = beside("preemptive_rate_based")
-    ended = {e.run: e for e in run.record if isinstance(e, ev.RunKept | ev.RunFinished)}
-    overtaken = [e for e in run.record if isinstance(e, ev.Decided) and e.at == 100.0][0]
-    took = ended[overtaken.run].seconds
-    assert took == pytest.approx(ended[overtaken.run].at - overtaken.at)
+    ended = {e.job: e for e in run.record if isinstance(e, ev.RunKept | ev.RunFinished)}
+    overtaken = [e for e in run.record if isinstance(e, ev.JobDecided) and e.at == 100.0][0]
+    took = ended[overtaken.job].seconds
+    assert took == pytest.approx(ended[overtaken.job].at - overtaken.at)
     expected = run.core.figures.expected(100.0, "q#0", overtaken.stages[0])
     assert expected == pytest.approx(took - 0.1), "the cheap block had as much of the cores"
-    (cheap,) = [e for e in run.record if isinstance(e, ev.Decided) and e.urgent]
-    assert ended[cheap.run].seconds == pytest.approx(0.2)
+    (cheap,) = [e for e in run.record if isinstance(e, ev.JobDecided) and e.urgent]
+    assert ended[cheap.job].seconds == pytest.approx(0.2)
     assert run.core.figures.expected(100.0, "t/fanout", 0) == pytest.approx(0.1)
     alone = Running(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
     alone.shared = 3.0
@@ -213,7 +213,7 @@ def test_a_run_is_overtaken_only_while_more_is_left_of_it(done: float, overtaken
     run.run(until=202.1)
     (under_way,) = run.core.under_way
     assert run.runs[-1].final, "the last stage, of 1.8 seconds"
-    run.handle(ev.RunProgressed(202.1, under_way, done))
+    run.handle(ev.JobProgressed(at=202.1, job=under_way, done=done))
     run.arrive("t", at=202.2)
     run.run(until=202.2)
     assert (len(run.core.under_way) == 2) == overtaken
@@ -236,7 +236,7 @@ def test_what_is_due_is_carried_to_the_output_at_one_go() -> None:
     for at in (100.0, 101.0, 102.0):
         run.arrive("s", at=at, rows=1000)
     run.run()
-    late = [e for e in run.record if isinstance(e, ev.Decided) and "tight" in e.reason]
+    late = [e for e in run.record if isinstance(e, ev.JobDecided) and "tight" in e.reason]
     assert [(e.stages, e.blocks) for e in late] == [((3, 4), (1,)), ((0, 4), (2, 3))]
 
 
@@ -247,8 +247,8 @@ def expensive_block(name: str) -> float:
     for number in range(80):
         run.arrive("t", at=200.0 + 0.15 * number)
     run.run()
-    of = {e.run for e in run.record if isinstance(e, ev.Decided) and e.stream == "s"}
-    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.run in of][-1] - 200.0
+    of = {e.job for e in run.record if isinstance(e, ev.JobDecided) and e.stream == "s"}
+    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.job in of][-1] - 200.0
 
 
 @pytest.mark.parametrize("name", ["chain_flush(latency=6, exact=true)", "mixed(latency=6)"])
@@ -332,12 +332,12 @@ def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
 # --- slots ---------------------------------------------------------------------------------------
 
 
-def overlapping(run: FakeHost) -> list[tuple[ev.Decided, ev.Decided]]:
+def overlapping(run: FakeHost) -> list[tuple[ev.JobDecided, ev.JobDecided]]:
     """Pairs of runs that were under way at once."""
-    ended = {e.run: e.at for e in run.record if isinstance(e, ev.RunFinished | ev.RunKept)}
-    decided = [e for e in run.record if isinstance(e, ev.Decided)]
+    ended = {e.job: e.at for e in run.record if isinstance(e, ev.RunFinished | ev.RunKept)}
+    decided = [e for e in run.record if isinstance(e, ev.JobDecided)]
     return [(a, b) for a in decided for b in decided
-            if a.run < b.run and b.at < ended[a.run]]
+            if a.job < b.job and b.at < ended[a.job]]
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -373,10 +373,10 @@ def test_a_query_gets_its_blocks_in_the_order_of_their_arrival_whatever_the_slot
     for at, rows in sorted(arrivals):
         run.arrive("s", at=at, rows=rows)
     run.run()
-    decided = {e.run: e for e in run.record if isinstance(e, ev.Decided)}
+    decided = {e.job: e for e in run.record if isinstance(e, ev.JobDecided)}
     delivered = [block for e in run.record
-                 if isinstance(e, ev.RunFinished) and decided[e.run].stages[1] == 4
-                 for block in decided[e.run].blocks]
+                 if isinstance(e, ev.RunFinished) and decided[e.job].stages[1] == 4
+                 for block in decided[e.job].blocks]
     assert delivered == sorted(delivered)
     assert Summary.of(run.record).queries["q"].rows_in == sum(rows for _, rows in arrivals)
 

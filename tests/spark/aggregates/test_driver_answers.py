@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.engine.instructions import Refresh, Scan
+from penstock.engine.instructions import RefreshJob, Scan
 from penstock.language import bind
 from penstock.planning import plan
 from penstock.spark.aggregates.synopsis_store import Windows, families_of
@@ -21,7 +21,7 @@ TEXT = f"CREATE STREAM s ({SCHEMA}) FROM parquet '/nowhere' TIME ts;" + "".join(
     for name, (what, seconds) in ASKED.items())
 
 
-def answered() -> tuple[Any, Refresh]:
+def answered() -> tuple[Any, RefreshJob]:
     made = plan(bind(TEXT))
     (group,) = made.groups
     (family,) = families_of(group)
@@ -31,9 +31,11 @@ def answered() -> tuple[Any, Refresh]:
         **{f"m{n}": [10, 20, 30, 40] if measure.kind == "sum" else [1, 1, 1, 1]
            for n, measure in enumerate(family.measures)}})})
     lengths = {name: seconds * SECOND // group.pane for name, (_, seconds) in ASKED.items()}
-    first = Scan(1, group.id, 2, tuple(lengths.items()), "")
-    second = Scan(2, group.id, 3, (("d", lengths["d"]), ("b", lengths["b"])), "")
-    refresh = Refresh(1, group.id, group.pane, (first, second), 0.0)
+    first = Scan(number=1, group=group.id, end=2, queries=tuple(lengths.items()), reason="")
+    second = Scan(number=2, group=group.id, end=3,
+                  queries=(("d", lengths["d"]), ("b", lengths["b"])), reason="")
+    refresh = RefreshJob(number=1, group=group.id, pane=group.pane, scans=(first, second),
+                         arrived=0.0)
     branches = {member: made.branch(member) for member in refresh.members}
     windows: Any = Windows
     return windows(None, 1 << 30, None)._held(refresh, branches, synopsis), refresh

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from penstock.engine.instructions import Run
+from penstock.engine.instructions import SegmentJob
 from penstock.model import Block
 
-RUN = Run(1, "p", "p", 1, (), (Block("s", 0, rows=1000, bytes=0, arrived=0.0),))
+RUN = SegmentJob(number=1, segment="p", path="p", group=1, members=(),
+          blocks=(Block("s", 0, rows=1000, bytes=0, arrived=0.0),))
 
 
-def tasks(run: Run, quantum: float = 1.0) -> int:
+def tasks(job: SegmentJob, quantum: float = 1.0) -> int:
     from penstock.spark.compile.partitioning import tasks
 
-    return tasks(run, quantum, cores=4)
+    return tasks(job, quantum, cores=4)
 
 
 def test_short_runs_and_runs_of_which_nothing_is_known_are_left_alone() -> None:
@@ -43,9 +44,9 @@ def test_there_are_no_more_tasks_than_rows() -> None:
 def test_rows_are_dealt_out_for_long_runs_and_gathered_for_short_ones(spark: Any) -> None:
     from penstock.spark.compile.partitioning import dealt
 
-    def partitions(run: Run, before: int) -> int:
-        frame = dealt(spark.range(0, 100, 1, before), run, quantum=1.0, cores=2,
-                      kept=before if run.parts else 0)
+    def partitions(job: SegmentJob, before: int) -> int:
+        frame = dealt(spark.range(0, 100, 1, before), job, quantum=1.0, cores=2,
+                      kept=before if job.parts else 0)
         assert sorted(row.id for row in frame.collect()) == list(range(100))
         return frame.rdd.getNumPartitions()
 
@@ -71,7 +72,7 @@ def test_what_runs_have_kept_tells_by_how_many_tasks_it_is_read(spark: Any) -> N
     parts: Any = Parts(spark)
     path: Any = SimpleNamespace(panes=False)
     for count in (2, 5):
-        kept = replace(RUN, run=count, members=("m",))  # type: ignore[arg-type]
+        kept = replace(RUN, number=count, members=("m",))  # type: ignore[arg-type]
         assert parts.keep(through, path, kept, spark.range(0, 100, 1, count)).rows == 100
     assert parts.tasks([]) == 0
     assert parts.tasks([2, 5]) == parts.frame([2, 5]).rdd.getNumPartitions() == 7

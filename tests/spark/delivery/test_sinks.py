@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.engine.instructions import Refresh, Scan
+from penstock.engine.instructions import RefreshJob, Scan
 from penstock.errors import CheckpointError
 from penstock.language import bind
 from penstock.plan import Member, Plan
@@ -50,7 +50,8 @@ class Driver:
         run, member = self.deliveries.last_run + 1, Member(query, 0)
         held = Held(None, {member: self.plan.branch(member)})
         held.add(member, 0, 60_000_000, pa.record_batch({"agg0": pa.array(values, pa.int64())}))
-        refresh = Refresh(run, "g", 60_000_000, (Scan(run, "g", 1, ((query, 1),), ""),), 0.0)
+        refresh = RefreshJob(number=run, group="g", pane=60_000_000, scans=(Scan(
+            number=run, group="g", end=1, queries=((query, 1),), reason=""),), arrived=0.0)
         return self.sinks.deliver(refresh, self.plan, held)
 
     def close(self) -> None:
@@ -389,7 +390,8 @@ def test_the_console_does_not_pass_terminal_escapes_on(driver):
     words = ["\x1b]0;owned\x07", "two\nlines\r", "\x85\u202e", "plain é"]
     held.add(member, 0, 60_000_000, pa.record_batch({
         "key0": pa.array(words), "agg0": pa.array([1] * 4, pa.int64())}))
-    one.sinks.deliver(Refresh(1, "g", 60_000_000, (Scan(1, "g", 1, (("a", 1),), ""),), 0.0),
+    one.sinks.deliver(RefreshJob(number=1, group="g", pane=60_000_000, scans=(Scan(
+        number=1, group="g", end=1, queries=(("a", 1),), reason=""),), arrived=0.0),
                       one.plan, held)
     said = "".join(one.said)
     assert said.isprintable(), said

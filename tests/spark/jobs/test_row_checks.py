@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine.instructions import Run
+from penstock.engine.instructions import SegmentJob
 from penstock.errors import RunError
 from penstock.language import bind
 from penstock.model import Block
@@ -21,8 +21,8 @@ PLAN: Plan = planned(bind("""
 BLOCKS = (Block("s", 3, 60, 240, 1.0), Block("s", 4, 40, 160, 1.0))
 
 
-def run(*members: Member) -> Run:
-    return Run(7, "p:0", "p", 1, members, BLOCKS)
+def run(*members: Member) -> SegmentJob:
+    return SegmentJob(number=7, segment="p:0", path="p", group=1, members=members, blocks=BLOCKS)
 
 
 def test_a_run_has_read_the_rows_of_its_blocks():

@@ -31,7 +31,7 @@ class Refresher:
     >>> run = refresher.decide(2.0)
     >>> run.end, run.queries, run.reason
     (2, (('a', 10), ('b', 15)), 'g every 2 is due now')
-    >>> refresher.finished(2.5, run.run, seconds=0.1)
+    >>> refresher.finished(2.5, run.number, seconds=0.1)
     >>> refresher.decide(2.5)
 
     ``drained`` is for bounded input, where nobody waits: every query is answered at the multiples
@@ -179,15 +179,18 @@ class Refresher:
         deadlines = self._groups[group]
         queries = [query for task in tasks for query in deadlines.queries(task, end)]
         self.runs += 1
-        run = Scan(self.runs, group, end, tuple((q.name, q.window) for q in queries), reason)
+        run = Scan(number=self.runs, group=group, end=end,
+                   queries=tuple((q.name, q.window) for q in queries), reason=reason)
         names = tuple(query.name for query in queries)
-        self._notes.append(ev.RefreshDecided(at, run.run, group, end, names, reason, waiting))
+        self._notes.append(ev.RefreshDecided(at=at, job=run.number, group=group, end=end,
+                                             queries=names, reason=reason, waiting=waiting))
         if skipped := deadlines.skipped(tasks, end):
             pane, since = deadlines.group.pane, min(map(deadlines.since, skipped))
-            self._notes.append(ev.AnswersSkipped(
-                at, run.run, group, skipped, since * pane, end * pane, reason))
+            self._notes.append(ev.AnswersSkipped(at=at, job=run.number, group=group,
+                                                 answers=skipped, after=since * pane,
+                                                 before=end * pane, reason=reason))
         deadlines.start(tasks, names, end)
-        self._under_way[run.run] = run
+        self._under_way[run.number] = run
         return run
 
     def _prepare(self, at: float, deadlines: Deadlines, reason: str) -> None:
@@ -198,8 +201,8 @@ class Refresher:
         periods = {query.name: task.period for task in tasks for query in task.queries}
         if self._periods.get(group.id) != periods:
             self._periods[group.id] = periods
-            self._notes.append(ev.PeriodsChosen(
-                at, group.id, periods, self._weighed(group, tasks), reason))
+            self._notes.append(ev.PeriodsChosen(at=at, group=group.id, periods=periods,
+                                                costs=self._weighed(group, tasks), reason=reason))
 
     def _weighed(self, group: Group, tasks: Sequence[Task]) -> dict[str, float]:
         """The cost per pane of what was chosen, beside the two extremes."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.aggregates.refresher import Refresher
-from penstock.engine.instructions import Refresh, Scan, Trim
+from penstock.engine.instructions import RefreshJob, Scan, Trim
 from penstock.events import kinds as ev
 from penstock.model import Block, Query
 from penstock.plan import Group, Plan
@@ -61,10 +61,10 @@ class Windows:
     """By the id of the group."""
     _answered: dict[str, int | None] = field(default_factory=dict)
     """Queries to answer, each with the end of its last window, in microseconds."""
-    _under_way: dict[int, Refresh] = field(default_factory=dict)
+    _under_way: dict[int, RefreshJob] = field(default_factory=dict)
     _reads: dict[int, tuple[str, int]] = field(default_factory=dict)
     """By refresh under way, as it was ordered: the synopsis it reads, and its first pane."""
-    _again: list[Refresh] = field(default_factory=list)
+    _again: list[RefreshJob] = field(default_factory=list)
     """What is left of refreshes that broke, query by query."""
     _known: dict[str, set[str]] = field(default_factory=dict)
     """The queries that the refresher knows, by the names of their synopses."""
@@ -185,7 +185,7 @@ class Windows:
 
     # --- refreshes ---------------------------------------------------------------------------
 
-    def next(self, at: float, run: int) -> Refresh | None:
+    def next(self, at: float, run: int) -> RefreshJob | None:
         """What to answer next, under this number of a run; None while nothing is due.
 
         One refresh at a time: were a later end delivered before one that broke is tried again, a
@@ -195,14 +195,15 @@ class Windows:
             return None
         self._tell(at)
         if self._again:
-            chosen = replace(self._again.pop(0), run=run)
+            chosen = replace(self._again.pop(0), number=run)
         else:
             scans = self._scans(at)
             if not scans:
                 return None
             panes = self._called(scans[0].group)
             self._note(run)
-            chosen = Refresh(run, panes.group.id, panes.group.pane, tuple(scans), panes.arrived)
+            chosen = RefreshJob(number=run, group=panes.group.id, pane=panes.group.pane,
+                             scans=tuple(scans), arrived=panes.arrived)
         self._under_way[run] = chosen
         self._reads = {run: (chosen.scans[0].group, min(
             scan.end - length for scan in chosen.scans for _, length in scan.queries))}
@@ -216,7 +217,7 @@ class Windows:
         scan = self.refresher.decide(at)
         scans: list[Scan] = []
         while scan is not None:
-            self.refresher.passed(scan.run)  # what fails is asked for here, not there
+            self.refresher.passed(scan.number)  # what fails is asked for here, not there
             scans.append(scan)
             behind = self.refresher.drained or scan.end != self._called(scan.group).closed
             more = behind and len(scans) < MOST_SCANS
@@ -226,7 +227,7 @@ class Windows:
     def _note(self, run: int) -> None:
         """What was decided, under the number of the run that carries it out."""
         self._notes += [
-            replace(note, refresh=run)
+            replace(note, job=run)
             if isinstance(note, ev.RefreshDecided | ev.AnswersSkipped) else note
             for note in self.refresher.noted()]
 
@@ -237,7 +238,7 @@ class Windows:
 
     def finish(self, event: ev.RefreshFinished) -> None:
         """A refresh has been delivered."""
-        done = self._under_way.pop(event.refresh)
+        done = self._under_way.pop(event.job)
         if done.first_try:
             self.refresher.measured(
                 event.at, done.scans, event.seconds, event.scanning, event.answering)
@@ -267,7 +268,7 @@ class Windows:
         return any(refresh.group == group and not self._is_current(refresh)
                    for refresh in self._under_way.values())
 
-    def _go_on(self, at: float, refresh: Refresh) -> None:
+    def _go_on(self, at: float, refresh: RefreshJob) -> None:
         """A refresh is through; a synopsis that has waited for it begins to be answered."""
         panes = self._panes.get(refresh.group)
         if self._is_current(refresh) or panes is None:
@@ -277,7 +278,7 @@ class Windows:
         if asked is not None:
             self.close(at, refresh.group, *asked)
 
-    def _is_current(self, refresh: Refresh) -> bool:
+    def _is_current(self, refresh: RefreshJob) -> bool:
         """Whether it reads the synopsis that its group has now."""
         panes = self._panes.get(refresh.group)
         return panes is not None and panes.name == refresh.scans[0].group
@@ -326,7 +327,7 @@ class Windows:
                     oldest = min([oldest, *self._reading(panes.name)])
                 if oldest is not None and oldest != panes.trimmed:
                     panes.trimmed = oldest
-                    yield Trim(id, oldest)
+                    yield Trim(group=id, before=oldest)
 
     def _reading(self, name: str) -> Iterator[int]:
         """The first panes that refreshes under way look at, for queries that have left too."""
@@ -378,7 +379,7 @@ class Windows:
         return next(panes for panes in self._panes.values() if panes.name == name)
 
 
-def _without(refresh: Refresh, query: str) -> Refresh:
+def _without(refresh: RefreshJob, query: str) -> RefreshJob:
     """A refresh that no longer concerns a query."""
     return replace(refresh, scans=tuple(
         replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))

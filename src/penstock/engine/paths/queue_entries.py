@@ -27,10 +27,10 @@ class Entry:
     """In the order of their numbers."""
     members: tuple[Member, ...]
     lane: int = 0
-    run: int = 0
-    """The run that kept it; 0 for a block as it came."""
+    job: int = 0
+    """The job that kept it; 0 for a block as it came."""
     kept: tuple[int, int] | None = None
-    """Rows and bytes that run kept."""
+    """Rows and bytes that job kept."""
     on_disk: bool = False
     """Whether it kept them out of memory."""
 

@@ -69,7 +69,7 @@ class Waiting:
         """What a run has kept of entries waits before a stage, for those who still want it."""
         for entry in entries:
             self.account.drop(entry)
-            for block in entry.blocks if not entry.run else ():
+            for block in entry.blocks if not entry.job else ():
                 self.blocks.keep_part(block)
         self.account.hold(kept)
         self.put_back(place, kept, members)
@@ -81,7 +81,7 @@ class Waiting:
 
         Rows that were kept on a path that is no more are of no use: their blocks begin anew.
         """
-        if entry.run and members and place in self.queues:
+        if entry.job and members and place in self.queues:
             self._wait(entry, place)
             if retry:
                 self._retry.add((place, *entry.order))
@@ -124,7 +124,7 @@ class Waiting:
         """An entry is done with."""
         self.account.drop(entry)
         for block in entry.blocks:
-            self.blocks.let_go(block, part=bool(entry.run))
+            self.blocks.let_go(block, part=bool(entry.job))
 
     def withdraw(self, query: str) -> None:
         """A query waits for nothing any more."""
@@ -135,8 +135,8 @@ class Waiting:
                 self._forget(entry)
 
     def _forget(self, entry: Entry) -> None:
-        if entry.run:
-            self._forgotten.append(Forget(entry.run))
+        if entry.job:
+            self._forgotten.append(Forget(job=entry.job))
 
     def forgotten(self) -> list[Forget]:
         """Kept rows that nobody will take up; each is told once."""

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
-from penstock.engine.instructions import Refresh
+from penstock.engine.instructions import RefreshJob
 from penstock.model import ANSWER, Aggregate, Branch, Column, Expression
 from penstock.plan import Group, Member
 from penstock.planning.check import MEMBER
@@ -91,7 +91,7 @@ class FarPanes:
         return max(self.spark.sparkContext.defaultParallelism, ceil(held / TASK))
 
     def answers(
-        self, refresh: Refresh, branches: Mapping[Member, Branch]
+        self, refresh: RefreshJob, branches: Mapping[Member, Branch]
     ) -> FarAnswers | None:
         """The answers of a refresh, not yet computed; None when there is no pane at all."""
         if self._job is None or self._place is None or not self._parts:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-from penstock.engine.instructions import Refresh, Run
+from penstock.engine.instructions import RefreshJob, SegmentJob
 from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import Group, Member, Plan
@@ -269,16 +269,18 @@ class Windows:
 
     # --- rows into panes ---------------------------------------------------------------------
 
-    def take(self, run: Run, plan: Plan, rows: Summarised, synopses: Mapping[str, Kept]) -> Taken:
+    def take(
+        self, job: SegmentJob, plan: Plan, rows: Summarised, synopses: Mapping[str, Kept]
+    ) -> Taken:
         """Put the rows of a run into the panes of its members' groups, as it was ordered.
 
         One Spark job makes the panes of all groups that the driver holds; each that stays on the
         executors has one of its own. A run that broke after it had come here is not taken twice.
         """
-        riding = {member.query for member in run.members}
-        groups = [group for group in plan.groups_on(run.path)
+        riding = {member.query for member in job.members}
+        groups = [group for group in plan.groups_on(job.path)
                   if not riding.isdisjoint(member.query for member in group.members)]
-        blocks = [block.number for block in run.blocks]
+        blocks = [block.number for block in job.blocks]
         taken = Taken({group.id: () for group in groups})
         wanted: list[Kept] = []
         for group in groups:
@@ -288,7 +290,7 @@ class Windows:
             elif kept is not None:
                 kept.refuse_twice(blocks)
                 wanted.append(kept)
-        read = sum(block.rows for block in run.blocks)
+        read = sum(block.rows for block in job.blocks)
         found = self._take_near([kept for kept in wanted if kept.far is None], rows, read, taken)
         for kept in wanted:
             if kept.far is not None:
@@ -297,13 +299,13 @@ class Windows:
                     found[kept.group.id] = kept.far.add(rows)
             taken.count(plan.group(kept.group.id), found[kept.group.id], self._reach)
             if kept.group.id not in taken.left_out:
-                kept.take(run.blocks, found[kept.group.id])
+                kept.take(job.blocks, found[kept.group.id])
         if not wanted:
             rows.compute()
         taken.rows = {query: rows for query, rows in taken.rows.items() if query in riding}
         taken.late = {query: late for query, late in taken.late.items() if query in riding}
         alone = Counter({query: late.rows for query, late in taken.late.items()})
-        taken.missed = dict(alone + Counter(run.late))
+        taken.missed = dict(alone + Counter(job.late))
         return taken
 
     def _take_near(
@@ -370,7 +372,7 @@ class Windows:
     # --- panes into answers ------------------------------------------------------------------
 
     def answers(
-        self, refresh: Refresh, plan: Plan, kept: Kept
+        self, refresh: RefreshJob, plan: Plan, kept: Kept
     ) -> tuple[Held | FarAnswers, float]:
         """The answers of a refresh, and the seconds it took to make them."""
         began = time.perf_counter()
@@ -381,7 +383,7 @@ class Windows:
         return held, time.perf_counter() - began
 
     def _held(
-        self, refresh: Refresh, branches: Mapping[Member, Branch], synopsis: Synopsis
+        self, refresh: RefreshJob, branches: Mapping[Member, Branch], synopsis: Synopsis
     ) -> Held:
         held = Held(self._spark, branches)
         numbers = {member.query: number for number, member in enumerate(branches)}

@@ -12,7 +12,7 @@ from math import ceil
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.instructions import Run
+from penstock.engine.instructions import SegmentJob
 
 WORTH = 0.3
 """Seconds of a run from which on dealing its rows out is worth a shuffle, of about 0.05 s."""
@@ -28,7 +28,7 @@ MOST_PIECES = 10
 a busy machine would split the next run more finely, and make it longer still."""
 
 
-def tasks(run: Run, quantum: float, cores: int) -> int:
+def tasks(job: SegmentJob, quantum: float, cores: int) -> int:
     """How many tasks a run should have; 1 leaves it as it is.
 
     A run has a task for every core. One that may be overtaken has shorter ones, of a third of the
@@ -36,17 +36,18 @@ def tasks(run: Run, quantum: float, cores: int) -> int:
 
     >>> from dataclasses import replace
     >>> from penstock.model import Block
-    >>> run = Run(1, "p", "p", 1, (), (Block("s", 0, rows=1000, bytes=0, arrived=0.0),),
+    >>> block = Block("s", 0, rows=1000, bytes=0, arrived=0.0)
+    >>> run = SegmentJob(number=1, segment="p", path="p", group=1, members=(), blocks=(block,),
     ...           expected=1.2)
     >>> [tasks(one, quantum=1.0, cores=2)
     ...  for one in (run, replace(run, yields=True), replace(run, expected=0.1))]
     [2, 8, 1]
     """
-    if run.expected < WORTH:
+    if job.expected < WORTH:
         return 1
     short = quantum / PIECES
-    pieces = ceil(min(run.expected / short, MOST_PIECES)) if run.yields and short else 1
-    return min(cores * max(pieces, 1), sum(block.rows for block in run.blocks))
+    pieces = ceil(min(job.expected / short, MOST_PIECES)) if job.yields and short else 1
+    return min(cores * max(pieces, 1), sum(block.rows for block in job.blocks))
 
 
 def _enough(count: int, wanted: int, cores: int) -> bool:
@@ -59,15 +60,15 @@ def _enough(count: int, wanted: int, cores: int) -> bool:
     return count >= max(wanted, BUSY * rounds * cores)
 
 
-def dealt(frame: DataFrame, run: Run, quantum: float, cores: int, kept: int) -> DataFrame:
+def dealt(frame: DataFrame, job: SegmentJob, quantum: float, cores: int, kept: int) -> DataFrame:
     """The rows of a run in tasks that suit it; what its parts have ``kept`` is in so many.
 
     What a finely split run has kept is gathered again where less work is left: every task would
     write a file of its own.
     """
-    wanted = tasks(run, quantum, cores)
-    small = not run.parts and sum(block.bytes for block in run.blocks) < SMALL
+    wanted = tasks(job, quantum, cores)
+    small = not job.parts and sum(block.bytes for block in job.blocks) < SMALL
     if wanted > 1 and (
             small or not _enough(kept or frame.rdd.getNumPartitions(), wanted, cores)):
         return frame.repartition(wanted)
-    return frame.coalesce(max(wanted, cores)) if run.parts else frame
+    return frame.coalesce(max(wanted, cores)) if job.parts else frame

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from penstock.arrow import arrow_type
-from penstock.engine.instructions import Refresh, Run
+from penstock.engine.instructions import Job, RefreshJob, SegmentJob
 from penstock.model import FILE_SINKS, Application, name_key, quoted
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
@@ -101,37 +101,37 @@ class Sinks:
 
     # --- a run -------------------------------------------------------------------------------
 
-    def deliver(self, run: Run | Refresh, plan: Plan, answers: Deliverable) -> Delivered:
+    def deliver(self, job: Job, plan: Plan, answers: Deliverable) -> Delivered:
         """Compute the answers, stage them, commit the run and move the files into place."""
         done = Delivered()
-        wanted = self._units_of(plan, run.members)
+        wanted = self._units_of(plan, job.members)
         again = len(wanted) > 1 or answers.has_rejects
         if again:
             answers = answers.kept()
         try:
             moves = [move for number, unit in enumerate(wanted)
-                     for move in self._stage(run, number, unit, answers, done)]
+                     for move in self._stage(job, number, unit, answers, done)]
             if isinstance(answers, Answers):
-                moves += self._stage_rejects(run, answers, done)
-            if isinstance(run, Run):
-                check_read(run, answers.read() if isinstance(answers, Answers) else None)
-                check_delivered(run, plan, done.rows, done.rejected)
+                moves += self._stage_rejects(job, answers, done)
+            if isinstance(job, SegmentJob):
+                check_read(job, answers.read() if isinstance(answers, Answers) else None)
+                check_delivered(job, plan, done.rows, done.rejected)
         except Exception:
-            self._staging.clear(run.run)  # another run will try again
+            self._staging.clear(job.number)  # another run will try again
             raise
         finally:
             if again:
                 answers.let_go()
         done.operators = answers.counts()
-        self._commit(run, moves, done)
+        self._commit(job, moves, done)
         return done
 
-    def deliver_nothing(self, run: Run) -> None:
+    def deliver_nothing(self, job: SegmentJob) -> None:
         """Commit a run that has no answers."""
-        if not run.again:
-            self._commit(run, [], Delivered())
+        if not job.again:
+            self._commit(job, [], Delivered())
 
-    def summarise(self, run: Run, rows: Summarised, late: Mapping[str, Late]) -> Delivered:
+    def summarise(self, job: SegmentJob, rows: Summarised, late: Mapping[str, Late]) -> Delivered:
         """Commit a run whose rows are in panes now; what Python rejected goes aside.
 
         So do the rows that are ``late`` for one query alone.
@@ -139,10 +139,10 @@ class Sinks:
         done = Delivered()
         if rows.python is not None:
             done.operators = rows.python.counts()
-        if not run.again:
-            moves = self._stage_rejects(run, rows.python, done) if rows.python else []
-            moves += self._stage_late(run, rows, late, done)
-            self._commit(run, moves, done)
+        if not job.again:
+            moves = self._stage_rejects(job, rows.python, done) if rows.python else []
+            moves += self._stage_late(job, rows, late, done)
+            self._commit(job, moves, done)
         return done
 
     def _units_of(self, plan: Plan, members: tuple[Member, ...]) -> tuple[Unit, ...]:
@@ -160,7 +160,7 @@ class Sinks:
         return units(plan, members, self.folders.shared, self._results, alone)
 
     def _stage(
-        self, run: Run | Refresh, number: int, unit: Unit, answers: Deliverable, done: Delivered
+        self, job: Job, number: int, unit: Unit, answers: Deliverable, done: Delivered
     ) -> list[Move]:
         """Compute one unit; files wait in the staging folder."""
         if unit.kind == "noop" and (counted := answers.rows(unit.members)) is not None:
@@ -168,52 +168,52 @@ class Sinks:
             return []
         table = answers.table(unit.members) if _is_driver_able(unit) else None
         if table is not None:
-            return self._stage_table(run, number, unit, table, done)
+            return self._stage_table(job, number, unit, table, done)
         observation = Observation()
-        frame = _counting(answers.project(unit.members), observation, len(run.members))
+        frame = _counting(answers.project(unit.members), observation, len(job.members))
         done.jobs += 1
         if unit.kind == "noop":
             frame.write.format("noop").mode("overwrite").save()
         elif unit.kind == "console":
             self._show(unit, frame.drop(MEMBER).toArrow())
         elif unit.kind == "callback":
-            self._call(run, unit, frame.drop(MEMBER).toArrow(), done)
+            self._call(job, unit, frame.drop(MEMBER).toArrow(), done)
         else:
-            place = self._staging.place(run.run, str(number), unit.folders[0])
-            self._write(run, unit, frame, place)
-        rows = _counts(observation, run.members)
+            place = self._staging.place(job.number, str(number), unit.folders[0])
+            self._write(job, unit, frame, place)
+        rows = _counts(observation, job.members)
         done.count(rows)
         if unit.kind not in FILE_SINKS:
             return []
         if not rows:
             self._files.remove(place)  # a run without moves leaves no files behind
             return []
-        return self._moves(run, number, unit, place)
+        return self._moves(job, number, unit, place)
 
     def _stage_table(
-        self, run: Run | Refresh, number: int, unit: Unit, table: pa.Table, done: Delivered
+        self, job: Job, number: int, unit: Unit, table: pa.Table, done: Delivered
     ) -> list[Move]:
         """Stage a unit that the driver holds: no job is needed."""
         if unit.kind == "console":
             self._show(unit, table.drop_columns([MEMBER]))
         elif unit.kind == "callback":
-            self._call(run, unit, table.drop_columns([MEMBER]), done)
-        done.count(_held_counts(table, run.members))
+            self._call(job, unit, table.drop_columns([MEMBER]), done)
+        done.count(_held_counts(table, job.members))
         if unit.kind not in FILE_SINKS or not table.num_rows:
             return []
-        place = self._staging.place(run.run, str(number), unit.folders[0])
-        for home, part in _homes(run.members, unit, table):
-            _write_table(f"{place}/{FOLDER}={home}", _held_columns(run.members, unit, part))
-        return self._moves(run, number, unit, place)
+        place = self._staging.place(job.number, str(number), unit.folders[0])
+        for home, part in _homes(job.members, unit, table):
+            _write_table(f"{place}/{FOLDER}={home}", _held_columns(job.members, unit, part))
+        return self._moves(job, number, unit, place)
 
-    def _write(self, run: Run | Refresh, unit: Unit, frame: DataFrame, place: str) -> None:
+    def _write(self, job: Job, unit: Unit, frame: DataFrame, place: str) -> None:
         columns = _in_dataset(frame, unit)
         if unit.shared:
-            names = [member.query for member in run.members]
+            names = [member.query for member in job.members]
             columns = [_of_member(names).alias(QUERY), *columns]
         if len(unit.folders) > 1:
             homes = dict(zip(unit.members, unit.homes, strict=True))
-            columns.append(_of_member([homes.get(m, -1) for m in run.members]).alias(FOLDER))
+            columns.append(_of_member([homes.get(m, -1) for m in job.members]).alias(FOLDER))
         written = frame.select(*columns)
         named = len(written.columns) - (len(unit.folders) > 1)
         if unit.kind == "csv":
@@ -223,10 +223,10 @@ class Sinks:
             writer = writer.partitionBy(FOLDER)
         writer.format(unit.kind).save(place)
 
-    def _moves(self, run: Run | Refresh, number: int, unit: Unit, place: str) -> list[Move]:
+    def _moves(self, job: Job, number: int, unit: Unit, place: str) -> list[Move]:
         """Which staged file goes where."""
         moves = []
-        for move in self._staging.moves(run.run, str(number), place):
+        for move in self._staging.moves(job.number, str(number), place):
             match = _FOLDER.search(move.source)
             home = int(match.group(1)) if match else 0
             queries = tuple(dict.fromkeys(
@@ -245,11 +245,11 @@ class Sinks:
             self._say(f"{visible(query)}: ... and {len(rows) - CONSOLE_ROWS} more rows")
 
     def _call(
-        self, run: Run | Refresh, unit: Unit, table: pa.Table, done: Delivered
+        self, job: Job, unit: Unit, table: pa.Table, done: Delivered
     ) -> None:
         query = unit.members[0].query
         try:
-            self.calls.call(run.run, self._callback(unit.target, query), query, table)
+            self.calls.call(job.number, self._callback(unit.target, query), query, table)
         except GivenUp as error:
             if not str(error):
                 raise  # the engine stops: the next run calls it again
@@ -258,7 +258,7 @@ class Sinks:
             done.failed[query] = f"its callback {unit.target} raised {described(error)}"
 
     def _stage_rejects(
-        self, run: Run | Refresh, answers: Answers, done: Delivered
+        self, job: Job, answers: Answers, done: Delivered
     ) -> list[Move]:
         """Rows for which a Python function raised, with the error, in the checkpoint's rejects."""
         rejected = answers.rejected()
@@ -266,37 +266,37 @@ class Sinks:
             return []
         moves = []
         rejects = answers.rejects().select("error", "row")
-        for number, query in enumerate(dict.fromkeys(member.query for member in run.members)):
+        for number, query in enumerate(dict.fromkeys(member.query for member in job.members)):
             done.rejected[query] = rejected
-            staged = self._stage_aside(run, "rejects", number, query, rejects, done)
-            done.errors[query] = self._first_error(run, number, query)
+            staged = self._stage_aside(job, "rejects", number, query, rejects, done)
+            done.errors[query] = self._first_error(job, number, query)
             moves += staged
         return moves
 
     def _stage_late(
-        self, run: Run, rows: Summarised, late: Mapping[str, Late], done: Delivered
+        self, job: SegmentJob, rows: Summarised, late: Mapping[str, Late], done: Delivered
     ) -> list[Move]:
         """Rows of windows that a query has answered already, in the checkpoint's late rows."""
         return [move for number, (query, own) in enumerate(late.items())
-                for move in self._stage_aside(run, "late", number, query,
+                for move in self._stage_aside(job, "late", number, query,
                                               rows.before(own.group, own.before), done)]
 
     def _stage_aside(
-        self, run: Run | Refresh, kind: str, number: int, query: str, rows: DataFrame,
+        self, job: Job, kind: str, number: int, query: str, rows: DataFrame,
         done: Delivered,
     ) -> list[Move]:
         """Rows of a query that are no answers, in the checkpoint's folder of their kind."""
         unit, folder = f"{kind}-{number}", str(self._checkpoint.folder(kind, query))
-        place = self._staging.place(run.run, unit, folder)
+        place = self._staging.place(job.number, unit, folder)
         done.jobs += 1
         rows.write.mode("overwrite").options(**_WRITE, **JSON).json(place)
         return [replace(move, folder=self._staging.seen(folder))
-                for move in self._staging.moves(run.run, unit, place)]
+                for move in self._staging.moves(job.number, unit, place)]
 
-    def _first_error(self, run: Run | Refresh, number: int, query: str) -> str:
+    def _first_error(self, job: Job, number: int, query: str) -> str:
         """The error of the first of some staged rejects."""
         folder = str(self._checkpoint.folder("rejects", query))
-        place = self._staging.place(run.run, f"rejects-{number}", folder)
+        place = self._staging.place(job.number, f"rejects-{number}", folder)
         for path, size in sorted(self._files.data(place)):
             local = local_path(path)
             if local is not None and size:  # a task without rejects leaves an empty file
@@ -306,24 +306,24 @@ class Sinks:
 
     # --- commit and recovery -----------------------------------------------------------------
 
-    def _commit(self, run: Run | Refresh, moves: Sequence[Move], done: Delivered) -> None:
+    def _commit(self, job: Job, moves: Sequence[Move], done: Delivered) -> None:
         if moves:
-            self._staging.write(run.run, moves)
-        self._log(run, done)
-        moved = [self._move(run.run, move, done) for move in moves]
+            self._staging.write(job.number, moves)
+        self._log(job, done)
+        moved = [self._move(job.number, move, done) for move in moves]
         if all(moved):
-            self._settle(run.run)
+            self._settle(job.number)
 
-    def _log(self, run: Run | Refresh, done: Delivered) -> None:
+    def _log(self, job: Job, done: Delivered) -> None:
         """The moment at which a run counts."""
         rows = {query: count for query, count in done.rows.items() if query not in done.failed}
-        if isinstance(run, Refresh):
-            ends = {query: end for query, end in run.ends.items() if query not in done.failed}
-            self._deliveries.answer(run.run, ends, rows)
+        if isinstance(job, RefreshJob):
+            ends = {query: end for query, end in job.ends.items() if query not in done.failed}
+            self._deliveries.answer(job.number, ends, rows)
             return
-        members = [(m.query, m.branch) for m in run.members if m.query not in done.failed]
-        group = run.group if not done.failed else -run.run
-        self._deliveries.commit(run.run, group, members, [b.number for b in run.blocks], rows)
+        members = [(m.query, m.branch) for m in job.members if m.query not in done.failed]
+        group = job.group if not done.failed else -job.number
+        self._deliveries.commit(job.number, group, members, [b.number for b in job.blocks], rows)
 
     def _move(self, run: int, move: Move, done: Delivered) -> bool:
         """Put a file into place; where that fails it waits in the staging folder for a restart."""
@@ -357,10 +357,10 @@ class Sinks:
         self._deliveries.recovered(waiting, max(runs, default=0))
 
 
-def added(run: Run, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:
+def added(job: SegmentJob, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:
     """Rows that joins made out of one, where more came out than went in."""
-    branches = Counter(member.query for member in run.members)
-    more = {query: out.get(query, 0) + rejected.get(query, 0) - run.rows * count
+    branches = Counter(member.query for member in job.members)
+    more = {query: out.get(query, 0) + rejected.get(query, 0) - job.rows * count
             for query, count in branches.items()}
     return {query: count for query, count in more.items() if count > 0}
 

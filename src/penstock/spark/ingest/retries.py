@@ -88,7 +88,7 @@ class Tries:
             if is_over():
                 return
             if fault is None:
-                self.report(ev.StreamEnded(self.clock.now(), self.stream))
+                self.report(ev.StreamEnded(at=self.clock.now(), stream=self.stream))
                 return
             if progress() > before:
                 retries.reset()
@@ -100,9 +100,9 @@ class Tries:
         now, text = self.clock.now(), reason(fault)
         pause = retries.pause(now) if may_pass(fault) else None
         if pause is None:
-            self.report(ev.StreamFailed(now, self.stream, text))
+            self.report(ev.StreamFailed(at=now, stream=self.stream, reason=text))
             return False
-        self.report(ev.StreamRetried(now, self.stream, text, pause))
+        self.report(ev.StreamRetried(at=now, stream=self.stream, reason=text, pause=pause))
         return not self.stop.wait(pause)
 
 

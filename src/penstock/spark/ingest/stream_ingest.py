@@ -256,15 +256,17 @@ class Ingest:
 
     def _tell(self, block: Block, manifest: Manifest, files: int = 0) -> None:
         now = self._clock.now()
-        self._report(ev.BlockArrived(now, block, manifest.read, manifest.late, manifest.rejected,
-                                     manifest.progress, files))
+        self._report(ev.BlockArrived(at=now, block=block, read=manifest.read, late=manifest.late,
+                                     rejected=manifest.rejected, progress=manifest.progress,
+                                     files=files))
         if manifest.seen is not None:
             watermark = manifest.seen / 1e6 - self._stream.lateness
-            self._report(ev.WatermarkMoved(now, self._stream.name, watermark))
+            self._report(ev.WatermarkMoved(at=now, stream=self._stream.name, time=watermark))
 
     def _tell_set_aside(self, file: Listed, reason: str, rows: int) -> None:
         """Name a file that is not read, also beside the rejected rows if the disk has room."""
-        self._report(ev.FileSetAside(self._clock.now(), self._stream.name, file.path, reason, rows))
+        self._report(ev.FileSetAside(at=self._clock.now(), stream=self._stream.name, file=file.path,
+                                     reason=reason, rows=rows))
         entry = {"reason": reason, "file": file.path, "rows": rows}
         with suppress(OSError):
             aside = self._checkpoint.folder("rejects", self._stream.name) / "files.json"
@@ -276,14 +278,15 @@ class Ingest:
                    "Let files appear whole: write them elsewhere and rename them")
 
     def _warn(self, text: str) -> None:
-        self._report(ev.Warned(self._clock.now(), f"stream {self._stream.name}", text))
+        self._report(ev.Warned(at=self._clock.now(), subject=f"stream {self._stream.name}",
+                               text=text))
 
     def _end_if_read(self) -> None:
         """A source that follows the clock is at its end when its last row has been read."""
         last = self._spool.last
         if self._end is not None and last is not None and last.progress >= self._end:
             self._end = None
-            self._report(ev.StreamEnded(self._clock.now(), self._stream.name))
+            self._report(ev.StreamEnded(at=self._clock.now(), stream=self._stream.name))
 
     def _store_files(
         self, source: FileSource, batch: list[Verdict], number: int

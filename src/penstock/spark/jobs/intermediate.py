@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, StringType
 from pyspark.storagelevel import StorageLevel
 
-from penstock.engine.instructions import Run
+from penstock.engine.instructions import SegmentJob
 from penstock.events.kinds import Figure
 from penstock.plan import Path
 from penstock.spark.compile.columns import ours
@@ -58,10 +58,10 @@ class Parts:
         self._parts: dict[int, Part] = {}
         self._lock = threading.Lock()  # runs keep and forget from their own threads
 
-    def keep(self, compiler: Compiler, path: Path, run: Run, frame: DataFrame) -> Part:
+    def keep(self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame) -> Part:
         """Compute the stages of a run and keep the rows; what it took up is let go."""
-        level = StorageLevel.DISK_ONLY if run.on_disk else StorageLevel.MEMORY_AND_DISK
-        progress = compiler.part(path, run.members[0], frame, run.first, run.last)
+        level = StorageLevel.DISK_ONLY if job.on_disk else StorageLevel.MEMORY_AND_DISK
+        progress = compiler.part(path, job.members[0], frame, job.first, job.last)
         seen = Observation()
         counted = progress.frame.observe(
             seen, F.count(F.lit(1)).alias("rows"), _bytes(progress.frame).alias("bytes"),
@@ -69,11 +69,11 @@ class Parts:
         kept = counted.persist(level)
         _compute(kept)
         found, counts = seen.get, progress.counts()
-        check_read(run, counts.pop(READ, None), path.panes)
+        check_read(job, counts.pop(READ, None), path.panes)
         part = Part(kept, found["rows"], found["bytes"] or 0, counts, 1 + (found["last"] or 0))
         with self._lock:
-            self._parts[run.run] = part
-        for number in run.parts:
+            self._parts[job.number] = part
+        for number in job.parts:
             self.forget(number)
         return part
 
@@ -98,7 +98,7 @@ class Parts:
             self.forget(run)
 
     def measure(
-        self, compiler: Compiler, path: Path, run: Run, frame: DataFrame
+        self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame
     ) -> tuple[dict[str, Figure], float]:
         """What each stage but the last does, one by one on a sample; and what a job costs.
 
@@ -106,15 +106,15 @@ class Parts:
         way to Python, however few the rows are.
         """
         cores = self._spark.sparkContext.defaultParallelism
-        whole = sum(block.rows for block in run.blocks)
+        whole = sum(block.rows for block in job.blocks)
         wanted = min(SAMPLE_ROWS, max(FEW_ROWS, whole // 2))
         kept = [frame.limit(wanted).repartition(cores).persist()]
         figures: dict[str, Figure] = {}
         bare = []
         try:
             rows, size, _ = _timed(kept[0])
-            for stage in range(run.first, len(path.stages) - 1):
-                few, all_ = (compiler.part(path, run.members[0], before, stage, stage + 1).frame
+            for stage in range(job.first, len(path.stages) - 1):
+                few, all_ = (compiler.part(path, job.members[0], before, stage, stage + 1).frame
                              for before in (_few(kept[-1]), kept[-1]))
                 bare.append(_timed_well(few)[2])
                 few.unpersist()
@@ -125,9 +125,9 @@ class Parts:
         finally:
             for part in kept:
                 part.unpersist()
-        job = min(bare)  # what is more is the noise of a busy machine
-        return {name: (rows, out, max(seconds - job, 1e-6), size, size_out)
-                for name, (rows, out, seconds, size, size_out) in figures.items()}, job
+        fixed = min(bare)  # what is more is the noise of a busy machine
+        return {name: (rows, out, max(seconds - fixed, 1e-6), size, size_out)
+                for name, (rows, out, seconds, size, size_out) in figures.items()}, fixed
 
 
 def _timed(frame: DataFrame) -> tuple[float, float, float]:

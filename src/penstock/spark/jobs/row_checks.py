@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from penstock.engine.instructions import Run
+from penstock.engine.instructions import SegmentJob
 from penstock.errors import RunError
 from penstock.plan import Plan
 
 
-def check_read(run: Run, read: int | None, panes: bool = False) -> None:
+def check_read(job: SegmentJob, read: int | None, panes: bool = False) -> None:
     """Refuse a run that has not read the rows of its blocks, neither more nor fewer.
 
     What makes panes leaves late rows out. Only paths that call Python count what they read:
     elsewhere that would cost too much, and the files of the blocks have been looked at.
     """
-    rows = sum(block.rows - (block.late if panes else 0) for block in run.blocks)
+    rows = sum(block.rows - (block.late if panes else 0) for block in job.blocks)
     if read is not None and read != rows:
-        raise RunError(f"{_blocks(run)} have {rows} rows, but {read} were read")
+        raise RunError(f"{_blocks(job)} have {rows} rows, but {read} were read")
 
 
 def check_delivered(
-    run: Run, plan: Plan, out: Mapping[str, int], rejected: Mapping[str, int]
+    job: SegmentJob, plan: Plan, out: Mapping[str, int], rejected: Mapping[str, int]
 ) -> None:
     """Refuse a run that lacks rows of a query which asks for all of them."""
-    rows = sum(block.rows for block in run.blocks)
-    branches = Counter(member.query for member in run.members)
-    some = {m.query for m in run.members if plan.branch(m).where or plan.branch(m).joins}
+    rows = sum(block.rows for block in job.blocks)
+    branches = Counter(member.query for member in job.members)
+    some = {m.query for m in job.members if plan.branch(m).where or plan.branch(m).joins}
     for query, count in branches.items():
         found = out.get(query, 0) + rejected.get(query, 0)
         if query not in some and found != rows * count:
             raise RunError(f"query {query} asks for every row, and of the {rows * count} of "
-                           f"{_blocks(run)} it got {found}")
+                           f"{_blocks(job)} it got {found}")
 
 
-def _blocks(run: Run) -> str:
-    numbers = ", ".join(str(block.number) for block in run.blocks[:5])
-    more = ", ..." if len(run.blocks) > 5 else ""
-    return f"the blocks {numbers}{more} of stream {run.blocks[0].stream}"
+def _blocks(job: SegmentJob) -> str:
+    numbers = ", ".join(str(block.number) for block in job.blocks[:5])
+    more = ", ..." if len(job.blocks) > 5 else ""
+    return f"the blocks {numbers}{more} of stream {job.blocks[0].stream}"
