@@ -302,6 +302,18 @@ def test_the_glossary_has_its_words_once_and_in_order() -> None:
     assert first == sorted(first)
 
 
+REPORTS = [page for page in PAGES if page.parent.name == "reports"]
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=name_of)
+def test_what_was_measured_names_its_commit_and_its_date(path: Path) -> None:
+    after = path.read_text(encoding="utf-8").split("<!-- measured: ")[1:]
+    assert after
+    for text in after:
+        first = text.split(" -->\n", 1)[1].split("\n\n", 1)[0]
+        assert re.match(r"Recorded in commit [0-9a-f]{7}, \d{4}-\d\d-\d\d", first), text[:200]
+
+
 # --- tables -------------------------------------------------------------------------------------
 
 LANGUAGE = ROOT / "docs" / "reference" / "language.md"
