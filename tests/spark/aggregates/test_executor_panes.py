@@ -179,11 +179,18 @@ def test_a_group_that_outgrows_the_driver_moves_and_one_that_fits_stays(both) ->
 
 @pytest.mark.parametrize("name", ["whole", "exact", "ranked"])
 def test_answers_are_those_of_panes_in_the_driver(both, name: str) -> None:
+    """All are equal, but for APPROX_PERCENTILE, which is compared within its error.
+
+    Of more than 200 values kll throws dice, which have no seed: it keeps every other one, the odd
+    or the even ones. The 201 values of one key here give the median 826 or 841, each in half of 300
+    sketches made of the same values in the same order. Up to 200 values are all kept.
+    """
     near, far = (ordered(both[where][name]) for where in ("near", "far"))
     assert len(near) == len(far) > KEYS // 500
     for one, other in zip(near, far, strict=True):
-        if name == "ranked":  # kll throws dice: both are within 1.65 % of the ranks, of up to 1500
-            assert abs(one.pop("v4") - other.pop("v4")) <= 2 * 0.0165 * 1500
+        if name == "ranked":
+            within = 2 * 0.0165 * 1500  # both are within 1.65 % of the ranks, of values up to 1500
+            assert abs(one.pop("v4") - other.pop("v4")) <= within
         assert all(map(alike, one.values(), other.values())), (one, other)
 
 
