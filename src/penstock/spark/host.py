@@ -59,6 +59,7 @@ from penstock.spark.ingest import sources
 from penstock.spark.ingest.sources import plain
 from penstock.spark.ingest.stream_ingest import Ingest
 from penstock.spark.jobs.intermediate import Parts
+from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.jobs.task_progress import tasks_done
 from penstock.spark.questions import Questions
 from penstock.spark.session import lost
@@ -286,21 +287,22 @@ class SparkHost(Stopping):
                             f"penstock run {job.number}: {job.segment}")
         context.setLocalProperty("spark.scheduler.pool", "urgent" if job.urgent else "segments")
         path = plan.path(job.path)
+        measured, bare = self._sampled(job, path, compiler)
+        rows = self._rows_in_files(job)
         frame = self._frame(job, path)
-        measured, bare = (
-            self._parts.measure(compiler, path, job, frame) if job.measure else ({}, 0.0))
         if path.expensive:
             kept = self._parts.tasks(job.parts)
             frame = dealt(frame, job, self._core.settings.quantum, self._cores, kept)
+        reading = Reading.begun(self._spark, self._job_group(job.number), job, rows)
         ready = self._clock.now()
         sampling = ready - began if job.measure else 0.0
         done: ev.RunFinished | ev.RunKept
         if not job.final:
-            done = self._keep(job, path, compiler, frame)
+            done = self._keep(job, path, compiler, frame, reading)
         elif path.panes:
-            done = self._summarise(job, plan, compiler, synopses, frame)
+            done = self._summarise(job, plan, compiler, synopses, frame, reading)
         else:
-            done = self._deliver(job, plan, compiler, frame)
+            done = self._deliver(job, plan, compiler, frame, reading)
         now = self._clock.now()
         for block in (each for each in job.blocks if each.number in job.keep):
             self._inbox.put(ev.BlockHot(at=now, stream=block.stream, number=block.number,
@@ -309,9 +311,9 @@ class SparkHost(Stopping):
                        measured=measured, sampling=sampling, bare=bare)
 
     def _keep(
-        self, job: SegmentJob, path: Path, compiler: Compiler, frame: DataFrame
+        self, job: SegmentJob, path: Path, compiler: Compiler, frame: DataFrame, reading: Reading
     ) -> ev.RunFinished | ev.RunKept:
-        part = self._parts.keep(compiler, path, job, frame)
+        part = self._parts.keep(compiler, path, job, frame, reading)
         if part.rows:
             return ev.RunKept(at=0.0, job=job.number, seconds=0.0, rows=part.rows, bytes=part.bytes,
                               operators=part.counts, jobs=1, on_disk=job.on_disk)
@@ -331,12 +333,32 @@ class SparkHost(Stopping):
             spool.set_late_aside(numbers)
         return (spool.timely_frame if path.panes else spool.timed_frame)(numbers, job.keep)
 
+    def _sampled(
+        self, job: SegmentJob, path: Path, compiler: Compiler
+    ) -> tuple[dict[str, ev.Figure], float]:
+        """What the stages cost on a sample, if that is wanted; no block is kept for it."""
+        if not job.measure:
+            return {}, 0.0
+        return self._parts.measure(compiler, path, job, self._frame(replace(job, keep=()), path))
+
+    def _rows_in_files(self, job: SegmentJob) -> int:
+        """The rows that a job reads from files itself.
+
+        A block that it is the first to keep may be read by a job beside it, if there is any.
+        """
+        if job.parts:
+            return 0
+        spool = self._spools[job.blocks[0].stream]
+        shared = job.keep if self._core.settings.slots > 1 else ()
+        return sum(block.rows for block in job.blocks
+                   if block.number not in shared and not spool.is_hot(block.number))
+
     def _deliver(
-        self, job: SegmentJob, plan: Plan, compiler: Compiler, frame: DataFrame
+        self, job: SegmentJob, plan: Plan, compiler: Compiler, frame: DataFrame, reading: Reading
     ) -> ev.RunFinished:
         path = plan.path(job.path)
         answers = compiler.answers(path, job.members, frame, job.first)
-        done = self._sinks.deliver(job, plan, answers)
+        done = self._sinks.deliver(job, plan, replace(answers, reading=reading))
         for number in job.parts:
             self._parts.forget(number)
         return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows,
@@ -347,11 +369,12 @@ class SparkHost(Stopping):
 
     def _summarise(
         self, job: SegmentJob, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
-        frame: DataFrame,
+        frame: DataFrame, reading: Reading,
     ) -> ev.RunFinished:
         """Put rows into the panes of window aggregates; answers come of them when they are due."""
         path = plan.path(job.path)
-        with compiler.summarised(path, job.members, frame, job.first) as rows:
+        made = compiler.summarised(path, job.members, frame, job.first)
+        with replace(made, reading=reading) as rows:
             taken = self._windows.take(job, plan, rows, synopses)
             done = self._sinks.summarise(job, rows, taken.late)
         for number in job.parts:

@@ -24,7 +24,7 @@ from penstock.simulator.description.feeds import _KINDS
 from penstock.simulator.host import Overhead
 from penstock.simulator.scenario import Scenario
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 EVEN = 'arrivals = { kind = "even", gap = 1, count = 7 }\n'

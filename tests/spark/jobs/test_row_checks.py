@@ -25,12 +25,20 @@ def run(*members: Member) -> SegmentJob:
     return SegmentJob(number=7, segment="p:0", path="p", group=1, members=members, blocks=BLOCKS)
 
 
-def test_a_run_has_read_the_rows_of_its_blocks():
-    check_read(run(), 100)
-    check_read(run(), None)
-    for read in (99, 101, 0):
-        with pytest.raises(RunError, match=f"blocks 3, 4 of stream s have 100 rows, but {read}"):
-            check_read(run(), read)
+@pytest.mark.parametrize("read", [100, 101, 250])
+def test_a_run_that_has_read_the_rows_of_its_blocks_counts(read):
+    check_read(run(), 100, read)
+
+
+def test_a_run_of_which_nothing_had_to_be_read_counts():
+    check_read(run(), 100, 0)
+
+
+@pytest.mark.parametrize("read", [99, 1])
+def test_a_run_that_has_read_fewer_rows_is_refused(read):
+    told = f"blocks 3, 4 of stream s have 100 rows to read, but {read} were read"
+    with pytest.raises(RunError, match=told):
+        check_read(run(), 100, read)
 
 
 @pytest.mark.parametrize(("query", "out", "rejected", "fits"), [

@@ -19,6 +19,7 @@ from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import RefreshJob
+from penstock.errors import RunError
 from penstock.model import ANSWER, Aggregate, Branch, Column, Expression
 from penstock.plan import Group, Member
 from penstock.planning.check import MEMBER
@@ -67,6 +68,11 @@ class FarPanes:
             self._place = rows
         frame = self._job.frame(rows.frame).persist(StorageLevel.MEMORY_AND_DISK)
         counted = rows_per_pane(self._job, frame, 0)
+        try:
+            rows.check()
+        except RunError:
+            frame.unpersist()
+            raise
         if counted:
             self._parts.append(_Part(max(counted), frame, sum(self._job.sizes(frame))))
         else:

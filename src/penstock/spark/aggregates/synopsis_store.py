@@ -329,6 +329,7 @@ class Windows:
         for kept, known, own in zip(first, asked, job.tables(rows.frame), strict=True):
             tables[kept.group.id] = {
                 f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
+        rows.check()  # before a row counts
         counted: dict[str, dict[int, int]] = {}
         for kept in wanted:
             parts = made[kept.group.id] or [kept]

@@ -37,8 +37,9 @@ from penstock.spark.aggregates.pane_job import Group as PaneGroup
 from penstock.spark.compile.columns import OURS, all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
-from penstock.spark.compile.pipeline import READ, Pipeline, Progress
+from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
+from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
 
@@ -64,6 +65,7 @@ class Answers:
     shown: tuple[SparkColumn, ...] = ()
     """The columns in it."""
     progress: Progress | None = None
+    reading: Reading | None = None
 
     @property
     def has_rejects(self) -> bool:
@@ -107,14 +109,15 @@ class Answers:
         """How many rows Python rejected, once a job has computed the frame."""
         return self.progress.counts()[REJECTED] if self.progress else 0
 
-    def read(self) -> int | None:
-        """How many rows of the block were read, if that was counted, once a job has run."""
-        return self.progress.counts().get(READ) if self.progress else None
+    def check(self) -> None:
+        """Refuse them, once a job has computed them, if rows of the block were not read."""
+        if self.reading is not None:
+            self.reading.check()
 
     def counts(self) -> dict[str, int]:
         """Rows out of each observed operator, once a job has computed the frame."""
         counted = self.progress.counts() if self.progress else {}
-        return {name: rows for name, rows in counted.items() if name not in (REJECTED, READ)}
+        return {name: rows for name, rows in counted.items() if name != REJECTED}
 
     def _rows_of(self, members: Sequence[Member]) -> DataFrame:
         frame = self.frame.where(ours(ERROR).isNull()) if self.has_rejects else self.frame
@@ -147,6 +150,7 @@ class Summarised:
     """Where the frame holds what Python has computed; None when its columns are the stream's."""
     columns: tuple[SparkColumn, ...] = ()
     """What is shown of a row: the stream's columns, or those that a path through Python has."""
+    reading: Reading | None = None
 
     def __enter__(self) -> Summarised:
         """What Python computes is computed once: several groupings may read it."""
@@ -181,10 +185,16 @@ class Summarised:
         return (early if wanted is None else early.where(wanted)).select(
             *self.columns)
 
+    def check(self) -> None:
+        """Refuse the panes made of them if rows of the block were not read."""
+        if self.reading is not None:
+            self.reading.check()
+
     def compute(self) -> None:
         """Have Python's part computed where no panes are made of it: it counts as it computes."""
         if self.python is not None:
             self.python.frame.write.format("noop").mode("overwrite").save()
+            self.check()
 
     def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
         """What a synopsis of these families wants of the frame."""

@@ -22,9 +22,6 @@ from penstock.planning.shapes import columns
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.python_stage import ERROR, PythonStage
 
-READ = "@read"
-"""The count of the rows that a path begins with."""
-
 
 @dataclass(slots=True)
 class Progress:
@@ -69,8 +66,6 @@ class Pipeline:
     def run(self, frame: DataFrame, first: int, last: int) -> Progress:
         """The stages first to last - 1, over a block or what was kept of one."""
         progress = Progress(renamed(frame, 0) if first == 0 else frame)
-        if first == 0:
-            progress.observe(READ)
         number = first
         while number < last:
             number = self._step(progress, number, last)

@@ -38,7 +38,7 @@ from penstock.spark.delivery.text_formats import JSON, csv_columns
 from penstock.spark.delivery.text_formats import options as text_options
 from penstock.spark.delivery.write_jobs import QUERY, Unit, units
 from penstock.spark.ingest.sources import plain
-from penstock.spark.jobs.row_checks import check_delivered, check_read
+from penstock.spark.jobs.row_checks import check_delivered
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files, local_path, same_device
 
@@ -113,8 +113,8 @@ class Sinks:
                      for move in self._stage(job, number, unit, answers, done)]
             if isinstance(answers, Answers):
                 moves += self._stage_rejects(job, answers, done)
+                answers.check()
             if isinstance(job, SegmentJob):
-                check_read(job, answers.read() if isinstance(answers, Answers) else None)
                 check_delivered(job, plan, done.rows, done.rejected)
         except Exception:
             self._staging.clear(job.number)  # another run will try again

@@ -15,12 +15,12 @@ from pyspark.sql.types import BinaryType, DataType, StringType
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import SegmentJob
+from penstock.errors import RunError
 from penstock.events.kinds import Figure
 from penstock.plan import Path
 from penstock.spark.compile.columns import ours
 from penstock.spark.compile.compiler import Compiler
-from penstock.spark.compile.pipeline import READ
-from penstock.spark.jobs.row_checks import check_read
+from penstock.spark.jobs.rows_read import Reading
 
 SAMPLE_ROWS = 20_000
 """Rows on which stages are timed apart: enough to tell their costs from that of a job."""
@@ -58,7 +58,9 @@ class Parts:
         self._parts: dict[int, Part] = {}
         self._lock = threading.Lock()  # runs keep and forget from their own threads
 
-    def keep(self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame) -> Part:
+    def keep(
+        self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame, reading: Reading
+    ) -> Part:
         """Compute the stages of a run and keep the rows; what it took up is let go."""
         level = StorageLevel.DISK_ONLY if job.on_disk else StorageLevel.MEMORY_AND_DISK
         progress = compiler.part(path, job.members[0], frame, job.first, job.last)
@@ -69,7 +71,11 @@ class Parts:
         kept = counted.persist(level)
         _compute(kept)
         found, counts = seen.get, progress.counts()
-        check_read(job, counts.pop(READ, None), path.panes)
+        try:
+            reading.check()
+        except RunError:
+            kept.unpersist()
+            raise
         part = Part(kept, found["rows"], found["bytes"] or 0, counts, 1 + (found["last"] or 0))
         with self._lock:
             self._parts[job.number] = part

@@ -371,6 +371,10 @@ class Spool:
             frames.append(self._spark.read.schema(self._schema).parquet(*folders))
         return reduce(DataFrame.unionAll, frames)
 
+    def is_hot(self, number: int) -> bool:
+        """Whether a block is held in memory, or will be once it has been read."""
+        return number in self._hot
+
     def _warm(self, number: int) -> None:
         if number not in self._hot:
             self._hot[number] = self._read([number]).persist(StorageLevel.MEMORY_AND_DISK)

@@ -1,0 +1,82 @@
+"""What a job has really read is counted by Spark, and held against its blocks before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.spark.jobs.rows_read import rows_read
+from penstock.spark.storage.spool import Spool
+
+pytestmark = pytest.mark.spark
+
+SQL = """
+    CREATE STREAM s (ts TIMESTAMP, n INT) FROM parquet 'files' TIME ts;
+    CREATE FUNCTION is_odd FROM 'parity:is_odd';
+    CREATE QUERY small AS SELECT n FROM s WHERE n < 50;
+    CREATE QUERY odd AS SELECT n FROM s WHERE is_odd(n);
+    CREATE QUERY counted AS SELECT COUNT(*) AS rows FROM s [WINDOW 1 SECOND SLIDE 1 SECOND];
+    CREATE QUERY odd_ones AS
+        SELECT COUNT(*) AS rows FROM s [WINDOW 1 SECOND SLIDE 1 SECOND] WHERE is_odd(n);
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "parity.py").write_text(
+        "import penstock\nimport pyarrow.compute as pc\n@penstock.predicate\n"
+        "def is_odd(n):\n    return pc.equal(pc.bit_wise_and(n, 1), 1)\n")
+    (tmp_path / "files").mkdir()
+    for name, first, count in (("a", 0, 60), ("b", 60, 40)):
+        values = range(first, first + count)
+        times = pa.array([n * 10_000 for n in values], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"ts": times, "n": pa.array(values, pa.int32())}),
+                       tmp_path / "files" / f"{name}.parquet")
+    return tmp_path
+
+
+def test_spark_counts_what_the_jobs_of_a_group_read(spark: Any, place: Path) -> None:
+    context = spark.sparkContext
+    frame = spark.read.parquet(str(place / "files")).where("n % 7 = 0")
+    context.setJobGroup("counted-apart", "a test")
+    assert rows_read(spark, "counted-apart") == 0
+    frame.write.format("noop").mode("overwrite").save()
+    assert rows_read(spark, "counted-apart") == 100
+    frame.write.format("noop").mode("overwrite").save()
+    assert rows_read(spark, "counted-apart") == 200
+    context.setJobGroup("another", "a test")
+
+
+def test_whole_blocks_are_answered(engine: Callable[..., Any], place: Path) -> None:
+    with engine() as e:
+        e.execute(SQL + "CREATE QUERY never AS SELECT n FROM s WHERE FALSE;", folder=place)
+        assert e.run().run.state == "drained"
+        rows = {name: e.results(name) for name in ("small", "never", "odd", "counted", "odd_ones")}
+    assert [rows[name].num_rows for name in ("small", "never", "odd")] == [50, 0, 50]
+    assert [rows[name]["rows"].to_pylist() for name in ("counted", "odd_ones")] == [[100], [50]]
+
+
+def test_a_job_that_reads_fewer_rows_than_its_blocks_have_answers_nobody(
+    engine: Callable[..., Any], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Spool.read_files
+
+    def without_a_file(
+        self: Spool, files: Sequence[str], *numbers: int | None
+    ) -> Any:
+        return whole(self, [file for file in files if not file.endswith("b.parquet")], *numbers)
+
+    with engine() as e:
+        e.execute(SQL, folder=place)
+        monkeypatch.setattr(Spool, "read_files", without_a_file)
+        failed = dict(e.run().failures())
+        short = ("small", "odd", "counted", "odd_ones")
+        assert set(failed) == {f"query {name}" for name in short}
+        for name in short:
+            assert "have 100 rows to read, but 60 were read" in failed[f"query {name}"]
+            assert e.results(name).num_rows == 0
