@@ -18,6 +18,7 @@ import pytest
 
 from penstock.errors import RunError
 from penstock.events import kinds as ev
+from penstock.spark.session import tuned
 from tests.spark.kit import eventually
 
 pytestmark = pytest.mark.spark
@@ -395,6 +396,29 @@ def test_the_users_session_is_left_as_it_was(spark, tmp_path):
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
     assert spark.range(3).count() == 3, "it still works"
     assert not folder.exists(), "a temporary checkpoint goes with its engine"
+
+
+def test_a_file_that_goes_before_it_is_read_is_missed_whatever_the_users_session_says(
+    spark, tmp_path
+):
+    for number in range(2):
+        put(tmp_path / "in", number, number * 5, 5)
+    given = spark._jsparkSession.sharedState().conf()  # what spark-defaults.conf would set
+    lenient = ["spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"]
+    for name in lenient:
+        given.set(name, "true")
+    try:
+        theirs, ours = spark.newSession(), tuned(spark)
+        assert [theirs.conf.get(name) for name in lenient] == ["true", "true"]
+        assert [ours.conf.get(name) for name in lenient] == ["false", "false"]
+    finally:
+        for name in lenient:
+            given.remove(name)
+    read = [session.read.parquet(str(tmp_path / "in")) for session in (theirs, ours)]
+    next((tmp_path / "in").glob("*.parquet")).unlink()
+    assert read[0].count() == 5
+    with pytest.raises(Exception, match="FILE_NOT_EXIST"):
+        read[1].count()
 
 
 # --- time ------------------------------------------------------------------------------------

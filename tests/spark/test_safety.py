@@ -11,6 +11,7 @@ import pytest
 from penstock.errors import LanguageError
 from penstock.language import bind
 from penstock.model import Variable
+from penstock.spark.session import is_alone
 from tests.spark.kit import eventually
 
 
@@ -45,6 +46,19 @@ def test_nobody_but_the_jvm_can_call_what_a_stream_has_registered(engine):
         before = e.status().streams["s"].blocks
         eventually(lambda: e.status().streams["s"].blocks >= before + 2, "more blocks come")
         assert e.status().failures() == []
+
+
+def test_sparks_own_ports_ask_for_a_secret_and_listen_on_this_machine_alone(spark):
+    conf = spark.sparkContext.getConf()
+    assert conf.get("spark.authenticate") == "true"
+    assert conf.get("spark.driver.host") == conf.get("spark.driver.bindAddress") == "127.0.0.1"
+
+
+@pytest.mark.parametrize(("master", "own"), [
+    (None, True), ("local", True), ("local[4]", True), ("local[2,3]", True),
+    ("local-cluster[2,1,1024]", False), ("spark://host:7077", False), ("yarn", False)])
+def test_only_where_the_driver_is_alone_spark_makes_the_secret(master, own):
+    assert is_alone(master) == own
 
 
 def test_what_a_checkpoint_holds_is_its_owners_alone(engine, tmp_path):
