@@ -36,12 +36,12 @@ from penstock.language.aggregates import AGGREGATES
 from penstock.language.aggregates import SYNONYMS as AGGREGATE_SYNONYMS
 from penstock.language.functions import ADMITTED, REFUSED, SYNONYMS
 from penstock.language.settings import SETTINGS
-from penstock.language.sinks import KINDS as SINKS
 from penstock.language.types import SIMPLE
 from penstock.model import Application
 from penstock.policies import refresh
 from penstock.policies.operators import POLICIES
 from penstock.simulator.description import read
+from penstock.sinks import SINKS
 
 ROOT = Path(__file__).parent.parent
 INDEX = ROOT / "docs" / "README.md"

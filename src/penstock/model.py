@@ -13,6 +13,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
+from penstock.sinks import SINKS
+
 # --- types -----------------------------------------------------------------------------------
 
 
@@ -286,17 +288,28 @@ class Function:
     """The application's folder, which is searched for the module first."""
 
 
-FILE_SINKS = ("parquet", "csv", "json")
-"""The sinks that write a folder."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where answers go: ``kind`` is parquet csv json console memory callback noop."""
+    """Where answers go."""
 
     kind: str = "memory"
+    """A name in `penstock.sinks.SINKS`."""
     target: str | None = None
-    """A folder for files, ``module:name`` for a callback."""
+    """What that kind wants to be told: a folder, a function as ``module:name``, or nothing."""
+
+    @property
+    def folder(self) -> str:
+        """The folder that its files go to; empty where a sink names none."""
+        return self._named("folder")
+
+    @property
+    def function(self) -> str:
+        """The function that is called, as ``module:name``; empty where a sink names none."""
+        return self._named("function")
+
+    def _named(self, target: str) -> str:
+        kind = SINKS.get(self.kind)
+        return self.target or "" if kind is not None and kind.target == target else ""
 
 
 @dataclass(frozen=True, slots=True)

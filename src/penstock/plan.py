@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from penstock.errors import PlanError
-from penstock.model import FILE_SINKS, Aggregate, Branch, Expression, Join, Output, Query, Type
+from penstock.model import Aggregate, Branch, Expression, Join, Output, Query, Type
 
 _T = TypeVar("_T")
 
@@ -177,9 +177,9 @@ class Plan:
     @cached_property
     def alone(self) -> frozenset[str]:
         """The queries that write files into a folder no other query writes to."""
-        folders = Counter(query.sink.target for query in self.queries)
+        folders = Counter(query.sink.folder for query in self.queries)
         return frozenset(query.name for query in self.queries
-                         if query.sink.kind in FILE_SINKS and folders[query.sink.target] == 1)
+                         if query.sink.folder and folders[query.sink.folder] == 1)
 
     @cached_property
     def _queries(self) -> dict[str, Query]:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from penstock.generators.packets import OnOff
 from penstock.rendering import brief
+from penstock.sinks import SINKS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -86,7 +87,7 @@ def show_answers(engine: Engine, console: Console, file: Path, penstock: str) ->
 
 def _answers(engine: Engine) -> Iterator[Text | Table]:
     for query in engine.application.queries.values():
-        if query.sink.kind not in ("memory", "parquet"):
+        if not SINKS[query.sink.kind].is_readable:
             rows = engine.status().queries[query.name].rows_out
             yield Text.assemble((query.name, "bold cyan"), f"  {rows:,} rows to {query.sink.kind}")
             continue

@@ -9,9 +9,8 @@ from penstock.errors import NotYet, TypeFault, UnknownName
 from penstock.language.places import Place, suggestion
 from penstock.language.tokens import Cursor
 from penstock.model import Query, Sink
+from penstock.sinks import SINKS
 
-FILES = ("parquet", "csv", "json")
-KINDS = (*FILES, "console", "memory", "callback", "noop")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -22,13 +21,14 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     kind = kind.lower()
     if kind == "kafka":
         raise cursor.source.fault(NotYet, "answers into kafka are not supported yet", place)
-    if kind not in KINDS:
-        hint = suggestion(kind, KINDS) or f"there are {', '.join(KINDS)}"
+    if kind not in SINKS:
+        hint = suggestion(kind, SINKS) or f"there are {', '.join(SINKS)}"
         raise cursor.source.fault(UnknownName, f"no sink '{kind}'", place, hint)
-    if kind in FILES:
+    wanted = SINKS[kind].target
+    if wanted == "folder":
         target, _ = _target(cursor, f"the folder of {kind}, in quotes")
         return Sink(kind, resolved(target, folder))
-    if kind == "callback":
+    if wanted == "function":
         return Sink(kind, _callback(cursor))
     if cursor.at_string():
         raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
@@ -36,10 +36,11 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
 
 
 def unfit(query: Query) -> str:
-    """Why a sink cannot hold the answers of a query, if it cannot: csv has plain values alone."""
-    for output in query.branches[0].select if query.sink.kind == "csv" else ():
+    """Why a sink cannot hold the answers of a query, if it cannot."""
+    kind = query.sink.kind
+    for output in query.branches[0].select if not SINKS[kind].holds_nested else ():
         if output.expression.type.name in ("ARRAY", "MAP", "STRUCT"):
-            return f"csv cannot hold column '{output.name}', which is {output.expression.type}"
+            return f"{kind} cannot hold column '{output.name}', which is {output.expression.type}"
     return ""
 
 

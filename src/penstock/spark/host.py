@@ -51,9 +51,9 @@ from penstock.spark.compile.partitioning import dealt
 from penstock.spark.compile.references import Needs
 from penstock.spark.compile.relations import Relations
 from penstock.spark.defaults import setting, settings
+from penstock.spark.delivery.commit import Delivery, added
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.delivery.sink_folders import at_home
-from penstock.spark.delivery.sinks import Sinks, added
 from penstock.spark.driver_memory import measured
 from penstock.spark.ingest import sources
 from penstock.spark.ingest.sources import plain
@@ -91,8 +91,8 @@ class SparkHost(Stopping):
         self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
-        self._needs = Needs(application, Relations(spark, checkpoint, self._warn), self._files)
-        self._sinks = Sinks(checkpoint, self._files, self._deliveries, self._needs.callback)
+        self._needs = Needs(application, Relations(spark, checkpoint, self._warn))
+        self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback)
         self._windows = Windows(spark, sizes.bytes(self._setting("synopses")),
                                 Large(checkpoint))
         self.questions = Questions(spark, checkpoint, self._windows.find)
@@ -113,7 +113,7 @@ class SparkHost(Stopping):
 
     def start(self) -> None:
         """Recover, then begin to read the streams and to answer."""
-        self._sinks.recover(self._warn)
+        self._delivery.recover(self._warn)
         for name in [name for name in self._deliveries.standing
                      if name not in self.application.queries]:
             self._deliveries.leave(name)  # it was dropped while nothing ran
@@ -317,7 +317,7 @@ class SparkHost(Stopping):
         if part.rows:
             return ev.RunKept(at=0.0, job=job.number, seconds=0.0, rows=part.rows, bytes=part.bytes,
                               operators=part.counts, jobs=1, on_disk=job.on_disk)
-        self._sinks.deliver_nothing(job)  # nothing is left to go on with: that is an answer too
+        self._delivery.deliver_nothing(job)  # nothing is left to go on with: that is an answer too
         self._parts.forget(job.number)
         done = ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows, rows_out={},
                               operators=part.counts, jobs=1)
@@ -358,7 +358,7 @@ class SparkHost(Stopping):
     ) -> ev.RunFinished:
         path = plan.path(job.path)
         answers = compiler.answers(path, job.members, frame, job.first)
-        done = self._sinks.deliver(job, plan, replace(answers, reading=reading))
+        done = self._delivery.deliver(job, plan, replace(answers, reading=reading))
         for number in job.parts:
             self._parts.forget(number)
         return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows,
@@ -376,7 +376,7 @@ class SparkHost(Stopping):
         made = compiler.summarised(path, job.members, frame, job.first)
         with replace(made, reading=reading) as rows:
             taken = self._windows.take(job, plan, rows, synopses)
-            done = self._sinks.summarise(job, rows, taken.late)
+            done = self._delivery.summarise(job, rows, taken.late)
         for number in job.parts:
             self._parts.forget(number)
         for group in taken.outgrown:
@@ -398,7 +398,7 @@ class SparkHost(Stopping):
                                 f"penstock refresh {refresh.number}")
             context.setLocalProperty("spark.scheduler.pool", "segments")
             answers, scanning = self._windows.answers(refresh, plan, kept)
-            done = self._sinks.deliver(refresh, plan, answers)
+            done = self._delivery.deliver(refresh, plan, answers)
             now = self._clock.now()
             event = ev.RefreshFinished(at=now, job=refresh.number, seconds=now - began,
                                        rows_out=done.rows, scanning=scanning,
@@ -489,14 +489,15 @@ class SparkHost(Stopping):
         self._core.adopt(made, first)
         self._compiler = Compiler(self._spark, application, made, self._needs.relation,
                                   self._needs.function)
-        self._sinks.adopt(made, application)
+        self._delivery.adopt(made, application)
 
     def _join(self, queries: list[Query]) -> None:
         """Add queries where they stand: after what they have delivered, or at their beginning."""
-        faults = self._sinks.folders.refused(self.application)
+        faults = self._delivery.folders.refused(self.application)
         self._standings.join(queries, self.application, self._clock.now(), self._core.last_run)
         for query in queries:
-            fault = faults.get(query.name) or self._needs.fault(query)
+            fault = (faults.get(query.name) or self._needs.fault(query)
+                     or self._delivery.fault(query))
             faults |= {query.name: fault} if fault else {}
             known = self._deliveries.standing[query.name]
             backlog = () if fault else self._standings.backlog(query)
@@ -533,7 +534,7 @@ class SparkHost(Stopping):
         gone = [name for name in old if name not in fresh or fresh[name] != old[name]]
         added = [query for name, query in fresh.items()
                  if name not in old or fresh[name] != old[name]]
-        self._sinks.folders.check(application, added)
+        self._delivery.folders.check(application, added)
         opened = self._open(self._streams_of(added), application)  # nothing has changed if it fails
         for name in gone:
             self._handle(ev.QueryDropped(at=self._clock.now(), query=name))

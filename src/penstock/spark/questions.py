@@ -21,7 +21,7 @@ from penstock.errors import CheckpointError, PenstockError, RunError
 from penstock.model import Application, Block, Branch, Query, Window, name_key
 from penstock.plan import Group, Member, Plan
 from penstock.planning import plan as planned
-from penstock.spark.aggregates.driver_answers import Held, asked_of
+from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.pane_job import PaneJob
 from penstock.spark.aggregates.synopsis_store import Kept, families_of
 from penstock.spark.compile.columns import compiled
@@ -51,7 +51,7 @@ class Questions:
     def answer(self, application: Application, query: Query) -> pa.Table:
         """The answer to a bound question."""
         relations = Relations(self.spark, None, lambda subject, text: None)
-        needs = Needs(application, relations, Files(self.spark))
+        needs = Needs(application, relations)
         try:
             for _ in range(TRIES):
                 asked = _Asked(self, needs, query, planned([query]), self._spools(needs, query))
@@ -79,7 +79,7 @@ class Questions:
 
     def _spools(self, needs: Needs, query: Query) -> dict[str, Spool]:
         streams = {branch.stream for branch in query.branches}
-        return {stream: Spool.look(self.spark, self.checkpoint, needs.files,
+        return {stream: Spool.look(self.spark, self.checkpoint, Files(self.spark),
                                    needs.application.streams[stream]) for stream in streams}
 
     def _has_lost(self, needs: Needs, asked: _Asked) -> bool:
@@ -196,7 +196,7 @@ class _Asked:
     ) -> pa.Table:
         """HAVING and the SELECT list over an answer."""
         member = Member(self.query.name, 0)
-        held = Held(self.by.spark, {member: branch})
+        held = DriverAnswers(self.by.spark, {member: branch})
         held.add(member, start, end, table)
         found = held.table([member])
         return self._shaped(held.project([member]).toArrow() if found is None else found)

@@ -20,8 +20,8 @@ from penstock.errors import RunError
 from penstock.events import kinds as ev
 from penstock.spark.aggregates.synopsis_store import Windows
 from penstock.spark.compile.references import Needs
+from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
-from penstock.spark.delivery.sinks import Sinks
 from penstock.spark.ingest.sources import plain
 from penstock.spark.ingest.stream_ingest import Ingest
 from penstock.spark.jobs.intermediate import Parts
@@ -61,7 +61,7 @@ class Stopping:
     _spark: SparkSession
     _core: Core
     _needs: Needs
-    _sinks: Sinks
+    _delivery: Delivery
     _parts: Parts
     _windows: Windows
     _deliveries: Deliveries
@@ -177,7 +177,7 @@ class Stopping:
         """Stop a run: leave its callback behind, or have Spark end its job and kill its workers."""
         if not when:
             self._cancelled[run] = ""
-        if not self._sinks.calls.give_up(run, when):
+        if not self._delivery.give_up(run, when):
             self._cancelled.setdefault(run, f"it did not finish {when}")
             self._spark.sparkContext.cancelJobGroup(self._job_group(run))
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.events import kinds as ev
-from penstock.model import FILE_SINKS
 from penstock.plan import Member
+from penstock.sinks import folder_sinks
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class _Reading:
 
     def has_own_folder(self, event: ev.QueryAdded) -> bool:
         """Whether nobody else writes where it does: such a query may gather its blocks."""
-        return event.sink.split(" ")[0] in FILE_SINKS and len(self.folders[event.sink]) == 1
+        return event.sink.split(" ")[0] in folder_sinks() and len(self.folders[event.sink]) == 1
 
 
 def _kept(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.spark.delivery.sinks import Sinks
+from penstock.spark.delivery.asides import Asides
 from tests.spark.kit import eventually
 
 pytestmark = pytest.mark.spark
@@ -150,21 +150,23 @@ def test_late_is_late_for_windows_only_also_in_the_next_drained_run(
         blocks[kind].append(more)
         put(tmp_path / "in" / kind, kind, BLOCKS, more)
     broken = set()
-    stage = Sinks._stage_late
+    stage = Asides.stage_late
 
-    def break_once(self, run, rows, late, done):
+    def break_once(self, job, rows, late):
+        staged = stage(self, job, rows, late)
         if late.keys() - broken:
             broken.update(late)
             raise OSError("the disk is full")
-        return stage(self, run, rows, late, done)
+        return staged
 
-    monkeypatch.setattr(Sinks, "_stage_late", break_once)
+    monkeypatch.setattr(Asides, "stage_late", break_once)
     with engine() as e:
         e.load(sql, folder=tmp_path)
         summary = e.run()
         assert summary.failures() == [] and summary.run.failed > 1
         for kind in kinds:
             check_second(e, kind, blocks[kind], summary)
+        assert list((e.checkpoint / "staging").iterdir()) == [], "what failed left nothing behind"
 
 
 def check_first(e, kind, blocks, summary):

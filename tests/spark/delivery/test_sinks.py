@@ -14,10 +14,10 @@ from penstock.errors import CheckpointError
 from penstock.language import bind
 from penstock.plan import Member, Plan
 from penstock.planning import plan as planned
-from penstock.spark.aggregates.driver_answers import Held
+from penstock.spark.aggregates.driver_answers import DriverAnswers
+from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.delivery.sink_folders import at_home
-from penstock.spark.delivery.sinks import Sinks
 from penstock.spark.ingest.sources import plain
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files, canonical
@@ -38,8 +38,8 @@ class Driver:
         self.plan: Plan = planned(self.application)
         self.checkpoint = Checkpoint.open(folder / name)
         self.deliveries = Deliveries(self.checkpoint.log(self.checkpoint.deliveries))
-        self.sinks = Sinks(self.checkpoint, Files(None), self.deliveries, lambda text: print,
-                           self.said.append)
+        self.sinks = Delivery(self.checkpoint, Files(None), self.deliveries, lambda *_: print,
+                              self.said.append)
 
     def start(self) -> Driver:
         self.sinks.recover(lambda subject, text: self.warned.append(text))
@@ -48,7 +48,7 @@ class Driver:
 
     def deliver(self, *values: int, query: str = "a"):
         run, member = self.deliveries.last_run + 1, Member(query, 0)
-        held = Held(None, {member: self.plan.branch(member)})
+        held = DriverAnswers(None, {member: self.plan.branch(member)})
         held.add(member, 0, 60_000_000, pa.record_batch({"agg0": pa.array(values, pa.int64())}))
         refresh = RefreshJob(number=run, group="g", pane=60_000_000, scans=(Scan(
             number=run, group="g", end=1, queries=((query, 1),), reason=""),), arrived=0.0)
@@ -386,7 +386,7 @@ def test_the_console_does_not_pass_terminal_escapes_on(driver):
         CREATE QUERY a INTO console AS
             SELECT word, COUNT(*) AS n FROM s [WINDOW 1 MIN] GROUP BY word;
     """).start()
-    held = Held(None, {member: one.plan.branch(member)})
+    held = DriverAnswers(None, {member: one.plan.branch(member)})
     words = ["\x1b]0;owned\x07", "two\nlines\r", "\x85\u202e", "plain é"]
     held.add(member, 0, 60_000_000, pa.record_batch({
         "key0": pa.array(words), "agg0": pa.array([1] * 4, pa.int64())}))

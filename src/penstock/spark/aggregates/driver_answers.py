@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
+from penstock.errors import PlanError
 from penstock.model import BIGINT, Aggregate, Branch, Column, Expression, Field, name_key
 from penstock.plan import Member
 from penstock.planning.check import MEMBER
@@ -32,8 +33,8 @@ Shape: TypeAlias = tuple[tuple[tuple[str, Expression], ...], tuple[Expression, .
 
 
 @dataclass(slots=True)
-class Held:
-    """The answers of one refresh, with the interface of `compiler.Answers`."""
+class DriverAnswers:
+    """The answers of one refresh, as `penstock.spark.delivery.answers.Answers`."""
 
     spark: SparkSession
     branches: Mapping[Member, Branch]
@@ -65,12 +66,23 @@ class Held:
         self._ends += [end] * len(starts)
         self._answers += answers
 
-    def kept(self) -> Held:
+    def persisted(self) -> DriverAnswers:
         """The same: the driver has them already."""
         return self
 
-    def let_go(self) -> None:
+    def unpersist(self) -> None:
         """They go when this object does."""
+
+    def rejects(self) -> DataFrame:
+        """No row of a synopsis is rejected."""
+        raise PlanError("answers from a synopsis have no rejects")
+
+    def rejected(self) -> int:
+        """No row of a synopsis is rejected."""
+        return 0
+
+    def check(self) -> None:
+        """A synopsis is read, and no block."""
 
     def counts(self) -> dict[str, int]:
         """No operator is counted."""

@@ -9,7 +9,7 @@ passes through the driver but counts, and what console and callback sinks are ha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from math import ceil
 
@@ -20,15 +20,13 @@ from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import RefreshJob
 from penstock.errors import RunError
-from penstock.model import ANSWER, Aggregate, Branch, Column, Expression
+from penstock.model import Aggregate, Branch
 from penstock.plan import Group, Member
 from penstock.planning.check import MEMBER
-from penstock.planning.outputs import distinct, merged
-from penstock.planning.shapes import substitute
-from penstock.spark.aggregates.driver_answers import Shape, asked_of, computed, shape_of
+from penstock.spark.aggregates.driver_answers import asked_of
+from penstock.spark.aggregates.executor_answers import ExecutorAnswers
 from penstock.spark.aggregates.executor_refresh import QUESTION, Due, aggregates, refreshed
 from penstock.spark.aggregates.pane_job import PANE, PaneJob
-from penstock.spark.compile.columns import ours
 from penstock.spark.compile.compiler import Summarised
 from penstock.synopses import Family, Question
 
@@ -51,7 +49,7 @@ class _Part:
 
 
 @dataclass(slots=True)
-class FarPanes:
+class ExecutorPanes:
     """The panes of one group."""
 
     spark: SparkSession
@@ -98,7 +96,7 @@ class FarPanes:
 
     def answers(
         self, refresh: RefreshJob, branches: Mapping[Member, Branch]
-    ) -> FarAnswers | None:
+    ) -> ExecutorAnswers | None:
         """The answers of a refresh, not yet computed; None when there is no pane at all."""
         if self._job is None or self._place is None or not self._parts:
             return None
@@ -120,7 +118,7 @@ class FarPanes:
                  for member, branch in branches.items()}
         table = self.spark.createDataFrame(_numbered(windows))
         rows = found.join(sf.broadcast(table), QUESTION).drop(QUESTION)
-        return FarAnswers(rows, branches, known)
+        return ExecutorAnswers(rows, branches, known)
 
 
 def rows_per_pane(job: PaneJob, frame: DataFrame, group: int) -> dict[int, int]:
@@ -139,59 +137,3 @@ def _numbered(windows: Sequence[tuple[int, int, int, int]]) -> pa.Table:
         "window_start": pa.array(starts, pa.int64()).cast(_TIMES),
         "window_end": pa.array(ends, pa.int64()).cast(_TIMES),
     })
-
-
-@dataclass(frozen=True)
-class FarAnswers:
-    """Answers that Spark computes, with the interface of `compiler.Answers`."""
-
-    frame: DataFrame
-    branches: Mapping[Member, Branch]
-    """The members in the order in which ``@member`` numbers them."""
-    _columns: Mapping[Member, Sequence[int]]
-    """Where the frame holds the aggregates of each member."""
-    has_rejects: bool = False
-
-    def kept(self) -> FarAnswers:
-        """The same, computed once however often they are used, until they are let go."""
-        return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
-
-    def let_go(self) -> None:
-        """Keep them no longer."""
-        self.frame.unpersist()
-
-    def counts(self) -> dict[str, int]:
-        """No operator is counted."""
-        return {}
-
-    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
-        """Only Spark can say."""
-        return None
-
-    def table(self, members: Sequence[Member]) -> pa.Table | None:
-        """The driver does not have them."""
-        return None
-
-    def project(self, members: Sequence[Member]) -> DataFrame:
-        """``@member``, then the members' columns by name."""
-        fields = merged(distinct(self.branches[member] for member in members))
-        numbers = {member: number for number, member in enumerate(self.branches)}
-        shapes: dict[Shape, list[int]] = {}
-        for member in members:
-            shapes.setdefault(self._shape(member), []).append(numbers[member])
-        parts = [computed(self.frame.where(ours(MEMBER).isin(riders)), shape, fields)
-                 for shape, riders in shapes.items()]
-        return reduce(DataFrame.unionAll, parts)
-
-    def _shape(self, member: Member) -> Shape:
-        """What a member computes, over the columns of the frame."""
-        select, having = shape_of(self.branches[member])
-
-        def found(column: Column) -> Expression:
-            if column.source == ANSWER and column.name.startswith("agg"):
-                at = self._columns[member][int(column.name[3:])]
-                return replace(column, name=f"agg{at}")
-            return column
-
-        return (tuple((name, substitute(e, found)) for name, e in select),
-                tuple(substitute(e, found) for e in having))

@@ -23,12 +23,13 @@ from penstock.engine.instructions import RefreshJob, SegmentJob
 from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import Group, Member, Plan
-from penstock.spark.aggregates.driver_answers import ROWS, Held, asked_of
-from penstock.spark.aggregates.executor_panes import FarAnswers, FarPanes, rows_per_pane
+from penstock.spark.aggregates.driver_answers import ROWS, DriverAnswers, asked_of
+from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import Large
 from penstock.spark.aggregates.pane_job import CELL, PANE, PaneJob
 from penstock.spark.aggregates.pane_job import Group as PaneGroup
 from penstock.spark.compile.compiler import Summarised
+from penstock.spark.delivery.answers import Answers
 from penstock.synopses import Family, Question, Synopsis, gathered
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
@@ -52,7 +53,7 @@ class Kept:
     group: Group
     families: tuple[Family, ...]
     near: Synopsis
-    far: FarPanes | None = None
+    far: ExecutorPanes | None = None
     """Where the panes are, if they are not in the driver."""
     first: int = _EVER
     """The first pane that was not dropped."""
@@ -223,7 +224,7 @@ class Windows:
         families = families_of(group)
         near = Synopsis([key.type for key in group.keys], families, group.span)
         known = self._large.has(group.id, self._most)
-        panes = FarPanes(self._spark, group, families) if known else None
+        panes = ExecutorPanes(self._spark, group, families) if known else None
         self._kept[group.id] = Kept(group, families, near, panes)
 
     def join(self, query: Query, since: int | None, drained: bool) -> None:
@@ -374,7 +375,7 @@ class Windows:
 
     def answers(
         self, refresh: RefreshJob, plan: Plan, kept: Kept
-    ) -> tuple[Held | FarAnswers, float]:
+    ) -> tuple[Answers, float]:
         """The answers of a refresh, and the seconds it took to make them."""
         began = time.perf_counter()
         branches = {member: plan.branch(member) for member in refresh.members}
@@ -385,8 +386,8 @@ class Windows:
 
     def _held(
         self, refresh: RefreshJob, branches: Mapping[Member, Branch], synopsis: Synopsis
-    ) -> Held:
-        held = Held(self._spark, branches)
+    ) -> DriverAnswers:
+        held = DriverAnswers(self._spark, branches)
         numbers = {member.query: number for number, member in enumerate(branches)}
         questions = _Questions(branches)
         for scan in refresh.scans:

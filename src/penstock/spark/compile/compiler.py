@@ -51,7 +51,7 @@ MOST_FANOUTS = 64
 
 
 @dataclass(frozen=True)
-class Answers:
+class PathAnswers:
     """The answers of some members to a block, not yet computed."""
 
     frame: DataFrame
@@ -72,12 +72,12 @@ class Answers:
         """Whether Python is involved: then persist the frame before using it twice."""
         return self.row is not None
 
-    def kept(self) -> Answers:
-        """The same, computed once however often they are used, until they are let go."""
+    def persisted(self) -> PathAnswers:
+        """The same, computed once however often they are used, until `unpersist`."""
         return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
 
-    def let_go(self) -> None:
-        """Keep them no longer."""
+    def unpersist(self) -> None:
+        """Let go of what `persisted` holds."""
         self.frame.unpersist()
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
@@ -144,7 +144,7 @@ class Summarised:
     frame: DataFrame
     time: Expression
     """Their time, over the columns of the frame."""
-    python: Answers | None = None
+    python: PathAnswers | None = None
     """Where Python is involved: what it rejected."""
     _places: Mapping[Expression, Expression] | None = None
     """Where the frame holds what Python has computed; None when its columns are the stream's."""
@@ -155,13 +155,13 @@ class Summarised:
     def __enter__(self) -> Summarised:
         """What Python computes is computed once: several groupings may read it."""
         if self.python is not None:
-            self.python.kept()
+            self.python.persisted()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Keep it no longer."""
         if self.python is not None:
-            self.python.let_go()
+            self.python.unpersist()
 
     def has(self, group: Group) -> bool:
         """Whether the frame holds all that a group summarises: it may have grown since."""
@@ -227,7 +227,7 @@ class Compiler:
 
     def answers(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
-    ) -> Answers:
+    ) -> PathAnswers:
         """What some members of a path answer to a block of its stream.
 
         With ``first`` the block has been through the stages before it already.
@@ -298,11 +298,11 @@ class Compiler:
 
     def _fanned_out(
         self, path: Path, branches: dict[Member, Branch], rows: DataFrame
-    ) -> Answers:
+    ) -> PathAnswers:
         compiled_fanout = self._fanout(path, branches)
         places = {_identity(f): output_name(n) for n, f in enumerate(compiled_fanout.outputs)}
         frame = compiled_fanout.answers(rows)
-        return Answers(frame, branches, lambda output: ours(places[_identity(output)]))
+        return PathAnswers(frame, branches, lambda output: ours(places[_identity(output)]))
 
     def _fanout(self, path: Path, branches: dict[Member, Branch]) -> CompiledFanout:
         key = path.id, tuple(branches)
@@ -315,7 +315,7 @@ class Compiler:
 
     def _through_python(
         self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int
-    ) -> Answers:
+    ) -> PathAnswers:
         (branch,) = branches.values()
         pipeline = self._pipeline(path, branch)
         progress = pipeline.run(block, first, len(path.stages))
@@ -323,7 +323,8 @@ class Compiler:
         progress.observe(REJECTED, ours(ERROR).isNotNull())
         columns = _columns(branch, pipeline.stage.outputs)
         stage = pipeline.stage
-        return Answers(progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
+        return PathAnswers(
+            progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
 
     def _pipeline(self, path: Path, branch: Branch) -> Pipeline:
         def joined(rows: DataFrame, number: int) -> DataFrame:
@@ -332,12 +333,12 @@ class Compiler:
         return Pipeline(path, branch, joined, self._function)
 
 
-def _plain(branches: dict[Member, Branch], rows: DataFrame) -> Answers:
+def _plain(branches: dict[Member, Branch], rows: DataFrame) -> PathAnswers:
     (branch,) = branches.values()
     wanted = all_of(branch.where)
     frame = rows if wanted is None else rows.where(wanted)
     columns = _columns(branch, [output.expression for output in branch.select])
-    return Answers(frame.withColumn(MEMBER, sf.lit(0)), branches, columns)
+    return PathAnswers(frame.withColumn(MEMBER, sf.lit(0)), branches, columns)
 
 
 def _columns(

@@ -1,4 +1,4 @@
-"""What queries name beyond their streams: relations, Python functions, callbacks, folders."""
+"""What queries name beyond their streams: relations, Python functions, callbacks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from pyspark.sql import DataFrame
 from penstock.errors import PenstockError
 from penstock.functions import PythonFunction
 from penstock.language import load_attribute, load_function
-from penstock.model import FILE_SINKS, Application, Query
+from penstock.model import Application, Query
 from penstock.spark.compile.relations import Relations
 from penstock.spark.ingest.sources import plain
-from penstock.spark.storage.files import Files
 
 
 @dataclass(slots=True)
@@ -23,8 +22,6 @@ class Needs:
 
     application: Application
     relations: Relations
-    files: Files
-
     def relation(self, name: str) -> DataFrame:
         """A stored relation."""
         return self.relations.frame(self.application.relations[name])
@@ -45,19 +42,13 @@ class Needs:
         return found  # type: ignore[no-any-return]
 
     def fault(self, query: Query) -> str:
-        """Why a query cannot run, if it cannot."""
+        """Why the relations of a query cannot be looked up, if they cannot."""
         try:
             for join in (join for branch in query.branches for join in branch.joins):
                 if fault := self._unread(join.relation):
                     return fault
-            if query.sink.kind in FILE_SINKS:
-                self.files.make(query.sink.target or "")
-            if query.sink.kind == "callback":
-                self.callback(query.sink.target or "", query.name)
         except (PenstockError, ValueError) as error:
             return str(error)
-        except OSError as error:
-            return f"its folder {query.sink.target} cannot be written: {plain(error)}"
         return ""
 
     def _unread(self, relation: str) -> str:

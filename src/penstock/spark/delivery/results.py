@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from penstock.arrow import arrow_type
 from penstock.errors import RunError
 from penstock.model import Application, Query, name_key
+from penstock.sinks import SINKS
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.delivery.write_jobs import QUERY
 from penstock.spark.storage.checkpoint import Checkpoint
@@ -31,9 +32,10 @@ class Results:
         query = application.queries.get(name)
         if query is None:
             raise RunError(f"there is no query '{name}'")
-        if query.sink.kind not in ("memory", "parquet"):
+        if not SINKS[query.sink.kind].is_readable:
+            readable = sorted(kind for kind, one in SINKS.items() if one.is_readable)
             raise RunError(f"query '{name}' delivers to {query.sink.kind}; results are kept for "
-                           "memory and parquet sinks only")
+                           f"{' and '.join(readable)} sinks only")
         since = self._since(name)
         found = [table for folder in self._folders(query)
                  for table in self._read(folder, query, since)]
@@ -41,9 +43,9 @@ class Results:
         return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
 
     def _folders(self, query: Query) -> list[str]:
-        if query.sink.kind == "memory":
+        if not query.sink.folder:
             return sorted(str(path) for path in self._checkpoint.folder("results").iterdir())
-        folder = local_path(query.sink.target or "")
+        folder = local_path(query.sink.folder)
         return [str(folder)] if folder is not None and folder.exists() else []
 
     def _since(self, name: str) -> int:
@@ -80,7 +82,7 @@ def _columns(query: Query, present: Sequence[str]) -> dict[str, pc.Expression] |
 
 def _own_rows(query: Query, present: Sequence[str]) -> pc.Expression | None:
     shared = QUERY in present and QUERY not in (o.name for o in query.branches[0].select)
-    return pc.field(QUERY) == query.name if shared or query.sink.kind == "memory" else None
+    return pc.field(QUERY) == query.name if shared or not query.sink.folder else None
 
 
 def _empty(query: Query) -> pa.Table:

@@ -23,7 +23,6 @@ from penstock.arrow import TYPES, arrow_type
 from penstock.errors import PlanError, RunError
 from penstock.language.types import parse_text
 from penstock.model import (
-    FILE_SINKS,
     STRING,
     VOID,
     Application,
@@ -35,6 +34,7 @@ from penstock.model import (
     name_key,
 )
 from penstock.planning.outputs import dataset, merged
+from penstock.sinks import folder_sinks
 from penstock.spark.delivery.write_jobs import QUERY, check_shared
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files, canonical, local_path
@@ -107,8 +107,8 @@ class Folders:
         faults, after = check_shared(queries), {}
         there: dict[str, list[Query]] = {}
         for query in queries:
-            if query.sink.kind in FILE_SINKS:
-                there.setdefault(query.sink.target or "", []).append(query)
+            if query.sink.folder:
+                there.setdefault(query.sink.folder, []).append(query)
         reads = _reads(application)
         for folder, together in there.items():
             if why := _misplaced(folder, self._root, reads):
@@ -132,7 +132,7 @@ class Folders:
         local = local_path(folder)
         if local is None or not local.is_dir():
             return fresh
-        files = sorted(path for path in local.glob("run-*") if path.suffix[1:] in FILE_SINKS)
+        files = sorted(path for path in local.glob("run-*") if path.suffix[1:] in folder_sinks())
         others = {path.suffix[1:] for path in files} - {fresh.format}
         if others:
             return replace(fresh, format=min(others))
@@ -144,8 +144,8 @@ class Folders:
 def at_home(application: Application) -> Application:
     """The application with every sink's folder in its one spelling."""
     queries = {
-        name: replace(query, sink=replace(query.sink, target=canonical(query.sink.target)))
-        if query.sink.kind in FILE_SINKS and query.sink.target else query
+        name: replace(query, sink=replace(query.sink, target=canonical(query.sink.folder)))
+        if query.sink.folder else query
         for name, query in application.queries.items()}
     return replace(application, queries=queries)
 

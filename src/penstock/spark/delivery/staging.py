@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from penstock.errors import CheckpointError
-from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files, local_path, same_device
 from penstock.spark.storage.guarded import sync_files
 
@@ -69,12 +69,28 @@ class Staging:
         root = str(self.checkpoint.root) + "/"
         return folder.removeprefix(root)
 
+    def own_folder(self, kind: str, query: str) -> str:
+        """The checkpoint's folder for rows of a query that are no answers."""
+        return str(self.checkpoint.folder(kind, query))
+
     def write(self, run: int, moves: Sequence[Move]) -> None:
         """Note where the files of a run go, before the run counts; they outlast a power cut."""
         sources = (local_path(self._source(run, move)) for move in moves)
         sync_files([source for source in sources if source is not None])
         self.checkpoint.write(self._of(run) / "moves.json",
                               [[m.source, m.folder, m.name] for m in moves])
+
+    def note(self, run: int, name: str, content: Any) -> None:
+        """Note what a sink needs to publish after a crash, durably; it goes with the run."""
+        self.checkpoint.write(self._note(run, name), content)
+
+    def noted(self, run: int, name: str) -> Any:
+        """What was noted under a name; None when nothing was."""
+        path = self._note(run, name)
+        return self.checkpoint.read(path) if path.exists() else None
+
+    def _note(self, run: int, name: str) -> Path:
+        return self._of(run) / f"note-{folder_name(name)}.json"
 
     def finish(self, run: int, move: Move) -> None:
         """Put a file into place."""
@@ -83,7 +99,8 @@ class Staging:
     def redo(self, run: int, warn: Callable[[str], None]) -> None:
         """Finish the moves of a run that counts; OSError where a file cannot go its way yet.
 
-        A folder that refuses does not keep the others waiting.
+        A folder that refuses does not keep the others waiting. Moves that are finished are
+        forgotten, so that doing it again finds nothing.
         """
         noted = self._of(run) / "moves.json"
         moves = [self._checked(run, noted, move) for move in self.checkpoint.read(noted)] if (
@@ -96,6 +113,7 @@ class Staging:
                      if not path.endswith(".json") or Path(path).parent != self._of(run)), None)
         if left is not None:
             raise OSError(f"nobody knows where {left} goes; see {noted}")
+        noted.unlink(missing_ok=True)
 
     def _again(self, run: int, move: Move, warn: Callable[[str], None]) -> OSError | None:
         source, target = self._source(run, move), self._target(move)

@@ -1,31 +1,37 @@
 """Which answers are written together: few jobs, whatever the number of queries and folders.
 
 A *dataset* is a folder that one or more queries deliver to. Answers whose files look alike are
-written by one job even when they go to many folders: a *unit*.
+written by one job even when they go to many folders. Each sink chooses one of the ways below.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from penstock.errors import PlanError
-from penstock.model import FILE_SINKS, Field, Query, name_key
+from penstock.model import Field, Query, name_key
 from penstock.plan import Member, Plan
 from penstock.planning.outputs import dataset
 
 QUERY = "query"
 """The column that tells whose a row is, where several queries share a dataset."""
+Key = TypeVar("Key")
+Split = Callable[[Plan, Sequence[Member]], Iterable["WriteJob"]]
+"""How a sink divides its members into write jobs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """Answers that one job writes."""
+class WriteJob:
+    """Answers that one sink takes in one piece."""
 
     kind: str
-    """parquet csv json, noop, console or callback."""
+    """The kind of the sink."""
     members: tuple[Member, ...]
+    format: str = ""
+    """Of files: parquet, csv or json."""
     folders: tuple[str, ...] = ()
     """Where the files go; one for all members, or one per query."""
     homes: tuple[int, ...] = ()
@@ -33,89 +39,122 @@ class Unit:
     shared: bool = False
     """Whether the rows carry the name of their query."""
     columns: tuple[Field, ...] = ()
-    """What every file of a shared folder has, whichever of its queries a run is for."""
+    """What every file of a shared folder has, whichever of its queries a job is for."""
     target: str = ""
-    """The function to call."""
+    """What the query names behind the kind, where the job is for one query."""
 
 
-def shared_folders(queries: Sequence[Query]) -> set[str]:
-    """The folders that more than one query delivers to."""
-    seen: dict[str, str] = {}
-    shared = set()
-    for query in queries:
-        if query.sink.kind in FILE_SINKS and query.sink.target:
-            if query.sink.target in seen:
-                shared.add(query.sink.target)
-            seen[query.sink.target] = query.name
-    return shared
+def write_jobs(
+    plan: Plan, members: Sequence[Member], splits: Mapping[str, Split]
+) -> tuple[WriteJob, ...]:
+    """The write jobs of some members; ``splits`` has the way of each kind of sink.
 
-
-def units(
-    plan: Plan, members: Sequence[Member], shared: Mapping[str, tuple[Field, ...]], results: str,
-    alone: Mapping[str, bool],
-) -> tuple[Unit, ...]:
-    """The units of a run.
-
-    ``shared`` has the folders that queries share, with the columns of every file in them;
-    ``results`` is the folder of the memory sink; ``alone`` says of each folder whether it lies on
-    another device than the staging folder and so needs a job of its own.
+    They come in the order of their first members.
     """
-    groups: dict[tuple[object, ...], list[Member]] = {}
-    kept: list[dict[str, str]] = []
+    kinds: dict[str, list[Member]] = {}
     for member in members:
+        kinds.setdefault(plan.query(member.query).sink.kind, []).append(member)
+    found = [job for kind, some in kinds.items() for job in splits[kind](plan, some)]
+    order = {member: number for number, member in enumerate(members)}
+    return tuple(sorted(found, key=lambda job: order[job.members[0]]))
+
+
+# --- ways to divide ------------------------------------------------------------------------------
+
+
+def all_together(plan: Plan, members: Sequence[Member]) -> Iterable[WriteJob]:
+    """One job for all."""
+    return [WriteJob(_sink_kind(plan, members), tuple(members))]
+
+
+def query_by_query(plan: Plan, members: Sequence[Member]) -> Iterable[WriteJob]:
+    """A job for each query."""
+    kind = _sink_kind(plan, members)
+    for query, some in _groups(members, lambda member: member.query).items():
+        yield WriteJob(kind, some, target=plan.query(query).sink.target or "")
+
+
+def folder_by_folder(
+    plan: Plan, members: Sequence[Member], shared: Mapping[str, tuple[Field, ...]],
+    alone: Mapping[str, bool],
+) -> Iterable[WriteJob]:
+    """A job for each shared folder, and one for all other queries whose columns are the same.
+
+    ``shared`` has the folders that queries share, with the columns of every file in them. ``alone``
+    says of each folder whether it lies on another device than the staging folder: then its files
+    wait in the folder itself, and it needs a job of its own.
+    """
+    kind = _sink_kind(plan, members)
+
+    def looks(member: Member) -> tuple[object, ...]:
         query = plan.query(member.query)
-        key = (("memory", _place_in(kept, query)) if query.sink.kind == "memory"
-               else _key(query, shared, alone))
-        groups.setdefault(key, []).append(member)
-    return tuple(_unit(plan, key, tuple(group), kept, shared, results)
-                 for key, group in groups.items())
+        folder = query.sink.folder
+        if folder in shared:
+            return (folder,)
+        return query.branches[0].outputs, folder if alone.get(folder) else ""
+
+    for some in _groups(members, looks).values():
+        folders = [plan.query(member.query).sink.folder for member in some]
+        numbers = {folder: number for number, folder in enumerate(dict.fromkeys(folders))}
+        homes = tuple(numbers[folder] for folder in folders)
+        columns = shared.get(folders[0])
+        yield WriteJob(kind, some, kind, tuple(numbers), homes, columns is not None, columns or ())
 
 
-def _key(query: Query, shared: Collection[str], alone: Mapping[str, bool]) -> tuple[object, ...]:
-    """What the members of a unit have in common."""
-    kind, target = query.sink.kind, query.sink.target or ""
-    if kind == "noop":
-        return (kind,)
-    if kind in ("console", "callback"):
-        return (kind, query.name)
-    if target in shared:
-        return (kind, "shared", target)
-    return (kind, "own", query.branches[0].outputs, target if alone.get(target) else "")
+def columns_by_columns(
+    plan: Plan, members: Sequence[Member], results: str
+) -> Iterable[WriteJob]:
+    """Few jobs for queries that name no folder: one for all whose columns do not contradict.
+
+    Each such set of columns has a folder of Parquet files below ``results``.
+    """
+    kind = _sink_kind(plan, members)
+    datasets: list[dict[str, str]] = []
+    groups = _groups(members, lambda member: _dataset_of(datasets, plan.query(member.query)))
+    for number, some in groups.items():
+        folder = f"{results}/{_digest(datasets[number])}"
+        yield WriteJob(kind, some, "parquet", (folder,), (0,) * len(some), shared=True)
 
 
-def _place_in(kept: list[dict[str, str]], query: Query) -> int:
-    """The first dataset of the memory sink whose columns do not contradict the query's."""
+def _sink_kind(plan: Plan, members: Sequence[Member]) -> str:
+    return plan.query(members[0].query).sink.kind
+
+
+def _groups(
+    members: Sequence[Member], key: Callable[[Member], Key]
+) -> dict[Key, tuple[Member, ...]]:
+    groups: dict[Key, list[Member]] = {}
+    for member in members:
+        groups.setdefault(key(member), []).append(member)
+    return {key: tuple(group) for key, group in groups.items()}
+
+
+def _dataset_of(datasets: list[dict[str, str]], query: Query) -> int:
+    """The number of the first dataset whose columns do not contradict the query's."""
     mine = {name_key(o.name): str(o.expression.type) for o in query.branches[0].select}
-    for number, columns in enumerate(kept):
+    for number, columns in enumerate(datasets):
         if all(columns.get(name, kind) == kind for name, kind in mine.items()):
             columns.update(mine)
             return number
-    kept.append(mine)
-    return len(kept) - 1
-
-
-def _unit(
-    plan: Plan, key: tuple[object, ...], members: tuple[Member, ...], kept: list[dict[str, str]],
-    shared: Mapping[str, tuple[Field, ...]], results: str,
-) -> Unit:
-    together = (0,) * len(members)
-    targets = [plan.query(member.query).sink.target or "" for member in members]
-    match key:
-        case ("memory", int(number)):
-            folder = f"{results}/{_digest(kept[number])}"
-            return Unit("parquet", members, (folder,), together, shared=True)
-        case (str(kind), "shared", str(target)):
-            return Unit(kind, members, (target,), together, shared=True, columns=shared[target])
-        case (str(kind), "own", *_):
-            folders = {target: number for number, target in enumerate(dict.fromkeys(targets))}
-            homes = tuple(folders[target] for target in targets)
-            return Unit(kind, members, tuple(folders), homes)
-    return Unit(str(key[0]), members, target=targets[0])
+    datasets.append(mine)
+    return len(datasets) - 1
 
 
 def _digest(columns: dict[str, str]) -> str:
     text = repr(sorted(columns.items()))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# --- queries that share a folder -----------------------------------------------------------------
+
+
+def shared_folders(queries: Sequence[Query]) -> set[str]:
+    """The folders that more than one query delivers to."""
+    seen: set[str] = set()
+    shared: set[str] = set()
+    for folder in (query.sink.folder for query in queries if query.sink.folder):
+        (shared if folder in seen else seen).add(folder)
+    return shared
 
 
 def check_shared(queries: Sequence[Query]) -> dict[str, str]:

@@ -1,0 +1,46 @@
+"""The kinds of sinks: one catalogue for the language, the planner and the hosts.
+
+A new sink is a line here and the file that the line names. The class is named by a text and not
+imported: it works with Spark, which nothing on this floor may know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class SinkKind:
+    """What everybody must know of a kind of sink."""
+
+    made_by: str
+    """``module:Class`` of what delivers: a `penstock.spark.delivery.sinks.base.AnswerSink`."""
+    target: Literal["none", "folder", "function"] = "none"
+    """What a query names behind the kind."""
+    holds_nested: bool = True
+    """Whether its answers may have columns of type ARRAY, MAP or STRUCT."""
+    is_readable: bool = False
+    """Whether `penstock.Engine.results` reads the answers back."""
+
+
+_ROOM = "penstock.spark.delivery.sinks"
+SINKS: dict[str, SinkKind] = {
+    "parquet": SinkKind(f"{_ROOM}.files:FileSink", "folder", is_readable=True),
+    "csv": SinkKind(f"{_ROOM}.files:FileSink", "folder", holds_nested=False),
+    "json": SinkKind(f"{_ROOM}.files:FileSink", "folder"),
+    "console": SinkKind(f"{_ROOM}.console:ConsoleSink"),
+    "memory": SinkKind(f"{_ROOM}.memory:MemorySink", is_readable=True),
+    "callback": SinkKind(f"{_ROOM}.callback:CallbackSink", "function"),
+    "noop": SinkKind(f"{_ROOM}.noop:NoopSink"),
+}
+"""The catalogue, in the order in which the documents list it."""
+
+
+def folder_sinks() -> tuple[str, ...]:
+    """The kinds that write files into a folder of the user's; each is the name of its format.
+
+    >>> folder_sinks()
+    ('parquet', 'csv', 'json')
+    """
+    return tuple(name for name, kind in SINKS.items() if kind.target == "folder")

@@ -1,0 +1,54 @@
+"""Answers: what a job hands over to the sinks, wherever the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from penstock.plan import Member
+
+
+class Answers(Protocol):
+    """The answers of some members, computed or not.
+
+    Three classes are answers: `PathAnswers` are a Spark plan over blocks, `DriverAnswers` are
+    tables that the driver holds, `ExecutorAnswers` are a Spark plan over panes. A sink asks for the
+    cheapest form that it can use: `rows` if it only counts, `table` if the driver may write, and
+    `project` in every other case.
+
+    Rows carry ``@member``: the number of their member among all members of the job.
+    """
+
+    @property
+    def has_rejects(self) -> bool:
+        """Whether a Python function may have rejected rows."""
+
+    def persisted(self) -> Answers:
+        """The same answers, computed once however often they are used, until `unpersist`."""
+
+    def unpersist(self) -> None:
+        """Let go of what `persisted` holds."""
+
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Rows that each query gets, if that is known without a Spark job."""
+
+    def table(self, members: Sequence[Member]) -> pa.Table | None:
+        """What `project` gives, if the driver has it."""
+
+    def project(self, members: Sequence[Member]) -> DataFrame:
+        """``@member``, then the members' columns by name, NULL where a member has none."""
+
+    def rejects(self) -> DataFrame:
+        """``@member``, the ``row`` as JSON and the ``error`` of every rejected row."""
+
+    def rejected(self) -> int:
+        """How many rows were rejected, once a job has computed the answers."""
+
+    def check(self) -> None:
+        """Refuse them, once a job has computed them, if rows of a block were not read."""
+
+    def counts(self) -> dict[str, int]:
+        """Rows out of each counted operator, once a job has computed the answers."""

@@ -1,0 +1,68 @@
+"""Rows that are no answers: rejects of Python functions, and rows too late for a single query.
+
+They wait and move like the files of a sink, into folders of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from penstock.plan import Member
+from penstock.spark.aggregates.synopsis_store import Late
+from penstock.spark.compile.compiler import Summarised
+from penstock.spark.delivery.answers import Answers
+from penstock.spark.delivery.sinks.base import Staged
+from penstock.spark.delivery.sinks.staged_files import COMMITTER, StagedFiles
+from penstock.spark.delivery.staging import Move
+from penstock.spark.delivery.text_formats import JSON
+from penstock.spark.storage.files import local_path
+
+
+class Asides(StagedFiles):
+    """Stages the rows of a job that its queries do not get."""
+
+    def stage_rejects(self, job: int, members: Sequence[Member], answers: Answers) -> Staged:
+        """Rows for which a Python function raised, with the error, in the folder ``rejects``."""
+        rejected = answers.rejected() if answers.has_rejects else 0
+        if not rejected:
+            return Staged(job)
+        rejects = answers.rejects().select("error", "row")
+        queries = list(dict.fromkeys(member.query for member in members))
+        moves = [move for number, query in enumerate(queries)
+                 for move in self._write_aside(job, "rejects", number, query, rejects)]
+        errors = {query: self._first_error(job, number, query)
+                  for number, query in enumerate(queries)}
+        return Staged(job, moves=tuple(moves), jobs=len(queries),
+                      rejected=dict.fromkeys(queries, rejected), errors=errors)
+
+    def stage_late(self, job: int, rows: Summarised, late: Mapping[str, Late]) -> Staged:
+        """Rows of windows that a query has answered already, in the folder ``late``."""
+        moves = [move for number, (query, own) in enumerate(late.items())
+                 for move in self._write_aside(job, "late", number, query,
+                                               rows.before(own.group, own.before))]
+        return Staged(job, moves=tuple(moves), jobs=len(late))
+
+    def _write_aside(
+        self, job: int, kind: str, number: int, query: str, rows: DataFrame
+    ) -> list[Move]:
+        staging = self.tools.staging
+        folder, unit = staging.own_folder(kind, query), f"{kind}-{number}"
+        place = staging.place(job, unit, folder)
+        rows.write.mode("overwrite").options(**COMMITTER, **JSON).json(place)
+        return [replace(move, folder=staging.seen(folder))
+                for move in staging.moves(job, unit, place)]
+
+    def _first_error(self, job: int, number: int, query: str) -> str:
+        """The error of the first of some staged rejects."""
+        staging = self.tools.staging
+        place = staging.place(job, f"rejects-{number}", staging.own_folder("rejects", query))
+        for path, size in sorted(self.tools.files.data(place)):
+            local = local_path(path)
+            if local is not None and size:  # a task without rejects leaves an empty file
+                with local.open(encoding="utf-8") as file:
+                    return str(json.loads(file.readline()).get("error", ""))
+        return ""

@@ -1,0 +1,263 @@
+"""Delivery: the sinks stage the answers of a job, one line of the log commits it, they publish.
+
+The line is the moment at which a job counts. Whatever was staged before a line that never came is
+removed; whatever was staged before one that came is published, if need be by the next run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
+
+from penstock.engine.instructions import Job, RefreshJob, SegmentJob
+from penstock.model import Application, Query
+from penstock.plan import Member, Plan
+from penstock.spark.aggregates.synopsis_store import Late
+from penstock.spark.compile.compiler import Summarised
+from penstock.spark.delivery.answers import Answers
+from penstock.spark.delivery.asides import Asides
+from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.delivery.sink_folders import Folders
+from penstock.spark.delivery.sinks import make_sinks
+from penstock.spark.delivery.sinks.base import AnswerSink, Published, SinkTools, Staged, WriteTask
+from penstock.spark.delivery.staging import Staging
+from penstock.spark.delivery.write_jobs import WriteJob, write_jobs
+from penstock.spark.ingest.sources import plain
+from penstock.spark.jobs.row_checks import check_delivered
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.files import Files
+
+
+@dataclass(slots=True)
+class Delivered:
+    """What a job delivered."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    rejected: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    """What a query's function raised first."""
+    operators: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    jobs: int = 0
+    bytes: int = 0
+
+    def add_staged(self, staged: Staged) -> None:
+        """A sink has laid this ready."""
+        for query, count in staged.rows.items():
+            self.rows[query] = self.rows.get(query, 0) + count
+        self.jobs += staged.jobs
+        self.failed |= staged.failed
+        self.rejected |= staged.rejected
+        self.errors |= staged.errors
+
+    def add_published(self, published: Published) -> None:
+        """A sink has let the world see this."""
+        self.bytes += published.bytes
+        self.failed |= published.failed
+
+
+_StagedBy: TypeAlias = tuple[AnswerSink, Staged]
+
+
+class Delivery:
+    """Delivers the answers of jobs."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        files: Files,
+        deliveries: Deliveries,
+        callback: Callable[[str, str], Callable[..., Any]],
+        say: Callable[[str], None] = print,
+    ) -> None:
+        """``callback`` finds the function that a query names as its sink."""
+        self._deliveries = deliveries
+        self.folders = Folders(checkpoint, files)
+        self._staging = Staging(checkpoint, files, lambda: self.folders.known)
+        results = str(checkpoint.folder("results"))
+        tools = SinkTools(self._staging, self.folders, files, results, callback, say)
+        self._sinks = make_sinks(tools)
+        self._asides = Asides(tools)
+        self._writes: tuple[Plan, dict[tuple[Member, ...], tuple[WriteJob, ...]]]
+        self._writes = Plan((), ()), {}
+
+    def adopt(self, plan: Plan, application: Application) -> None:
+        """Deliver by this plan from now on; a job under way goes on by its own."""
+        self.folders.adopt(application)
+        self._writes = plan, {}
+
+    def fault(self, query: Query) -> str:
+        """Why the sink of a query cannot take its answers, if it cannot."""
+        return self._sinks[query.sink.kind].fault(query)
+
+    def give_up(self, job: int, reason: str) -> bool:
+        """Stop waiting for code that is not ours; False if no sink waits for a job's."""
+        return any([sink.give_up(job, reason) for sink in self._distinct()])
+
+    # --- a job -------------------------------------------------------------------------------
+
+    def deliver(self, job: Job, plan: Plan, answers: Answers) -> Delivered:
+        """Have answers computed and staged, commit the job, and have them published."""
+        done = Delivered()
+        with self._discarding(job.number):
+            staged = self._stage_all(job, plan, answers, done)
+            self._note(job.number, staged)
+        done.operators = answers.counts()
+        self._commit(job, staged, done)
+        return done
+
+    def deliver_nothing(self, job: SegmentJob) -> None:
+        """Commit a job that has no answers."""
+        if not job.again:
+            self._commit(job, [], Delivered())
+
+    def summarise(self, job: SegmentJob, rows: Summarised, late: Mapping[str, Late]) -> Delivered:
+        """Commit a job whose rows are in panes now; what Python rejected goes aside.
+
+        So do the rows that are ``late`` for one query alone.
+        """
+        done = Delivered()
+        if rows.python is not None:
+            done.operators = rows.python.counts()
+        if job.again:
+            return done
+        with self._discarding(job.number):
+            staged = self._stage_asides(job, rows, late, done)
+            self._note(job.number, staged)
+        self._commit(job, staged, done)
+        return done
+
+    def _writes_of(self, plan: Plan, members: tuple[Member, ...]) -> tuple[WriteJob, ...]:
+        splits = {kind: sink.split for kind, sink in self._sinks.items()}
+        adopted, known = self._writes
+        if plan is not adopted:  # queries came or went after the job was ordered
+            return write_jobs(plan, members, splits)
+        if members not in known:
+            known[members] = write_jobs(plan, members, splits)
+        return known[members]
+
+    def _stage_all(
+        self, job: Job, plan: Plan, answers: Answers, done: Delivered
+    ) -> list[_StagedBy]:
+        writes = self._writes_of(plan, job.members)
+        again = len(writes) > 1 or answers.has_rejects
+        held = answers.persisted() if again else answers
+        try:
+            staged = [self._stage(job, number, write, held)
+                      for number, write in enumerate(writes)]
+            rejects = self._asides.stage_rejects(job.number, job.members, held)
+            staged.append((self._asides, rejects))
+            for _, one in staged:
+                done.add_staged(one)
+            held.check()
+            if isinstance(job, SegmentJob):
+                check_delivered(job, plan, done.rows, done.rejected)
+        finally:
+            if again:
+                held.unpersist()
+        return staged
+
+    def _stage_asides(
+        self, job: SegmentJob, rows: Summarised, late: Mapping[str, Late], done: Delivered
+    ) -> list[_StagedBy]:
+        asides = [] if rows.python is None else [
+            self._asides.stage_rejects(job.number, job.members, rows.python)]
+        asides.append(self._asides.stage_late(job.number, rows, late))
+        for one in asides:
+            done.add_staged(one)
+        return [(self._asides, one) for one in asides]
+
+    def _stage(
+        self, job: Job, number: int, write: WriteJob, answers: Answers
+    ) -> _StagedBy:
+        """Have one write job computed."""
+        sink = self._sinks[write.kind]
+        return sink, sink.stage(WriteTask(job.number, number, job.members, write), answers)
+
+    @contextmanager
+    def _discarding(self, job: int) -> Iterator[None]:
+        """Leave nothing staged of a job that fails: another one will try again."""
+        try:
+            yield
+        except Exception:
+            self._discard(job)
+            raise
+
+    def _discard(self, job: int) -> None:
+        for sink in self._distinct():
+            sink.discard(job)
+        self._staging.clear(job)
+
+    def _distinct(self) -> list[AnswerSink]:
+        return list(dict.fromkeys([*self._sinks.values(), self._asides]))
+
+    # --- commit and recovery -----------------------------------------------------------------
+
+    def _note(self, job: int, staged: Sequence[_StagedBy]) -> None:
+        """Note where all files go, once: it is one file that has to be on the disk."""
+        moves = [move for _, one in staged for move in one.moves]
+        if moves:
+            self._staging.write(job, moves)
+
+    def _commit(
+        self, job: Job, staged: Sequence[_StagedBy], done: Delivered
+    ) -> None:
+        self._log(job, done)
+        published = [_published(sink, one) for sink, one in staged]
+        for one in published:
+            done.add_published(one)
+        if all(one.is_whole for one in published):
+            with suppress(OSError):  # what is left over goes at the next start
+                self._settle(job.number)
+
+    def _log(self, job: Job, done: Delivered) -> None:
+        """The moment at which a job counts."""
+        rows = {query: count for query, count in done.rows.items() if query not in done.failed}
+        if isinstance(job, RefreshJob):
+            ends = {query: end for query, end in job.ends.items() if query not in done.failed}
+            self._deliveries.answer(job.number, ends, rows)
+            return
+        members = [(m.query, m.branch) for m in job.members if m.query not in done.failed]
+        group = job.group if not done.failed else -job.number
+        self._deliveries.commit(job.number, group, members, [b.number for b in job.blocks], rows)
+
+    def _settle(self, job: int) -> None:
+        self._discard(job)
+        self._deliveries.settled(job)
+
+    def recover(self, warn: Callable[[str, str], None]) -> None:
+        """Finish the deliveries that were committed; remove the traces of those that were not."""
+        jobs = self._staging.runs()
+        for job in jobs:
+            try:
+                if job in self._deliveries.committed:
+                    for sink in self._distinct():
+                        sink.recover(job, partial(warn, "sink"))
+                self._settle(job)
+            except OSError as error:
+                warn("sink", f"answers of run {job} still wait in the checkpoint: {plain(error)}")
+        waiting = self._staging.runs()
+        if not waiting:
+            self.folders.forget_empty()
+        self._deliveries.recovered(waiting, max(jobs, default=0))
+
+
+def _published(sink: AnswerSink, staged: Staged) -> Published:
+    """Have a sink publish. The job counts, so nothing may fail any more but the sink's queries."""
+    try:
+        return sink.publish(staged)
+    except Exception as error:
+        why = f"its answers could not be published: {plain(error)}"
+        return Published(failed=dict.fromkeys(staged.rows, why), is_whole=False)
+
+
+def added(job: SegmentJob, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:
+    """Rows that joins made out of one, where more came out than went in."""
+    branches = Counter(member.query for member in job.members)
+    more = {query: out.get(query, 0) + rejected.get(query, 0) - job.rows * count
+            for query, count in branches.items()}
+    return {query: count for query, count in more.items() if count > 0}
