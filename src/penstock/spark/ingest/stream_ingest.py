@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,6 +28,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.clock import Clock
 from penstock.events import kinds as ev
 from penstock.model import Block, quoted
+from penstock.spark.compile.expressions import schema
 from penstock.spark.delivery.text_formats import JSON
 from penstock.spark.ingest import footers, partitions, times
 from penstock.spark.ingest.file_batches import Ages
@@ -45,6 +46,7 @@ from penstock.spark.ingest.sources import (
     plain,
     stream_frame,
 )
+from penstock.spark.row_bytes import row_bytes, typical_bytes
 from penstock.spark.session import guard_callbacks, lost
 from penstock.spark.storage.checkpoint import Checkpoint, remove_torn
 from penstock.spark.storage.files import Files, Listed, local_path
@@ -56,11 +58,6 @@ LONGEST = 2**20
 SHOWN = 10_000
 """How many characters of a malformed row are kept with it."""
 
-_WIDTHS = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "FLOAT": 4,
-           "DOUBLE": 8, "DATE": 4, "TIMESTAMP": 8, "DECIMAL": 16}
-_TYPICAL = 24
-"""Bytes assumed for a value whose size was not measured."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
@@ -70,8 +67,8 @@ class _Counted:
     late: int
     rejected: int
     newest: int | None
-    variable: int | None
-    """Bytes of the values without a fixed width; None when not measured."""
+    bytes: int | None
+    """Bytes of the rows that are no rejects; None when not measured."""
     farthest: float | None = None
     """The largest time in microseconds of a row that is too far ahead."""
 
@@ -447,10 +444,8 @@ class Ingest:
 
     def _measures(self, bounds: times.Bounds) -> list[Column]:
         good = F.col("@bad").isNull()
-        sizes = [F.coalesce(F.octet_length(F.col(quoted(n))), F.lit(0)) for n in self._variable()]
-        total = reduce(lambda a, b: a + b, sizes, F.lit(0))
-        return [*self._totals(bounds),
-                F.sum(F.when(good, total).cast("bigint")).alias("variable")]
+        size = row_bytes(schema(self._stream.columns))
+        return [*self._totals(bounds), F.sum(F.when(good, size)).alias("bytes")]
 
     def _time(self) -> Column:
         if self._stream.time is None:
@@ -485,16 +480,14 @@ class Ingest:
 
     def _bytes(self, rows: int, counted: _Counted) -> int:
         """The size of the rows in decoded form."""
-        fixed = sum(_WIDTHS.get(c.type.name, _TYPICAL) for c in self._stream.columns
-                    if c.type.name not in ("STRING", "BINARY"))
-        if counted.variable is None:
-            return rows * (fixed + _TYPICAL * len(self._variable()))
-        return rows * fixed + counted.variable
+        if counted.bytes is None:
+            return rows * typical_bytes(schema(self._stream.columns))
+        return counted.bytes
 
 
 def _counted(measured: dict[str, Any]) -> _Counted:
     return _Counted(measured["read"], measured["late"], measured["rejected"], measured["newest"],
-                    measured["variable"] or 0, measured["farthest"])
+                    measured["bytes"] or 0, measured["farthest"])
 
 
 def _range(found: Sequence[footers.Footer | None]) -> tuple[int | None, int | None]:

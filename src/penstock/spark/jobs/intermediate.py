@@ -11,16 +11,15 @@ from operator import itemgetter
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, StringType
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import SegmentJob
 from penstock.errors import RunError
 from penstock.events.kinds import Figure
 from penstock.plan import Path
-from penstock.spark.compile.columns import ours
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.jobs.rows_read import Reading
+from penstock.spark.row_bytes import row_bytes
 
 SAMPLE_ROWS = 20_000
 """Rows on which stages are timed apart: enough to tell their costs from that of a job."""
@@ -29,8 +28,6 @@ FEW_ROWS = 2_000
 fewer rows than this."""
 BRIEF = 0.4
 """Seconds of a stage on a sample below which what jobs differ by, about a tenth, would tell."""
-_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
-_WIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +161,4 @@ def _compute(frame: DataFrame) -> None:
 
 def _bytes(frame: DataFrame) -> Column:
     """The bytes of the rows in decoded form."""
-    widths = [_width(field.dataType, ours(field.name)) for field in frame.schema.fields]
-    return F.sum(reduce(Column.__add__, widths, F.lit(0).cast("long")))
-
-
-def _width(type_: DataType, column: Column) -> Column:
-    if isinstance(type_, StringType | BinaryType):
-        return F.coalesce(F.octet_length(column), F.lit(0)).cast("long")
-    return F.lit(_WIDTHS.get(type_.simpleString(), _WIDE)).cast("long")
+    return F.sum(row_bytes(frame.schema))
