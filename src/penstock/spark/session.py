@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from penstock.java import require_java
 from penstock.spark.ingest import onoff
-from penstock.spark.storage.guarded import private
+from penstock.spark.storage.local_store import private
 
 Session: TypeAlias = SparkSession
 """A Spark session, for those who must not import pyspark themselves."""

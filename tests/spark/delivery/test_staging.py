@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.spark.delivery.staging import Staging
-from penstock.spark.storage import guarded
+from penstock.spark.storage import local_store
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
 
@@ -17,9 +17,9 @@ def test_answers_are_on_the_disk_before_their_run_can_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
-    monkeypatch.setattr(guarded, "sync_file", lambda path: synced.append(path.name))
-    replaced = guarded.os.replace
-    monkeypatch.setattr(guarded.os, "replace", lambda a, b: (
+    monkeypatch.setattr(local_store, "sync_file", lambda path: synced.append(path.name))
+    replaced = local_store.os.replace
+    monkeypatch.setattr(local_store.os, "replace", lambda a, b: (
         synced.append(Path(b).name), replaced(a, b)))
     checkpoint, out = Checkpoint.open(tmp_path / "state"), str(tmp_path / "out")
     staging = Staging(checkpoint, Files(None), lambda: [out])

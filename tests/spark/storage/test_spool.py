@@ -115,14 +115,16 @@ def test_a_block_with_another_file_is_not_read(checkpoint, damage, said):
 
 
 def test_what_is_in_the_checkpoint_is_durable_before_it_counts(checkpoint, monkeypatch):
-    from penstock.spark.storage import guarded, spool
+    from penstock.spark.storage import local_store
 
     order: list[str] = []
-    monkeypatch.setattr(spool, "sync_file", lambda path: order.append(f"sync {path.name}"))
-    replace = guarded.os.replace
-    monkeypatch.setattr(guarded.os, "replace", lambda a, b: (
+    monkeypatch.setattr(local_store.LocalStore, "sync", lambda self, files, folders: order.extend(
+        f"sync {path.name}" for path in files))
+    replace = local_store.os.replace
+    monkeypatch.setattr(local_store.os, "replace", lambda a, b: (
         order.append(f"name {Path(b).name}"), replace(a, b)))
-    monkeypatch.setattr(guarded, "sync_folder", lambda path: order.append(f"folder {path.name}"))
+    monkeypatch.setattr(
+        local_store, "sync_folder", lambda path: order.append(f"folder {path.name}"))
     add(spool_of(checkpoint), 0)
     assert order[-3:] == ["sync part-0.parquet", "name 00000000.json", "folder s"]
 

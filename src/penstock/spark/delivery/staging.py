@@ -18,7 +18,6 @@ from typing import Any
 from penstock.errors import CheckpointError
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files, local_path, same_device
-from penstock.spark.storage.guarded import sync_files
 
 OUTSIDE = "_penstock"
 """The folder in a sink's own in which files wait that could not be renamed from the checkpoint."""
@@ -76,7 +75,8 @@ class Staging:
     def write(self, run: int, moves: Sequence[Move]) -> None:
         """Note where the files of a run go, before the run counts; they outlast a power cut."""
         sources = (local_path(self._source(run, move)) for move in moves)
-        sync_files([source for source in sources if source is not None])
+        local = [source for source in sources if source is not None]
+        self.checkpoint.store.sync(local, {source.parent for source in local})
         self.checkpoint.write(self._of(run) / "moves.json",
                               [[m.source, m.folder, m.name] for m in moves])
 
@@ -87,7 +87,7 @@ class Staging:
     def noted(self, run: int, name: str) -> Any:
         """What was noted under a name; None when nothing was."""
         path = self._note(run, name)
-        return self.checkpoint.read(path) if path.exists() else None
+        return self.checkpoint.read(path) if self.checkpoint.store.has(path) else None
 
     def _note(self, run: int, name: str) -> Path:
         return self._of(run) / f"note-{folder_name(name)}.json"
@@ -104,7 +104,7 @@ class Staging:
         """
         noted = self._of(run) / "moves.json"
         moves = [self._checked(run, noted, move) for move in self.checkpoint.read(noted)] if (
-            noted.exists()) else []
+            self.checkpoint.store.has(noted)) else []
         refused = [error for move in moves if (error := self._again(run, move, warn))]
         if refused:
             raise refused[0]
@@ -113,7 +113,7 @@ class Staging:
                      if not path.endswith(".json") or Path(path).parent != self._of(run)), None)
         if left is not None:
             raise OSError(f"nobody knows where {left} goes; see {noted}")
-        noted.unlink(missing_ok=True)
+        self.checkpoint.store.remove(noted)
 
     def _again(self, run: int, move: Move, warn: Callable[[str], None]) -> OSError | None:
         source, target = self._source(run, move), self._target(move)
@@ -136,7 +136,8 @@ class Staging:
 
     def runs(self) -> list[int]:
         """The runs that have something here; what is not ours is left alone."""
-        return sorted(int(here.name) for here in self._root.iterdir() if _RUN.fullmatch(here.name))
+        found = self.checkpoint.store.list(self._root)
+        return sorted(int(here.name) for here in found if _RUN.fullmatch(here.name))
 
     # --- where things are --------------------------------------------------------------------
 
@@ -155,7 +156,7 @@ class Staging:
 
     def _places(self, run: int) -> list[str]:
         """Where files of a run may wait: in the checkpoint, and in sinks on other devices."""
-        noted = sorted(self._of(run).glob("outside-*.json"))
+        noted = self.checkpoint.store.list(self._of(run), "outside-*.json")
         return [str(self._of(run)), *(self._outside_of(run, path) for path in noted)]
 
     def _outside_of(self, run: int, noted: Path) -> str:
@@ -167,7 +168,8 @@ class Staging:
     def _source(self, run: int, move: Move) -> str:
         unit, _, within = move.source.partition("/")
         noted = self._of(run) / f"outside-{unit}.json"
-        place = self._outside_of(run, noted) if noted.exists() else str(self._of(run) / unit)
+        is_outside = self.checkpoint.store.has(noted)
+        place = self._outside_of(run, noted) if is_outside else str(self._of(run) / unit)
         return f"{place}/{within}"
 
     def _target(self, move: Move) -> str:
@@ -194,7 +196,7 @@ class Staging:
 
     def _stays(self, run: int, move: Move) -> bool:
         """Whether no link leads a file of the checkpoint out of it."""
-        if (self._of(run) / f"outside-{move.source.split('/')[0]}.json").exists():
+        if self.checkpoint.store.has(self._of(run) / f"outside-{move.source.split('/')[0]}.json"):
             return True
         return Path(os.path.realpath(self._source(run, move))).is_relative_to(self._of(run))
 

@@ -10,32 +10,33 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from penstock.spark.storage.guarded import damaged, sync_file, sync_folder
+from penstock.spark.storage.guarded import damaged
+from penstock.spark.storage.store import Store
 
 
-def synced(folder: Path, number: int) -> int:
+def synced(store: Store, folder: Path, number: int) -> int:
     """Make the offsets of a batch outlast a power cut; their checksum."""
     place = folder / "offsets" / str(number)
-    sync_file(place)
-    sync_folder(place.parent)
-    return zlib.crc32(place.read_bytes())
+    store.sync([place], [place.parent])
+    return zlib.crc32(store.read(place))
 
 
-def check(folder: Path, last: int | None, known: int | None, manifests: Path) -> None:
+def check(
+    store: Store, folder: Path, last: int | None, known: int | None, manifests: Path
+) -> None:
     """Refuse offsets that are not those of the last block, whose checksum is ``known``."""
-    begun, done = _newest(folder / "offsets"), _newest(folder / "commits")
+    begun, done = _newest(store, folder / "offsets"), _newest(store, folder / "commits")
     if done is not None and (last is None or done > last):
         raise damaged(manifests / f"{done:08d}.json", f"is missing: {folder} knows of its rows")
     if last is None:
         return
     place = folder / "offsets" / str(last)
-    if begun is None or not place.is_file():
+    if begun is None or not store.has(place):
         raise damaged(place, f"is missing, which tells how far block {last} had come")
-    if known is not None and zlib.crc32(place.read_bytes()) != known:
+    if known is not None and zlib.crc32(store.read(place)) != known:
         raise damaged(place, f"is not the one that block {last} was read with")
 
 
-def _newest(log: Path) -> int | None:
-    if not log.is_dir():
-        return None
-    return max((int(path.name) for path in log.iterdir() if path.name.isdigit()), default=None)
+def _newest(store: Store, log: Path) -> int | None:
+    numbers = [int(path.name) for path in store.list(log) if path.name.isdigit()]
+    return max(numbers, default=None)

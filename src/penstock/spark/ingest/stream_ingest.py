@@ -50,7 +50,7 @@ from penstock.spark.row_bytes import row_bytes, typical_bytes
 from penstock.spark.session import guard_callbacks, lost
 from penstock.spark.storage.checkpoint import Checkpoint, remove_torn
 from penstock.spark.storage.files import Files, Listed, local_path
-from penstock.spark.storage.guarded import private
+from penstock.spark.storage.local_store import private
 from penstock.spark.storage.spool import Manifest, Spool, is_late
 
 LONGEST = 2**20
@@ -178,7 +178,7 @@ class Ingest:
         """Let a streaming query hand over what it reads."""
         self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
-        remove_torn(offsets)
+        remove_torn(self._checkpoint.store, offsets)
         guard_callbacks(self._spark)
         writer = (
             frame.writeStream.foreachBatch(self._take)
@@ -229,7 +229,7 @@ class Ingest:
                     raise InterruptedError("stopping")  # or the batch would be committed unread
                 return
             batch.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
-            offsets = synced(self._offsets, number)
+            offsets = synced(self._checkpoint.store, self._offsets, number)
             manifest = replace(self._store(batch, number), offsets=offsets)
             block = self._spool.add(manifest)
         self._tell(block, manifest)

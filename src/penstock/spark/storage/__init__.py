@@ -1,1 +1,1 @@
-"""Files that outlive the driver: the checkpoint, the spool, guarded logs."""
+"""What outlives the driver: the checkpoint, the spool and guarded logs, kept through a store."""

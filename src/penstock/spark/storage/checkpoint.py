@@ -27,9 +27,7 @@ damaged, mixed with those of another checkpoint or replaced by an older copy is 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import re
 import secrets
 import tempfile
@@ -40,19 +38,12 @@ from typing import Any
 from urllib.parse import quote
 
 from penstock.errors import CheckpointError
-from penstock.spark.storage.guarded import (
-    PRIVATE,
-    Log,
-    damaged,
-    sealed,
-    sync_folder,
-    unsealed,
-    write_whole,
-)
+from penstock.spark.storage.guarded import Log, damaged, sealed, unsealed
+from penstock.spark.storage.local_store import LOCAL
+from penstock.spark.storage.store import Ownership, Store
 
 FORMAT = 1
 """The form of what is written; another one is refused."""
-OWNER_ONLY = 0o700
 LONGEST_NAME = 180
 """Characters of a folder's name; longer ones are cut, and told apart by a digest."""
 
@@ -70,17 +61,18 @@ class Checkpoint:
     """The files that must be there, and the version of each."""
     _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
     """Streams begin their logs in threads of their own."""
-    _lock: tuple[int, Path] | None = field(default=None, repr=False)
+    store: Store = field(default=LOCAL, repr=False)
+    """Where its files are."""
+    _ownership: Ownership | None = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, folder: str | Path | None) -> Checkpoint:
+    def open(cls, folder: str | Path | None, store: Store = LOCAL) -> Checkpoint:
         """Take a folder, or a temporary one; refused while another engine has it."""
-        if folder is None:
-            checkpoint = cls(Path(tempfile.mkdtemp(prefix="penstock-")), temporary=True)
-        else:
-            checkpoint = cls(Path(folder).expanduser().resolve())
+        temporary = folder is None
+        root = Path(tempfile.mkdtemp(prefix="penstock-") if folder is None else folder)
+        checkpoint = cls(root.expanduser().resolve(), temporary, store=store)
         try:
-            checkpoint.root.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+            checkpoint.store.make(checkpoint.root)
             checkpoint._take()
             checkpoint._identify()
         except OSError as error:
@@ -109,23 +101,16 @@ class Checkpoint:
     @property
     def is_own(self) -> bool:
         """Whether it was taken, and not only looked at."""
-        return self._lock is not None
+        return self._ownership is not None
 
     @property
     def is_taken(self) -> bool:
         """Whether some engine has it now."""
-        try:
-            file, _ = _locked(self.root, fcntl.LOCK_SH)
-        except BlockingIOError:
-            return True
-        except OSError:  # no lock, no engine
-            return False
-        os.close(file)
-        return False
+        return self.store.is_owned(self.root)
 
     def _take(self) -> None:
         try:
-            self._lock = _locked(self.root, fcntl.LOCK_EX)
+            self._ownership = self.store.own(self.root)
         except BlockingIOError:
             raise CheckpointError(
                 f"another engine is running on {self.root}; stop it, or name another --checkpoint"
@@ -133,31 +118,23 @@ class Checkpoint:
 
     def check_own(self) -> None:
         """Refuse to go on where somebody took the folder away: another engine may have it."""
-        if self._lock is None:
-            return
-        file, path = self._lock
-        held = os.fstat(file)
-        try:
-            there = os.stat(path)
-        except OSError:
-            there = None
-        if there is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
+        if self._ownership is not None and self._ownership.is_lost():
             raise CheckpointError(
-                f"{path} was moved, deleted or replaced while the engine ran, so another engine "
-                "may have the checkpoint; stop the others and start again")
+                f"{self._ownership.path} was moved, deleted or replaced while the engine ran, so "
+                "another engine may have the checkpoint; stop the others and start again")
 
     def close(self) -> None:
         """Let the folder go."""
-        if self._lock is not None:
-            os.close(self._lock[0])
-            self._lock = None
+        if self._ownership is not None:
+            self._ownership.release()
+            self._ownership = None
 
     # --- what it holds -----------------------------------------------------------------------
 
     @property
     def begun(self) -> bool:
         """Whether an engine has written here before."""
-        return any((self.root / name).exists() for name in
+        return any(self.store.has(self.root / name) for name in
                    ("checkpoint.json", "application.json", "deliveries.jsonl", "spool", "offsets"))
 
     @property
@@ -167,13 +144,14 @@ class Checkpoint:
 
     def _identify(self) -> None:
         """Learn the id, and which files must be there; a new checkpoint gets an id."""
-        if self.identity.exists():
-            _, content = unsealed(self.identity.read_bytes(), self.identity, None)
+        if self.store.has(self.identity):
+            text = self.store.read(self.identity)
+            _, content = unsealed(text, self.identity, None)
             if content["format"] != FORMAT:
                 raise damaged(self.identity, f"has the form {content['format']}, which this "
                               f"version does not read: it reads {FORMAT}")
             self.id, self._known = content["id"], content["files"]
-            unsealed(self.identity.read_bytes(), self.identity, self.id)
+            unsealed(text, self.identity, self.id)
         elif self.begun:
             raise damaged(self.identity, "is missing")
         elif self.is_own:
@@ -182,7 +160,7 @@ class Checkpoint:
 
     def _write_identity(self) -> None:
         content = {"id": self.id, "format": FORMAT, "files": self._known}
-        write_whole(self.identity, sealed(content, self.id))
+        self.store.write(self.identity, sealed(content, self.id).encode())
 
     def require(self, path: Path, version: int = 0) -> None:
         """Remember that a file must be there from now on, at least in this version."""
@@ -200,14 +178,12 @@ class Checkpoint:
         path = self.root
         for part in map(folder_name, parts):
             path /= part
-            if not path.is_dir():
-                path.mkdir(mode=OWNER_ONLY, exist_ok=True)
-                sync_folder(path.parent)
+            self.store.make(path)
         return path
 
     def has(self, path: Path) -> bool:
         """Whether a file is there; refused if it must be and is not."""
-        if path.exists():
+        if self.store.has(path):
             return True
         if self._version(path) is not None:
             raise damaged(path, "is missing")
@@ -221,15 +197,15 @@ class Checkpoint:
         """
         ours = path.parent == self.root
         version = (self._version(path) or 0) + 1 if ours else 0
-        path.parent.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
-        write_whole(path, sealed(content, self.id, version))
+        self.store.make(path.parent)
+        self.store.write(path, sealed(content, self.id, version).encode())
         if ours:
             self.require(path, version)
 
     def read(self, path: Path) -> Any:
         """The content of a file of this checkpoint; a damaged one is refused by name."""
         try:
-            text = path.read_bytes()
+            text = self.store.read(path)
         except IsADirectoryError:
             raise damaged(path, "is a folder, and should be a file") from None
         version, content = unsealed(text, path, self.id)
@@ -240,7 +216,8 @@ class Checkpoint:
     def log(self, path: Path) -> Log:
         """A log of this checkpoint; once it has a first line it must be there."""
         self.has(path)
-        return Log(path, self.id, lambda: self.require(path), self.check_own)
+        return Log(path, self.id, lambda: self.require(path), self.check_own,
+                   self.store)
 
     @property
     def application(self) -> Path:
@@ -263,30 +240,6 @@ class Checkpoint:
         return self.root / "deliveries.jsonl"
 
 
-def _locked(root: Path, how: int) -> tuple[int, Path]:
-    """A lock on the folder itself, which nobody can delete; or on a file, if it takes none.
-
-    NFS locks only what can be written to.
-    """
-    try:
-        return _lock_of(root, os.O_RDONLY, how), root
-    except BlockingIOError:
-        raise
-    except OSError:
-        lock = root / "lock"
-        return _lock_of(lock, os.O_RDWR | os.O_CREAT, how), lock
-
-
-def _lock_of(path: Path, flags: int, how: int) -> int:
-    file = os.open(path, flags, PRIVATE)
-    try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        raise
-    return file
-
-
 def folder_name(name: str) -> str:
     """A name as that of a folder, which must not lead elsewhere nor be too long.
 
@@ -302,10 +255,10 @@ def folder_name(name: str) -> str:
     return "%2E" + quoted[1:] if quoted in (".", "..") else quoted
 
 
-def remove_torn(offsets: Path) -> None:
+def remove_torn(store: Store, offsets: Path) -> None:
     """Remove what a crash left of the first entry of a log of Spark, which wants whole ones."""
     for log in (offsets / "offsets", offsets / "commits"):
-        entries = list(log.iterdir()) if log.is_dir() else []
+        entries = store.list(log)
         if not any(entry.name.isdigit() for entry in entries):
             for entry in entries:
-                entry.unlink()
+                store.remove(entry)

@@ -9,23 +9,19 @@ replaced by an older copy is noticed.
 from __future__ import annotations
 
 import json
-import os
 import zlib
-from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import CheckpointError
-from penstock.events.record import write_all
+from penstock.spark.storage.local_store import LOCAL
+from penstock.spark.storage.store import Appender, Stamp, Store
 
-PRIVATE = 0o600
-"""Who may read and write what a checkpoint holds: its owner alone."""
 REMEDY = "restore the whole checkpoint from one copy, or begin anew with another --checkpoint"
-_AT_ONCE = 16
-"""Files that are synced at the same time."""
 _WITNESS = 160
 """Bytes of a witness: written over in place, so that it is always whole."""
 
@@ -66,66 +62,19 @@ def _crc(owner: str, number: int, text: str) -> str:
     return f"{zlib.crc32(f'{owner} {number} {text}'.encode()):08x}"
 
 
-def sync_folder(folder: Path) -> None:
-    """Make what was created, renamed or deleted in a folder outlast a power cut."""
-    with suppress(OSError):  # some file systems know nothing of it
-        file = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
-
-
-def sync_file(path: Path) -> None:
-    """Make what another process wrote into a file outlast a power cut."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def sync_files(paths: Collection[Path]) -> None:
-    """The same for many files, and the folders that they are in.
-
-    A disk takes many requests at once for hardly more than one of them costs.
-    """
-    folders = {path.parent for path in paths}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for done in (pool.map(sync_file, paths), pool.map(sync_folder, folders)):
-            list(done)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never half of it."""
-    temporary = path.with_name(f".{path.name}.new")
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-    try:
-        write_all(file, text.encode())
-        os.fsync(file)
-    finally:
-        os.close(file)
-    os.replace(temporary, path)
-    sync_folder(path.parent)
-
-
-def private(path: str, flags: int) -> int:
-    """Open a file that only its owner may read and write."""
-    return os.open(path, flags, PRIVATE)
-
-
 @dataclass(slots=True)
 class Witness:
     """A number that outlives a crash and only grows; it may lag behind a power cut, never lead."""
 
     path: Path
     owner: str
-    _file: int | None = None
+    store: Store = LOCAL
+    _stamp: Stamp | None = None
 
     def read(self) -> int | None:
         """The number; None when there is no witness."""
         try:
-            text = self.path.read_bytes()
+            text = self.store.read(self.path)
         except FileNotFoundError:
             return None
         number, _ = unsealed(text, self.path, self.owner)
@@ -135,25 +84,23 @@ class Witness:
 
     def begin(self, number: int) -> None:
         """Make the file, durably: from then on it is only written over."""
-        write_whole(self.path, self._text(number))
-        self._file = os.open(self.path, os.O_WRONLY)
+        self.store.write(self.path, self._text(number))
+        self._stamp = self.store.stamp(self.path)
 
     def write(self, number: int, sync: bool = False) -> None:
         """Take a later number; only a synced one is sure to outlast a power cut."""
-        if self._file is None:
-            self._file = os.open(self.path, os.O_WRONLY)
-        os.pwrite(self._file, self._text(number).encode(), 0)
-        if sync:
-            os.fsync(self._file)
+        if self._stamp is None:
+            self._stamp = self.store.stamp(self.path)
+        self._stamp.write(self._text(number), durable=sync)
 
     def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        """Write no more."""
+        if self._stamp is not None:
+            self._stamp.close()
+            self._stamp = None
 
-    def _text(self, number: int) -> str:
-        return sealed(None, self.owner, number).ljust(_WITNESS - 1) + "\n"
+    def _text(self, number: int) -> bytes:
+        return (sealed(None, self.owner, number).ljust(_WITNESS - 1) + "\n").encode()
 
 
 class Log:
@@ -166,15 +113,16 @@ class Log:
 
     def __init__(
         self, path: Path, owner: str, begun: Callable[[], None] = lambda: None,
-        check: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None, store: Store = LOCAL,
     ) -> None:
         """The log at ``path`` of the checkpoint ``owner``.
 
         ``begun`` is told when it has a first line; ``check`` may refuse each further one.
         """
         self.path, self._owner, self._begun, self._check = path, owner, begun, check
-        self._witness = Witness(path.with_suffix(".end"), owner)
-        self._file: int | None = None
+        self._store = store
+        self._witness = Witness(path.with_suffix(".end"), owner, store)
+        self._lines: Appender | None = None
         self.last = 0
         """The number of the last line."""
         self.lines = 0
@@ -185,7 +133,7 @@ class Log:
     def read(self) -> Iterator[Any]:
         """What the lines hold; raises an error that names the line that is not whole."""
         known = self._witness.read()  # before the file, to which a run may be adding lines
-        if not self.path.exists():
+        if not self._store.has(self.path):
             if known:
                 raise damaged(self.path, f"is missing: {self._witness.path.name} knows of "
                               f"{known} lines")
@@ -193,12 +141,11 @@ class Log:
         if known is None:
             raise damaged(self._witness.path, f"is missing, which tells how far {self.path.name} "
                           "had come")
-        with self.path.open("rb") as file:
-            for place, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break  # torn by a crash: it was never a commit
-                self._whole += len(line)
-                yield self._line(line, place)
+        for place, line in enumerate(BytesIO(self._store.read(self.path)), start=1):
+            if not line.endswith(b"\n"):
+                break  # torn by a crash: it was never a commit
+            self._whole += len(line)
+            yield self._line(line, place)
         if self.last < known:
             raise damaged(self.path, f"ends with number {self.last}, but {known} were written: "
                           "it was cut, or replaced by an older copy")
@@ -216,41 +163,23 @@ class Log:
         """Go on behind the lines that were read; half a line is cut off."""
         if self._witness.read() is None:
             self._witness.begin(self.last)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
-        os.ftruncate(self._file, self._whole)
-        sync_folder(self.path.parent)
+        self._lines = self._store.append(self.path, self._whole)
         self._begun()
 
     def append(self, content: Any) -> None:
         """Add a line, on the disk when this returns; one that the disk refuses never happened."""
-        assert self._file is not None
+        assert self._lines is not None
         self._check()
-        before = os.fstat(self._file).st_size
-        try:
-            write_all(self._file, self._text(content))
-            os.fsync(self._file)
-        except OSError:
-            # What was refused must never count, and the next line must not be glued to half of it.
-            os.ftruncate(self._file, before)
-            raise
+        self._lines.add(self._text(content))
         self._count(self.lines + 1)
 
     def rewrite(self, content: Any) -> None:
         """Put one line in the place of all; where that fails the old ones stay."""
         if self._witness.read() is None:
             self._witness.begin(self.last)
-        fresh = self.path.with_name(f".{self.path.name}.new")
-        file = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, PRIVATE)
-        try:
-            write_all(file, self._text(content))
-            os.fsync(file)
-            os.replace(fresh, self.path)
-            sync_folder(self.path.parent)
-        except OSError:
-            os.close(file)
-            raise
-        self._close_file()
-        self._file = file
+        fresh = self._store.begin(self.path, self._text(content))
+        self._close_lines()
+        self._lines = fresh
         self._count(1)
         self._begun()
 
@@ -263,11 +192,11 @@ class Log:
             self._witness.write(self.last)
 
     def close(self) -> None:
-        """Close the files."""
-        self._close_file()
+        """Write no more."""
+        self._close_lines()
         self._witness.close()
 
-    def _close_file(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+    def _close_lines(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+            self._lines = None

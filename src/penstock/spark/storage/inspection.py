@@ -16,6 +16,7 @@ from penstock.spark.ingest.file_log import FILE_LOG, FileLog, check_last
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Spool
+from penstock.spark.storage.store import Store
 
 
 def inspected(folder: Path) -> tuple[list[str], list[str]]:
@@ -59,7 +60,9 @@ def _log(checkpoint: Checkpoint, _: list[str]) -> list[str]:
 
 def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
     said, busy = [], checkpoint.is_taken
-    for name in sorted(_names(checkpoint.root / "spool") | _names(checkpoint.root / "offsets")):
+    spools, sources = (_names(checkpoint.store, checkpoint.root / room)
+                       for room in ("spool", "offsets"))
+    for name in sorted(spools | sources):
         with _noted(faults):
             spool = _spool(checkpoint, name)
             for block in spool.held():
@@ -86,7 +89,7 @@ def _spool(checkpoint: Checkpoint, name: str) -> Spool:
 def _check_files(checkpoint: Checkpoint, spool: Spool) -> None:
     """Hold the log of a folder's files against the blocks, as the source does."""
     log = checkpoint.log(checkpoint.root / "offsets" / folder_name(spool.stream.name) / FILE_LOG)
-    if log.path.exists():
+    if checkpoint.store.has(log.path):
         check_last(FileLog(log, writing=False), spool.last.number + 1 if spool.last else 0)
 
 
@@ -99,22 +102,24 @@ def _check_delivered(checkpoint: Checkpoint, spool: Spool) -> None:
                 spool.refuse_before(had.ranges[-1][1])
 
 
-def _names(folder: Path) -> set[str]:
-    if not folder.is_dir():
-        return set()
-    return {unquote(path.name) for path in folder.iterdir()
+def _names(store: Store, folder: Path) -> set[str]:
+    return {unquote(path.name) for path in store.list(folder)
             if path.is_dir() and path.name != "lost+found"}
 
 
 def _staged(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
-    for path in sorted(checkpoint.root.glob("staging/[0-9]*/*.json")):
+    store = checkpoint.store
+    runs = store.list(checkpoint.root / "staging", "[0-9]*")
+    for path in (path for run in runs for path in store.list(run, "*.json")):
         with _noted(faults), suppress(FileNotFoundError):  # a run may have been settled meanwhile
             checkpoint.read(path)
     return []
 
 
 def _records(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
-    records = sorted(checkpoint.root.glob("runs/*/events.jsonl"))
+    store = checkpoint.store
+    runs = store.list(checkpoint.root / "runs")
+    records = [record for run in runs for record in store.list(run, "events.jsonl")]
     for record in records:
         with _noted(faults):
             for _ in read_events(record):

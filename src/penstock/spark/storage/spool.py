@@ -30,7 +30,7 @@ from penstock.spark.ingest.file_log import FILE_LOG
 from penstock.spark.ingest.sources import files_frame
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files, as_pattern, local_path
-from penstock.spark.storage.guarded import Witness, damaged, sync_file, sync_folder
+from penstock.spark.storage.guarded import Witness, damaged
 
 ARRIVED = "@arrived"
 """The column with the time at which a row's block arrived, of streams that have no own time."""
@@ -107,7 +107,7 @@ class Spool:
         self._folder = checkpoint.root / "spool" / folder_name(stream.name)
         self._setting_aside = threading.Lock()  # runs do it from their own threads
         self._schema = schema(stream.columns)
-        self._first = Witness(self._folder / "first", checkpoint.id)
+        self._first = Witness(self._folder / "first", checkpoint.id, checkpoint.store)
         self._manifests = self._load()
         self._lock = threading.Lock()  # blocks come and go in threads of their own
         self._released: set[int] = set()
@@ -126,7 +126,7 @@ class Spool:
     def _load(self) -> dict[int, Manifest]:
         """The manifests; one may go while they are read, if a run is at work."""
         found = {}
-        for path in sorted(self._folder.glob("[0-9]*.json")):
+        for path in self._checkpoint.store.list(self._folder, "[0-9]*.json"):
             with contextlib.suppress(FileNotFoundError):
                 manifest = self._read_manifest(path)
                 found[manifest.number] = manifest
@@ -165,8 +165,8 @@ class Spool:
         if self._checkpoint.has(folder / FILE_LOG):
             return  # a folder's own log, which is held against the blocks when it is opened
         last = self.last
-        offsets.check(folder, last.number if last else None, last.offsets if last else None,
-                      self._folder)
+        offsets.check(self._checkpoint.store, folder, last.number if last else None,
+                      last.offsets if last else None, self._folder)
 
     def refuse_before(self, number: int) -> None:
         """Refuse blocks that end before this one, of which rows were delivered."""
@@ -176,12 +176,12 @@ class Spool:
     def _clear(self) -> None:
         """Remove what a crash left of blocks that are not there, or no more."""
         held = {number for number, manifest in self._manifests.items() if not manifest.released}
-        for path in self._folder.iterdir():
+        for path in self._checkpoint.store.list(self._folder):
             number = int(path.stem) if path.stem.isdigit() else None
             if path.is_dir() and number is not None and number not in held:
                 self._files.remove(str(path))
             elif path.suffix == ".json" and number is not None and number not in self._manifests:
-                path.unlink()
+                self._checkpoint.store.remove(path)
 
     # --- blocks ------------------------------------------------------------------------------
 
@@ -213,12 +213,11 @@ class Spool:
         folder, rows = self.folder(manifest.number), 0
         if (manifest.files and not manifest.copied) or not folder.is_dir():
             return
-        for path, _ in self._files.data(str(folder)):
-            sync_file(Path(path))
+        paths = [Path(path) for path, _ in self._files.data(str(folder))]
+        self._checkpoint.store.sync(paths, [folder, self._folder])
+        for path in paths:
             rows += pq.read_metadata(path).num_rows
-            yield _stored(os.path.relpath(path, folder), Path(path), own=False)
-        sync_folder(folder)
-        sync_folder(self._folder)
+            yield _stored(os.path.relpath(path, folder), path, own=False)
         if rows != manifest.rows and not manifest.copied:
             raise CheckpointError(f"{folder} holds {rows} rows, but {manifest.rows} were counted "
                                   "as they were written")
@@ -283,7 +282,7 @@ class Spool:
             del self._manifests[number]
             self._released.discard(number)
             with contextlib.suppress(OSError):
-                self._manifest(number).unlink()
+                self._checkpoint.store.remove(self._manifest(number))
             self._files.remove(str(self.folder(number)))
 
     def _manifest(self, number: int) -> Path:

@@ -1,0 +1,224 @@
+"""The store on a file system that is mounted: by rename, fsync and a lock on the folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from penstock.events.record import write_all
+
+PRIVATE = 0o600
+"""Who may read and write what a checkpoint holds: its owner alone."""
+OWNER_ONLY = 0o700
+"""The same for a folder."""
+_AT_ONCE = 16
+"""Files that are synced at the same time."""
+
+
+class LocalStore:
+    """A `penstock.spark.storage.store.Store` of local files."""
+
+    def read(self, path: Path) -> bytes:
+        """The whole content of a file."""
+        return path.read_bytes()
+
+    def write(self, path: Path, data: bytes) -> None:
+        """A file beside it is written, synced and renamed: a crash leaves the old or the new."""
+        temporary = _beside(path)
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        try:
+            write_all(file, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+
+    def append(self, path: Path, keep: int) -> LocalAppender:
+        """Open a file for appending, cut to a length."""
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
+        os.ftruncate(file, keep)
+        sync_folder(path.parent)
+        return LocalAppender(file)
+
+    def begin(self, path: Path, data: bytes) -> LocalAppender:
+        """The file is open before it has its name: nothing can fail once the old one is gone."""
+        fresh = _beside(path)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+        file = os.open(fresh, flags, PRIVATE)
+        try:
+            write_all(file, data)
+            os.fsync(file)
+            os.replace(fresh, path)
+            sync_folder(path.parent)
+        except OSError:
+            os.close(file)
+            raise
+        return LocalAppender(file)
+
+    def stamp(self, path: Path) -> LocalStamp:
+        """Open a small file."""
+        return LocalStamp(os.open(path, os.O_WRONLY))
+
+    def has(self, path: Path) -> bool:
+        """Whether there is a file or a folder."""
+        return path.exists()
+
+    def list(self, folder: Path, pattern: str = "*") -> list[Path]:
+        """What is in a folder, also names that begin with a dot."""
+        found = folder.iterdir() if folder.is_dir() else ()
+        return sorted(path for path in found if fnmatchcase(path.name, pattern))
+
+    def make(self, folder: Path) -> None:
+        """Make a folder and sync the one above."""
+        if not folder.is_dir():
+            folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+            sync_folder(folder.parent)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file."""
+        path.unlink(missing_ok=True)
+
+    def sync(self, files: Collection[Path], folders: Collection[Path] = ()) -> None:
+        """A disk takes many requests at once for hardly more than one of them costs."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for one, paths in ((sync_file, files), (sync_folder, folders)):
+                for _ in pool.map(one, paths):
+                    pass  # whatever it raised is raised here
+
+    def own(self, folder: Path) -> LocalOwnership:
+        """Lock a folder."""
+        return LocalOwnership(*_locked(folder, fcntl.LOCK_EX))
+
+    def is_owned(self, folder: Path) -> bool:
+        """Whether a folder is locked."""
+        try:
+            file, _ = _locked(folder, fcntl.LOCK_SH)
+        except BlockingIOError:
+            return True
+        except OSError:  # no lock, no engine
+            return False
+        os.close(file)
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAppender:
+    """An open file."""
+
+    file: int
+
+    def add(self, data: bytes) -> None:
+        """Write and sync; what the disk refuses is cut off again."""
+        before = os.fstat(self.file).st_size
+        try:
+            write_all(self.file, data)
+            os.fsync(self.file)
+        except OSError:
+            # What was refused must never count, and the next line must not be glued to half of it.
+            os.ftruncate(self.file, before)
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStamp:
+    """An open file, written over in place: a block of a disk is written whole."""
+
+    file: int
+
+    def write(self, data: bytes, durable: bool) -> None:
+        """Write it over, and sync it if it must last."""
+        os.pwrite(self.file, data, 0)
+        if durable:
+            os.fsync(self.file)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOwnership:
+    """A lock, which the system lets go when the process dies."""
+
+    file: int
+    path: Path
+
+    def is_lost(self) -> bool:
+        """Whether the path no longer leads to what was locked."""
+        held = os.fstat(self.file)
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            return True
+        return (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino)
+
+    def release(self) -> None:
+        """Unlock."""
+        os.close(self.file)
+
+
+LOCAL = LocalStore()
+"""The store of this machine, and of whatever is mounted on it."""
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read and write."""
+    return os.open(path, flags, PRIVATE)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was created, renamed or deleted in a folder outlast a power cut."""
+    with suppress(OSError):  # some file systems know nothing of it
+        _sync(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Make what another process wrote into a file outlast a power cut."""
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def _locked(root: Path, how: int) -> tuple[int, Path]:
+    """A lock on the folder itself, which nobody can delete; or on a file, if it takes none.
+
+    NFS locks only what can be written to.
+    """
+    try:
+        return _lock_of(root, os.O_RDONLY, how), root
+    except BlockingIOError:
+        raise
+    except OSError:
+        lock = root / "lock"
+        return _lock_of(lock, os.O_RDWR | os.O_CREAT, how), lock
+
+
+def _lock_of(path: Path, flags: int, how: int) -> int:
+    file = os.open(path, flags, PRIVATE)
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file
