@@ -13,7 +13,6 @@
     ├── PolicyError        an unknown policy, or parameters it does not take
     ├── WorkloadError      a workload that cannot be simulated
     ├── SourceError        a stream or relation that cannot be read
-    ├── SinkError          a sink that cannot be written
     ├── FunctionError      a Python function that cannot be loaded or used
     ├── CheckpointError    a checkpoint folder that is damaged or does not fit the application
     ├── RunError           a run that could not go on
@@ -111,10 +110,6 @@ class WorkloadError(PenstockError):
 
 class SourceError(PenstockError):
     """A stream or relation that cannot be read."""
-
-
-class SinkError(PenstockError):
-    """A sink that cannot be written."""
 
 
 class FunctionError(PenstockError):

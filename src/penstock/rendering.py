@@ -22,7 +22,6 @@ from penstock.model import (
     Grouping,
     Literal,
     PythonCall,
-    Query,
     Window,
     quoted,
 )
@@ -51,20 +50,6 @@ def render(expression: Expression) -> str:
         return f" {_INFIX[expression.function]} ".join(_operand(arg) for arg in expression.args)
     special = _SPECIAL.get(expression.function)
     return special(expression) if special else f"{expression.function}({_list(expression.args)})"
-
-
-def render_query(query: Query) -> str:
-    """The query as text, one clause per line."""
-    sink = query.sink.kind + (f" '{query.sink.target}'" if query.sink.target else "")
-    options = [f"start = '{query.start}'"] if query.start != "now" else []
-    if query.latency is not None:
-        options.append(f"latency = {query.latency:g} s")
-    if query.lifetime is not None:
-        options.append(f"lifetime = {query.lifetime:g} s")
-    if query.priority != 1:
-        options.append(f"priority = {query.priority}")
-    head = f"QUERY {query.name} INTO {sink}" + (f" WITH ({', '.join(options)})" if options else "")
-    return "\n".join([head, "\nUNION ALL\n".join(render_branch(b) for b in query.branches)])
 
 
 def render_branch(branch: Branch) -> str:

@@ -276,6 +276,21 @@ def test_explain_shows_the_plan_without_an_engine(capsys: pytest.CaptureFixture[
     assert FakeEngine.made == []
 
 
+@pytest.mark.parametrize(("operators", "count"), [("fifo", 1), ("greedy", 3)])
+def test_explain_cuts_paths_as_the_policy_of_the_application_does(
+    capsys: pytest.CaptureFixture[str], operators: str, count: int
+) -> None:
+    Path("app.sql").write_text(APP + f"""
+SET operators = {operators};
+CREATE FUNCTION odd FROM 'cut_detectors:odd';
+CREATE QUERY odds AS SELECT port FROM packets WHERE port > 7 AND odd(port)""")
+    Path("cut_detectors.py").write_text(
+        "from penstock import predicate\n@predicate\ndef odd(a): return a\n")
+    assert main(["explain", "app.sql", "--json"]) == 0
+    paths = json.loads(capsys.readouterr().out)["paths"]
+    assert [len(path["segments"]) for path in paths if path["expensive"]] == [count]
+
+
 def test_explain_runs_none_of_the_users_code_unless_told_to(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -203,7 +203,7 @@ def test_states_of_streams_and_queries() -> None:
         QueryFailed(at=1.0, query="bad", reason="no room"), QueryDropped(at=1.0, query="gone"),
         WatermarkMoved(at=1.0, stream="s", time=0.5),
         StreamEnded(at=2.0, stream="s"), StreamFailed(at=2.0, stream="t", reason="no path"),
-        Memory(at=2.0, driver=100, jvm=200, storage=300),
+        Memory(at=2.0, driver=100, jvm=200),
         Memory(at=2.5, driver=50), EngineStopped(at=3.0, outcome="drained"),
     ])  # fmt: skip
     states = {name: (query.state, query.reason) for name, query in result.queries.items()}

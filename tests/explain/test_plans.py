@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from penstock.explain.plans import explain, explain_json
 from penstock.explain.refresh_preview import renewals
+from penstock.explain.segment_preview import segments
+from penstock.functions import predicate
 from penstock.language import bind
 from penstock.planning.passes import plan
+from penstock.policies.operators import POLICIES
 
 DECLARED = """
 CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, port INT, length INT)
@@ -81,6 +86,35 @@ def test_segments_are_marked_where_a_path_has_several():
     segments = {id: [[f"{id}:filter"], [f"{id}:project", f"{id}:sink"]]}
     text = explain(application, plan(application), segments)
     assert [line.split()[-1] for line in text.splitlines() if "─" in line] == ["1", "2", "″"]
+
+
+CALLS = """
+CREATE STREAM s (a INT) FROM rate;
+CREATE FUNCTION f FROM 'm:f';
+CREATE QUERY q AS SELECT a FROM s WHERE a > 1 AND f(a);
+"""
+
+
+@pytest.mark.parametrize(("operators", "cut"), [
+    ("fifo", [["filter", "python", "project", "sink"]]),
+    ("greedy", [["filter"], ["python"], ["project", "sink"]])])
+def test_the_segments_are_those_of_the_chosen_policy(operators: str, cut: list) -> None:
+    application = bind(CALLS, load=lambda *_: predicate(lambda a: a > 1))
+    made = plan(application)
+    (path,) = explain_json(application, made, segments(made, operators))["paths"]
+    kinds = {operator["id"]: operator["kind"] for operator in path["operators"]}
+    assert [[kinds[id] for id in segment] for segment in path["segments"]] == cut
+
+
+@pytest.mark.parametrize("operators", POLICIES)
+def test_every_policy_has_each_operator_in_one_segment(operators: str) -> None:
+    application = bind(CALLS + "CREATE QUERY r AS SELECT a FROM s WHERE a = 7;",
+                       load=lambda *_: predicate(lambda a: a > 1))
+    made = plan(application)
+    cut = segments(made, operators)
+    for path in made.paths:
+        assert [id for segment in cut[path.id] for id in segment] == [
+            operator.id for operator in path.operators]
 
 
 def test_json_holds_every_name():

@@ -74,9 +74,3 @@ def test_a_block_is_there_when_its_last_row_has_come(times: np.ndarray, rows: in
     assert len(found) == len(times) // rows
     assert [np.searchsorted(times, at, side="right") >= rows * (i + 1)
             for i, at in enumerate(found)] == [True] * len(found)
-
-
-@given(TIMES, st.floats(0.1, 100))
-def test_the_peak_rate_is_that_of_the_fullest_window(times: np.ndarray, width: float) -> None:
-    counts = [int(((times >= at) & (times < at + width)).sum()) for at in times]
-    assert arrivals.peak_rate(times, width) == max(counts, default=0) / width

@@ -47,20 +47,22 @@ def explain(arguments: Namespace) -> int:
     from penstock.cli.foreseen import notes
     from penstock.explain.plans import explain, explain_json
     from penstock.explain.refresh_preview import renewals
+    from penstock.explain.segment_preview import segments
     from penstock.language import bind, load_function, read_signature
     from penstock.planning import plan
-    from penstock.policies.refresh import DEFAULT
+    from penstock.policies import operators, refresh
 
     load = load_function if arguments.imports else read_signature
     application = bind(read(arguments.application), folder=arguments.application.parent, load=load)
     doubts = notes(application, imported=arguments.imports)
     made = plan(application)
-    renewed = renewals(made, application.settings.get("refresh", DEFAULT))
+    renewed = renewals(made, application.settings.get("refresh", refresh.DEFAULT))
+    cut = segments(made, application.settings.get("operators", operators.DEFAULT))
     if arguments.json:
-        told = explain_json(application, made, renewals=renewed)
+        told = explain_json(application, made, cut, renewed)
         print(json.dumps({**told, "notes": doubts}, indent=2))
     else:
-        print(explain(application, made, renewals=renewed))
+        print(explain(application, made, cut, renewed))
         print("".join(["notes\n", *(f"  {doubt}\n" for doubt in doubts)]) if doubts else "", end="")
     return 0
 

@@ -389,7 +389,6 @@ class Memory:
     at: float
     driver: int
     jvm: int = 0
-    storage: int = 0
     synopses: int = 0
     """Of the driver's: the panes of window aggregates."""
 

@@ -234,7 +234,6 @@ class RunMeasures:
     """The budget: bytes that may be hot."""
     driver_peak: int = 0
     jvm_peak: int = 0
-    storage_peak: int = 0
     synopses: int = 0
     """Bytes of the panes of window aggregates in the driver."""
     synopses_peak: int = 0

@@ -165,7 +165,6 @@ class Summary:
         run = self.run
         run.driver_peak = max(run.driver_peak, event.driver)
         run.jvm_peak = max(run.jvm_peak, event.jvm)
-        run.storage_peak = max(run.storage_peak, event.storage)
         run.synopses, run.synopses_peak = event.synopses, max(run.synopses_peak, event.synopses)
 
     def _warned(self, event: k.Warned) -> None:

@@ -58,15 +58,3 @@ def blocks(times: Floats, rows: int) -> Floats:
     array([2., 5.])
     """
     return times[rows - 1 :: rows]
-
-
-def peak_rate(times: Floats, width: float) -> float:
-    """The most arrivals per second in any window of this width.
-
-    >>> peak_rate(np.array([0.0, 0.1, 0.2, 5.0]), 1.0)
-    3.0
-    """
-    if len(times) == 0:
-        return 0.0
-    after = np.searchsorted(times, times + width, side="left")
-    return float((after - np.arange(len(times))).max() / width)

@@ -176,13 +176,6 @@ class Synopsis:
         held[best.ring.key_of[best.present]] = True
         return np.flatnonzero(held)
 
-    def grow(self, span: int) -> None:
-        """Keep longer windows from now on; what was forgotten must be added again to answer them.
-
-        `first` tells from which pane on windows are whole.
-        """
-        self.span = max(self.span, span)
-
     def forget(self, before: int) -> None:
         """Drop the panes before this one, and in time the keys and cells that no pane holds.
 

@@ -286,7 +286,7 @@ class _Replay(VirtualHost):
         self._made[job.path] += 1
         sampling = self.recording.sampling if job.measure else 0.0
         at = self.clock.now() + seconds + sampling
-        measured = self._measured(job, model, row_bytes) if job.measure else {}
+        measured = self._measured(model, row_bytes) if job.measure else {}
         if job.final:
             came = sum(block.rows for block in job.blocks)
             queries = dict.fromkeys(member.query for member in job.members)
@@ -308,9 +308,7 @@ class _Replay(VirtualHost):
         rows = sum(block.rows for block in job.blocks)
         return float(rows), sum(block.bytes for block in job.blocks) / max(rows, 1)
 
-    def _measured(
-        self, job: SegmentJob, model: PathModel, row_bytes: float
-    ) -> dict[str, ev.Figure]:
+    def _measured(self, model: PathModel, row_bytes: float) -> dict[str, ev.Figure]:
         figures, rows = {}, 10_000.0
         for number, stage in enumerate(model.stages):
             figures[stage.name] = model.figure(number, rows, row_bytes)

@@ -32,7 +32,7 @@ class Relations:
         """The relation's rows; SourceError when it cannot be read."""
         if relation not in self._frames:
             check(self._spark, Files(self._spark), relation)
-            self._frames[relation] = self._kept(relation, self._good(relation))
+            self._frames[relation] = self._kept(self._good(relation))
         return self._frames[relation]
 
     def _good(self, relation: Relation) -> DataFrame:
@@ -50,7 +50,7 @@ class Relations:
                                       f"left out; see {target}")
         return frame.where(F.col(quoted(CORRUPT)).isNull()).drop(CORRUPT)
 
-    def _kept(self, relation: Relation, frame: DataFrame) -> DataFrame:
+    def _kept(self, frame: DataFrame) -> DataFrame:
         head = frame.limit(LOCAL_ROWS + 1).toArrow()
         if head.num_rows <= LOCAL_ROWS:
             return self._spark.createDataFrame(head, frame.schema)
