@@ -40,7 +40,7 @@ def summary(queries: int = 3, streams: int = 1) -> Summary:
     events: list[Event] = [
         EngineStarted(at=0.0, streams=read, operators="fifo", cores=2,
                    totals={name: 10_000 for name in read}),
-        *(QueryAdded(at=0.0, query=name, streams=("stream_0",), sink="parquet",
+        *(QueryAdded(at=0.0, query=name, inputs=(("stream_0",),), sink="parquet",
                      latency=2.0) for name in names),
         GroupFormed(at=0.0, group=1, path="p", members=names),
     ]
@@ -104,8 +104,8 @@ def windowed(plain: int, windows: int) -> Summary:
     names = [f"sum_{number}" for number in range(windows)]
     return Summary.of([
         EngineStarted(at=0.0, streams=("s",), operators="chain", cores=2, refresh="hybrid+late"),
-        *(QueryAdded(at=0.0, query=f"q_{number}", streams=("s",)) for number in range(plain)),
-        *(QueryAdded(at=0.0, query=name, streams=("s",),
+        *(QueryAdded(at=0.0, query=f"q_{number}", inputs=(("s",),)) for number in range(plain)),
+        *(QueryAdded(at=0.0, query=name, inputs=(("s",),),
                      window=(600_000_000, 2_500_000)) for name in names),
         BlockArrived(at=1.0, block=Block("s", 0, 4000, 160_000, 1.0), read=4000),
         RefreshFinished(at=1.5, job=2, seconds=0.2, rows_out={name: 70 for name in names},
@@ -169,7 +169,7 @@ def late(promised: float | None = 0.2) -> Summary:
     """A query whose first block, of 4000 rows, took 250 ms, and whose second took 50 ms."""
     return Summary.of([
         EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=2),
-        QueryAdded(at=0.0, query="q", streams=("s",), latency=promised),
+        QueryAdded(at=0.0, query="q", inputs=(("s",),), latency=promised),
         GroupFormed(at=0.0, group=1, path="p", members=("q",)),
         BlockArrived(at=1.0, block=Block("s", 0, 4000, 160_000, 1.0), read=4000),
         JobDecided(at=1.0, job=1, segment="p", group=1, stream="s", blocks=(0,), rows=4000,
@@ -242,7 +242,7 @@ def test_where_there_is_no_room_the_failed_and_the_busiest_are_shown() -> None:
 
 
 def test_names_are_not_read_as_markup() -> None:
-    odd = Summary.of([QueryAdded(at=0.0, query="[red]q[/red]", streams=("[s]",)),
+    odd = Summary.of([QueryAdded(at=0.0, query="[red]q[/red]", inputs=(("[s]",),)),
                       QueryFailed(at=1.0, query="[red]q[/red]", reason="[bold]why[/bold]")])
     for what in (Picture(odd, "[app]"), Account(odd)):
         text = "\n".join(drawn(what, 220))
@@ -352,9 +352,9 @@ def test_a_failure_is_one_line_and_is_not_told_again_at_the_end() -> None:
     view = watch(console, "app.sql")
     lost = "stream s failed: no such folder"
     some = Summary.of([
-        QueryAdded(at=0.0, query="a", streams=("s",)),
-        QueryAdded(at=0.0, query="b", streams=("s",)),
-        QueryAdded(at=0.0, query="c", streams=("t",)),
+        QueryAdded(at=0.0, query="a", inputs=(("s",),)),
+        QueryAdded(at=0.0, query="b", inputs=(("s",),)),
+        QueryAdded(at=0.0, query="c", inputs=(("t",),)),
         StreamFailed(at=1.0, stream="s", reason="no such folder"),
         QueryFailed(at=1.0, query="a", reason=lost),
         QueryFailed(at=1.0, query="b", reason=lost),
@@ -378,7 +378,7 @@ def test_what_data_put_into_a_reason_does_not_control_the_terminal() -> None:
     view, bad = watch(console, "app.sql"), "\x1b]0;mine\x07\x1b[2J"
     some = Summary.of([
         EngineStarted(at=0.0, streams=("s", "t"), operators="fifo", cores=2),
-        QueryAdded(at=0.0, query="a", streams=("s",)),
+        QueryAdded(at=0.0, query="a", inputs=(("s",),)),
         FileSetAside(at=1.0, stream="s", file=f"in/{bad}.csv", reason="it is empty"),
         QueryFailed(at=1.0, query="a",
                     reason=f"its callback raised ValueError: {bad}\nfor two lines"),

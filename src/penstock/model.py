@@ -2,7 +2,7 @@
 
 A *type* is a Spark SQL type, an *expression* is a typed tree over columns, literals and admitted
 functions, a *query* is a sink and one branch per ``SELECT``, an *operator* is a step with a cost,
-a *path* is the operators from one stream to the outputs, and a *block* is a bounded run of rows.
+a *path* is the operators from one input to one end, and a *block* is a bounded run of rows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Literal as OneOf
 from typing import TypeAlias
 
 from penstock.sinks import SINKS
@@ -90,13 +91,34 @@ VOID = Type("VOID")
 Value: TypeAlias = None | bool | int | float | str | bytes | Decimal | date | datetime | timedelta
 
 
+STREAM = 0
+"""The source of a stream's columns; those of a branch's lookups are 1, 2, ... (`lookup_source`)."""
+PARAMETER = -1
+"""The source of a column that stands for a constant of a query."""
+ANSWER = -2
+"""The source of the columns of an answer: ``key0``, ``key1``, ... for what is grouped by, ``agg0``,
+``agg1``, ... for the aggregates, ``window_start`` and ``window_end``."""
+OURS = -3
+"""The source of a column that compiled code adds, such as a value that Python has computed."""
+
+
+def lookup_source(number: int) -> int:
+    """The source of the columns of a branch's lookup, by its number from 0.
+
+    >>> lookup_source(0), lookup_source(1)
+    (1, 2)
+    """
+    return STREAM + 1 + number
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the input: ``source`` 0 is the stream, 1 and up are the joined relations."""
+    """A column of what a branch reads, or one that stands for something else: ``source`` tells."""
 
     name: str
     type: Type
-    source: int = 0
+    source: int = STREAM
+    """`STREAM`, a `lookup_source`, `PARAMETER`, `ANSWER` or `OURS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +170,6 @@ def is_expensive(expression: Expression) -> bool:
 
 # --- windows and aggregates --------------------------------------------------------------------
 
-ANSWER = -2
-"""The source of the columns of an answer: ``key0``, ``key1``, ... for what is grouped by, ``agg0``,
-``agg1``, ... for the aggregates, ``window_start`` and ``window_end``."""
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """A stretch of time before an answer, and how often it is renewed, in microseconds."""
@@ -180,6 +197,9 @@ class Window:
         return min(last + self.slide - self.length, answered)
 
 
+SketchMethod: TypeAlias = OneOf["", "hll", "fm", "kll", "count_min", "ams"]
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """An aggregate function over the rows of a group and a window.
@@ -195,18 +215,17 @@ class Aggregate:
     type: Type
     parameters: tuple[float, ...] = ()
     """The p of a percentile, the k of a top-k, the error of an approximation."""
-    method: str = ""
-    """The sketch of an approximate form: hll fm kll count_min ams."""
+    method: SketchMethod = ""
+    """The sketch of an approximate form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What makes a SELECT a window aggregate.
+    """What makes a SELECT a window aggregate, beside the window of its input.
 
     The SELECT list and ``having`` of such a branch look at columns of source `ANSWER` alone.
     """
 
-    window: Window
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
     """Each aggregate once, in the order in which they are first written."""
@@ -313,12 +332,20 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
-    """A join with a stored relation; ``kind`` is inner or left."""
+class Input:
+    """A stream that a branch reads, with its window where it has one."""
+
+    stream: str
+    window: Window | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A join with a stored relation."""
 
     relation: str
     on: Expression
-    kind: str = "inner"
+    kind: OneOf["inner", "left"] = "inner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,14 +358,25 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One SELECT over one stream: join, filter, and project or aggregate."""
+    """One SELECT: what it reads and looks up, filter, and project or aggregate."""
 
-    stream: str
+    inputs: tuple[Input, ...]
+    """One, until there are joins of streams."""
     select: tuple[Output, ...]
     where: tuple[Expression, ...] = ()
     """Conjuncts, in the order written."""
-    joins: tuple[Join, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
     grouping: Grouping | None = None
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The stream of each input; one that two inputs read stands twice."""
+        return tuple(input.stream for input in self.inputs)
+
+    @property
+    def window(self) -> Window | None:
+        """The window for which it answers, if it is a window aggregate: that of all inputs."""
+        return self.inputs[0].window if self.grouping is not None else None
 
     @property
     def outputs(self) -> tuple[tuple[str, Type], ...]:
@@ -352,7 +390,7 @@ class Branch:
             computed = tuple(output.expression for output in self.select)
         else:
             computed = self.grouping.expressions
-        return (*(join.on for join in self.joins), *self.where, *computed)
+        return (*(lookup.on for lookup in self.lookups), *self.where, *computed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,10 +405,15 @@ class Query:
     priority: int = 1
     lifetime: float | None = None
     """Seconds after which the query ends by itself."""
-    start: str = "now"
-    """``now``, or ``earliest``: from the oldest block in the spool."""
-    rejects: str = "keep"
+    start: OneOf["now", "earliest"] = "now"
+    """``earliest`` is from the oldest block in the spool."""
+    rejects: OneOf["keep", "fail"] = "keep"
     """What comes of a Python function that rejects every row: ``keep`` warns, ``fail`` stops."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that it reads, each once, in order."""
+        return tuple(dict.fromkeys(name for branch in self.branches for name in branch.streams))
 
 
 @dataclass(frozen=True)
@@ -386,12 +429,14 @@ class Application:
     """The text of every statement in force, from which the application can be bound again."""
 
 
+StatementKind: TypeAlias = OneOf["stream", "relation", "function", "query", "setting"]
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One statement's own text, what it declared, and the folder its relative paths start at."""
 
-    kind: str
-    """stream relation function query setting."""
+    kind: StatementKind
     name: str
     text: str
     folder: str

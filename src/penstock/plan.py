@@ -3,26 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from penstock.errors import PlanError
-from penstock.model import Aggregate, Branch, Expression, Join, Output, Query, Type
+from penstock.model import Aggregate, Branch, Expression, Input, Lookup, Output, Query, Type
 
 _T = TypeVar("_T")
+EARLIEST = -(1 << 62)
+"""A pane, or a time in microseconds, before all that can occur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One branch of one query, as a rider on a path."""
+    """One input of one branch of one query, as a rider on a path."""
 
     query: str
     branch: int
+    input: int = 0
 
     def __str__(self) -> str:
-        """The query's name, with the branch's number where it matters to tell branches apart."""
+        """The query's name, with the numbers that tell its branches and their inputs apart.
+
+        >>> [str(Member("q", branch, input)) for branch, input in ((0, 0), (1, 0), (1, 2))]
+        ['q', 'q#1', 'q#1.2']
+        """
+        if self.input:
+            return f"{self.query}#{self.branch}.{self.input}"
         return self.query if self.branch == 0 else f"{self.query}#{self.branch}"
+
+
+def members_of(query: Query) -> Iterator[tuple[Member, str]]:
+    """The members of a query, one per input of each branch, each with the stream that it reads."""
+    for number, branch in enumerate(query.branches):
+        for input, stream in enumerate(branch.streams):
+            yield Member(query.name, number, input), stream
+
+
+OperatorKind: TypeAlias = Literal[
+    "lookup", "filter", "python", "fanout", "panes", "window", "project", "sink", "stage"]
+"""A ``stage`` is what a record tells of operators that it does not name."""
+End: TypeAlias = Literal["sink", "panes", "window"]
+"""Where a path ends: its rows are delivered, make panes, or wait in the window of a join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +54,7 @@ class Operator:
     """A step of a path; its cost and selectivity are measured under its id."""
 
     id: str
-    kind: str
-    """join, filter, python, fanout, panes, project, sink."""
+    kind: OperatorKind
     text: str
     """What it does, in words for `penstock explain`."""
 
@@ -51,8 +74,8 @@ class Key:
     A fan-out computes each of its keys once per row and looks all of them up in one table.
     """
 
-    kind: str
-    """equal, range, or always (no look-up can help: every row is a candidate)."""
+    kind: Literal["equal", "range", "always"]
+    """``always``: no look-up can help, and every row is a candidate."""
     expression: Expression | None = None
     """What is looked up; None for always."""
 
@@ -61,7 +84,8 @@ class Key:
 class Shape:
     """What remains of a branch when its constants are taken out.
 
-    ``where`` and ``select`` refer to the constants as `Column` s of source -1 named ``?slot``.
+    ``where`` and ``select`` refer to the constants as `Column` s of source `PARAMETER` named
+    ``?slot``.
     """
 
     key: Key
@@ -72,24 +96,21 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The operators from one stream to the outputs of its members, in order.
+    """The operators from one input to one end, in order.
 
     A path of one member evaluates that branch; a path of several is a fan-out. Its id stays the
     same when queries join it and leave it.
     """
 
     id: str
-    stream: str
-    joins: tuple[Join, ...]
+    reads: str
+    """A stream, or an earlier path that ends in a window: what comes out of that."""
+    lookups: tuple[Lookup, ...]
     members: tuple[Member, ...]
     operators: tuple[Operator, ...]
+    end: End = "sink"
     expensive: bool = False
     """Whether rows travel to Python."""
-
-    @property
-    def panes(self) -> bool:
-        """Whether it ends in the panes of window aggregates, and not in answers."""
-        return self.operators[-1].kind == "panes"
 
     @property
     def stages(self) -> tuple[tuple[Operator, ...], ...]:
@@ -101,7 +122,7 @@ class Path:
         """
         if not self.expensive:
             return (self.operators,)
-        last = -1 if self.panes else -2
+        last = -2 if self.end == "sink" else -1
         return (*((operator,) for operator in self.operators[:last]), self.operators[last:])
 
 
@@ -113,8 +134,9 @@ class Group:
     """It stays the same when queries join it and leave it."""
     path: str
     """The path that makes its panes."""
-    stream: str
-    joins: tuple[Join, ...]
+    reads: str
+    """What that path reads."""
+    lookups: tuple[Lookup, ...]
     where: tuple[Expression, ...]
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
@@ -134,7 +156,7 @@ class Group:
         named = [(f"key{n}", key) for n, key in enumerate(self.keys)]
         named += [(f"arg{n}", arg) for n, arg in enumerate(args)]
         select = tuple(Output(name, expression) for name, expression in named)
-        return Branch(self.stream, select, self.where, self.joins)
+        return Branch((Input(self.reads),), select, self.where, self.lookups)
 
 
 @dataclass(frozen=True)  # no slots: the look-ups below are made once and kept

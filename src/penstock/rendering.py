@@ -14,15 +14,18 @@ from decimal import Decimal
 
 from penstock.model import (
     ANSWER,
+    STREAM,
     Aggregate,
     Branch,
     Call,
     Column,
     Expression,
     Grouping,
+    Input,
     Literal,
     PythonCall,
     Window,
+    lookup_source,
     quoted,
 )
 
@@ -57,15 +60,20 @@ def render_branch(branch: Branch) -> str:
     outputs = [
         f"{render(o.expression)} AS {_name(o.name)}: {o.expression.type}" for o in branch.select
     ]
-    window = f" {render_window(branch.grouping.window)}" if branch.grouping else ""
-    lines = [f"SELECT {', '.join(outputs)}", f"FROM {_name(branch.stream)}{window}"]
-    for number, join in enumerate(branch.joins, 1):
-        kind = "LEFT JOIN" if join.kind == "left" else "JOIN"
-        lines.append(f"{kind} {_name(join.relation)}@{number} ON {render(join.on)}")
+    lines = [f"SELECT {', '.join(outputs)}", f"FROM {', '.join(map(_input, branch.inputs))}"]
+    for number, lookup in enumerate(branch.lookups):
+        kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"
+        name = f"{_name(lookup.relation)}@{lookup_source(number)}"
+        lines.append(f"{kind} {name} ON {render(lookup.on)}")
     lines += _conjuncts("WHERE", branch.where)
     if branch.grouping is not None:
         lines += _grouping(branch.grouping)
     return "\n".join(lines)
+
+
+def _input(input: Input) -> str:
+    window = f" {render_window(input.window)}" if input.window is not None else ""
+    return f"{_name(input.stream)}{window}"
 
 
 def render_window(window: Window) -> str:
@@ -123,7 +131,8 @@ def _name(name: str) -> str:
 
 
 def _column(column: Column) -> str:
-    return _name(column.name) + (f"@{column.source}" if column.source not in (0, ANSWER) else "")
+    plain = column.source in (STREAM, ANSWER)
+    return _name(column.name) + ("" if plain else f"@{column.source}")
 
 
 def _list(args: tuple[Expression, ...]) -> str:

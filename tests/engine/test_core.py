@@ -94,7 +94,7 @@ def test_an_earliest_query_sees_the_backlog_and_rides_with_the_others_afterwards
     host.arrive("s", at=1.1)
     host.run()
     host.add("CREATE QUERY early WITH (start = 'earliest') AS SELECT a FROM s WHERE a = 9;",
-             backlog=((0, 0), (0, 1)))
+             backlog=((0, 0, 0), (0, 0, 1)))
     host.arrive("s", at=9.0)
     host.run()
     alone, together = host.runs[-2:]
@@ -108,7 +108,7 @@ def test_recovered_queries_with_the_same_backlog_share_their_runs() -> None:
     host.arrive("s", at=1.0)
     host.run()
     host.add("CREATE QUERY y AS SELECT a FROM s WHERE a = 1; "
-             "CREATE QUERY z AS SELECT a FROM s WHERE a = 2;", backlog=((0, 0),))
+             "CREATE QUERY z AS SELECT a FROM s WHERE a = 2;", backlog=((0, 0, 0),))
     host.run()
     assert [[m.query for m in run.members] for run in host.runs] == [["x"], ["y", "z"]]
 

@@ -89,7 +89,7 @@ def test_blocks_from_before_a_query_joined_were_promised_to_nobody() -> None:
     host.run()
     host.clock.advance(50.0)
     host.add("CREATE QUERY early WITH (latency = '1500 ms', start = 'earliest') AS "
-             "SELECT a FROM s WHERE a = 9", backlog=((0, 0),))
+             "SELECT a FROM s WHERE a = 9", backlog=((0, 0, 0),))
     host.run()
     early = Summary.of(host.record).queries["early"]
     assert (early.rows_in, early.missed_blocks) == (100, 0)

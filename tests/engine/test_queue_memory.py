@@ -177,7 +177,7 @@ def test_a_query_that_asks_for_a_hot_block_has_it_hot() -> None:
     host.arrive("s", at=0.0)
     host.run(until=1.5)  # one of three has read it
     host.add("CREATE QUERY w WITH (start = 'earliest') AS SELECT b FROM s WHERE f(b, b)",
-             backlog=((0, 0),))
+             backlog=((0, 0, 0),))
     seen: dict[str, tuple[int, int, int]] = {}
     for event in host.record:
         seen.update(event.queues if isinstance(event, ev.Queued) else {})

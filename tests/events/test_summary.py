@@ -60,7 +60,7 @@ def finished(run: int, rows_in: int = 10, at: float = 2.0, **rows_out: int) -> R
 START: tuple[Event, ...] = (
     EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=2, totals={"s": 100},
                unit={"s": "rows"}),
-    QueryAdded(at=0.0, query="q", streams=("s",)),
+    QueryAdded(at=0.0, query="q", inputs=(("s",),)),
     GroupFormed(at=0.0, group=1, path="p", members=("q",)),
 )
 
@@ -92,7 +92,7 @@ def test_rows_added_by_joins_and_rejected_rows_are_accounted_for() -> None:
 
 def test_each_branch_of_a_union_counts_its_own_blocks() -> None:
     result = Summary.of([
-        QueryAdded(at=0.0, query="u", streams=("s", "t", "s")),
+        QueryAdded(at=0.0, query="u", inputs=(("s",), ("t",), ("s",))),
         GroupFormed(at=0.0, group=1, path="p", members=("u", "u#2")),
         GroupFormed(at=0.0, group=2, path="p2", members=("u#1",)),
         arrived(0), arrived(0, 7, stream="t"),
@@ -102,6 +102,21 @@ def test_each_branch_of_a_union_counts_its_own_blocks() -> None:
     ])  # fmt: skip
     assert (result.queries["u"].rows_in, result.queries["u"].rows_out) == (27, 21)
     assert result.accounting() == []
+
+
+def test_each_input_of_a_branch_counts_its_own_blocks() -> None:
+    start = [BlockHeld(at=0.0, block=arrived(4, stream="t").block),
+             QueryAdded(at=0.0, query="j", inputs=(("s", "t"),), backlog=((0, 1, 4),)),
+             GroupFormed(at=0.0, group=1, path="p", members=("j",)),
+             GroupFormed(at=0.0, group=2, path="p2", members=("j#0.1",))]
+    ended = EngineStopped(at=3.0, outcome="drained")
+    events = [arrived(0), decided(1, 0), finished(1), decided(2, 4, group=2, stream="t"),
+              finished(2)]
+    assert faults(*events, ended, start=start) == []
+    assert "j#0.1: the run drained, but 1 blocks of t" in faults(
+        *events[:3], ended, start=start)[0]
+    assert "j#0.1 was given blocks of s" in faults(
+        arrived(0), decided(1, 0, group=2), finished(1), start=start)[0]
 
 
 def test_latency_is_from_arrival_to_delivery_weighted_by_rows() -> None:
@@ -115,7 +130,7 @@ def test_latency_is_from_arrival_to_delivery_weighted_by_rows() -> None:
 
 
 def test_misses_told_by_the_core_that_the_deliveries_do_not_show_are_a_fault() -> None:
-    start = [START[0], QueryAdded(at=0.0, query="q", streams=("s",), latency=0.5), START[2]]
+    start = [START[0], QueryAdded(at=0.0, query="q", inputs=(("s",),), latency=0.5), START[2]]
     late = [arrived(0), decided(1, 0), finished(1)]
     assert faults(*late,
     LatencyMissed(at=2.0, query="q", promised=0.5, seconds=1.0, blocks=1,
@@ -151,7 +166,7 @@ def test_queues_of_long_ago_are_forgotten_and_those_in_use_are_not(
 
 def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
     start = [BlockHeld(at=100.0, block=Block("s", 4, 10, 1000, 1.0)), *START[:1],
-             QueryAdded(at=100.0, query="q", streams=("s",), backlog=((0, 4),),
+             QueryAdded(at=100.0, query="q", inputs=(("s",),), backlog=((0, 0, 4),),
                         delivered=60), START[2]]
     result = Summary.of([*start, decided(1, 4), finished(1, at=101.0, q=1)])
     query = result.queries["q"]
@@ -162,7 +177,7 @@ def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
 
 def test_a_query_added_later_waits_for_later_blocks_only() -> None:
     assert faults(arrived(0),
-    QueryAdded(at=1.5, query="r", streams=("s",)),
+    QueryAdded(at=1.5, query="r", inputs=(("s",),)),
     GroupFormed(at=1.5, group=2, path="p", members=("q", "r")),
                   arrived(1), decided(1, 0), finished(1), decided(2, 1, group=2), finished(2),
                   EngineStopped(at=3.0, outcome="drained")) == []
@@ -198,8 +213,8 @@ def test_hot_bytes_rise_and_fall_and_their_peak_stays() -> None:
 def test_states_of_streams_and_queries() -> None:
     result = Summary.of([
         *START,
-        QueryAdded(at=0.0, query="bad", streams=("s",)),
-        QueryAdded(at=0.0, query="gone", streams=("s",)),
+        QueryAdded(at=0.0, query="bad", inputs=(("s",),)),
+        QueryAdded(at=0.0, query="gone", inputs=(("s",),)),
         QueryFailed(at=1.0, query="bad", reason="no room"), QueryDropped(at=1.0, query="gone"),
         WatermarkMoved(at=1.0, stream="s", time=0.5),
         StreamEnded(at=2.0, stream="s"), StreamFailed(at=2.0, stream="t", reason="no path"),
@@ -224,7 +239,7 @@ def test_a_refused_sink_fails_its_query_and_counts_nothing_for_it() -> None:
     end = RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 4, "r": 2},
                       failed={"q": "no permission"})
     result = Summary.of([*START,
-    QueryAdded(at=0.0, query="r", streams=("s",)),
+    QueryAdded(at=0.0, query="r", inputs=(("s",),)),
     GroupFormed(at=0.0, group=2, path="p", members=("q", "r")),
                          arrived(0), decided(1, 0, group=2), end])
     assert (result.queries["q"].state, result.queries["q"].rows_in) == ("failed", 0)
@@ -248,7 +263,7 @@ def test_a_query_that_left_during_a_run_is_no_fault() -> None:
 
 def test_a_query_of_the_same_name_starts_from_nothing() -> None:
     result = Summary.of([*START, arrived(0), decided(1, 0), QueryDropped(at=1.5, query="q"),
-                         QueryAdded(at=1.6, query="q", streams=("s",)), finished(1, q=5)])
+                         QueryAdded(at=1.6, query="q", inputs=(("s",),)), finished(1, q=5)])
     assert result.queries["q"].rows_out == 0
     assert result.accounting() == []
 
@@ -286,7 +301,7 @@ def test_rows_read_must_be_kept_or_rejected() -> None:
 
 
 def test_late_rows_are_among_those_kept_and_counted_for_window_aggregates_alone() -> None:
-    added = QueryAdded(at=0.0, query="w", streams=("s",), window=(10, 5))
+    added = QueryAdded(at=0.0, query="w", inputs=(("s",),), window=(10, 5))
     grouped = GroupFormed(at=0.0, group=7, path="p", members=("q", "w"))
     block = BlockArrived(at=1.0, block=Block("s", 0, 10, 1000, 1.0, late=3), read=11, late=3,
                          rejected=1)
@@ -318,7 +333,7 @@ FAULTS: dict[str, tuple[Event, ...]] = {
     "stream s, block 0: 11 of 10 rows are late": (
         BlockArrived(at=1.0, block=Block("s", 0, 10, 1000, 1.0), read=10, late=11),),
     "10 rows in + 0 added, but 6 summarised + 5 late + 0 rejected": (
-        QueryAdded(at=0.0, query="w", streams=("s",), window=(10, 5)),
+        QueryAdded(at=0.0, query="w", inputs=(("s",),), window=(10, 5)),
         GroupFormed(at=0.0, group=7, path="p", members=("w",)),
         arrived(0), decided(1, 0, group=7),
         RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={}, summarised={"w": 6},
@@ -332,7 +347,8 @@ FAULTS: dict[str, tuple[Event, ...]] = {
     "rows of r, which did not ride": (arrived(0), decided(1, 0), finished(1, r=1)),
     "query q was given blocks of t": (
         arrived(0, stream="t"), decided(1, 0, stream="t"), finished(1)),
-    "block 3 of s is not held": (QueryAdded(at=0.0, query="r", streams=("s",), backlog=((0, 3),)),),
+    "block 3 of s is not held": (
+        QueryAdded(at=0.0, query="r", inputs=(("s",),), backlog=((0, 0, 3),)),),
 }  # fmt: skip
 
 
@@ -387,7 +403,7 @@ def test_ended_queries_and_old_groups_are_forgotten(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(summary, "MEMBERS_KEPT", 5)
     result = Summary()
     for number in range(20):
-        result.apply(QueryAdded(at=0.0, query=f"q{number}", streams=("s",)))
+        result.apply(QueryAdded(at=0.0, query=f"q{number}", inputs=(("s",),)))
         result.apply(GroupFormed(at=0.0, group=number, path="p", members=(f"q{number}",)))
         result.apply(QueryFailed(at=0.0, query=f"q{number}", reason="no"))
     assert (len(result.queries), result.forgotten, len(result._groups)) == (5, 15, 5)

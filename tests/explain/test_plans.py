@@ -58,7 +58,7 @@ paths
   └─ sink     each query's own
 
   packets+hosts@edf44c2e/fanout: sites over packets with hosts, one segment
-  ├─ join     left hosts on src = id@1
+  ├─ lookup   left hosts on src = id@1
   ├─ filter   port > 5
   ├─ project  src, site
   └─ sink     memory

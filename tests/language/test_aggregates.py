@@ -55,7 +55,7 @@ def test_a_branch_holds_its_keys_aggregates_and_conditions():
         "WHERE port = 80 GROUP BY src HAVING COUNT(*) > 3"
     )
     grouping = found.grouping
-    assert grouping.window == Window(10 * MINUTE, 2 * MINUTE)
+    assert found.window == Window(10 * MINUTE, 2 * MINUTE)
     assert grouping.keys == (Column("src", INT),)
     assert grouping.aggregates == (
         Aggregate("PERCENTILE", (Column("length", INT),), DOUBLE, (0.5,)),
@@ -167,7 +167,7 @@ UNITS = sorted(durations.SECONDS)
 def test_a_window_is_read_as_it_is_shown(length, slide, exactly):
     window = Window(length, slide, exactly)
     text = f"SELECT COUNT(*) FROM packets {render_window(window)}"
-    assert branch(text).grouping.window == window
+    assert branch(text).window == window
 
 
 @given(LENGTHS, LENGTHS)
@@ -184,8 +184,8 @@ def test_the_forms_of_a_window_agree(one, other):
         f"packets GROUP BY HOP(ts, {step}, {size})",
         f"TABLE(HOP({table}))",
     ):
-        assert branch(f"SELECT COUNT(*) FROM {rest}").grouping.window == window
-    tumbling = branch(f"SELECT COUNT(*) FROM packets GROUP BY TUMBLE(ts, {size})").grouping.window
+        assert branch(f"SELECT COUNT(*) FROM {rest}").window == window
+    tumbling = branch(f"SELECT COUNT(*) FROM packets GROUP BY TUMBLE(ts, {size})").window
     assert tumbling == Window(length, length, exactly=True)
 
 

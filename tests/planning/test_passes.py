@@ -17,8 +17,9 @@ from penstock.model import (
     Call,
     Column,
     Field,
-    Join,
+    Input,
     Literal,
+    Lookup,
     Output,
     PythonCall,
     Query,
@@ -31,7 +32,7 @@ from penstock.planning.passes import plan
 
 PORT, LENGTH = Column("port", INT), Column("length", INT)
 ID, SITE = Column("id", INT, 1), Column("site", STRING, 1)
-HOSTS = Join("hosts", Call("eq", (PORT, ID), BOOLEAN))
+HOSTS = Lookup("hosts", Call("eq", (PORT, ID), BOOLEAN))
 BOTNET = PythonCall("is_botnet", (PORT,), BOOLEAN)
 PACKETS = Stream("packets", (Field("port", INT), Field("length", INT)), "parquet")
 EVENTS = Stream("events", (Field("port", INT),), "json")
@@ -41,8 +42,8 @@ def over(column, value):
     return Call("gt", (column, Literal(value, INT)), BOOLEAN)
 
 
-def branch(*where, stream="packets", joins=(), select=PORT):
-    return Branch(stream, (Output("x", select),), where, joins)
+def branch(*where, stream="packets", lookups=(), select=PORT):
+    return Branch((Input(stream),), (Output("x", select),), where, lookups)
 
 
 def application(**queries):
@@ -91,12 +92,13 @@ def test_a_python_column_of_the_answer_is_expensive_too():
 def test_branches_with_the_same_joins_share_them():
     left = replace(HOSTS, kind="left")
     made = plan(application(
-        a=branch(joins=(HOSTS,)), b=branch(joins=(HOSTS,)), c=branch(joins=(left,)), d=branch(),
+        a=branch(lookups=(HOSTS,)), b=branch(lookups=(HOSTS,)), c=branch(lookups=(left,)),
+        d=branch(),
     ))  # fmt: skip
     assert sorted(riders(made).values()) == [["a", "b"], ["c"], ["d"]]
     shared = made.paths[0]
     assert shared.id.startswith("packets+hosts@") and shared.id.endswith("/fanout")
-    assert kinds(made, shared.id) == ["join", "fanout", "sink"]
+    assert kinds(made, shared.id) == ["lookup", "fanout", "sink"]
 
 
 def test_branches_of_a_union_ride_where_they_belong():
@@ -107,7 +109,7 @@ def test_branches_of_a_union_ride_where_they_belong():
 
 def test_ids_do_not_depend_on_other_queries():
     all_of_them = application(
-        a=branch(), b=branch(over(PORT, 1)), j=branch(joins=(HOSTS,)), p=branch(BOTNET)
+        a=branch(), b=branch(over(PORT, 1)), j=branch(lookups=(HOSTS,)), p=branch(BOTNET)
     )
     together = plan(all_of_them)
     for name, query in all_of_them.queries.items():
@@ -159,8 +161,9 @@ FAULTS = {
     "wrongly marked expensive": lambda p, f, s: replace(p, paths=(replace(f, expensive=True), s)),
     "wrongly marked not expensive": lambda p, f, s: replace(
         p, paths=(f, replace(s, expensive=False))),
-    "but rides on 'events'": lambda p, f, s: replace(p, paths=(replace(f, stream="events"), s)),
-    "does not have the joins": lambda p, f, s: replace(p, paths=(replace(f, joins=(HOSTS,)), s)),
+    "but rides on 'events'": lambda p, f, s: replace(p, paths=(replace(f, reads="events"), s)),
+    "does not have the lookups": lambda p, f, s: replace(
+        p, paths=(replace(f, lookups=(HOSTS,)), s)),
     "runs project after sink": lambda p, f, s: replace(
         p, paths=(f, replace(s, operators=s.operators[::-1]))),
     "has no fanout": lambda p, f, s: replace(p, paths=(replace(f, operators=f.operators[1:]), s)),
@@ -183,17 +186,61 @@ def test_check_tells(fault):
     (branch(over(Column("port", STRING), 1)), "no column 'port' of type STRING"),
     (branch(over(Column("id", INT, 1), 1)), "of source 1"),
     (branch(stream="nowhere"), "no stream 'nowhere'"),
-    (branch(joins=(replace(HOSTS, relation="nowhere"),)), "no relation 'nowhere'"),
-    (branch(joins=(replace(HOSTS, kind="full"),)), "kind 'full'"),
-    (branch(joins=(replace(HOSTS, on=over(Column("id", INT, 2), 1)), HOSTS)), "a later one"),
-    (branch(joins=(replace(HOSTS, on=BOTNET),)), "joins on a Python function"),
-    (Branch("packets", (Output("@Member", PORT),)), "which is ours"),
+    (branch(lookups=(replace(HOSTS, relation="nowhere"),)), "no relation 'nowhere'"),
+    (branch(lookups=(replace(HOSTS, kind="full"),)), "kind 'full'"),
+    (branch(lookups=(replace(HOSTS, on=over(Column("id", INT, 2), 1)), HOSTS)), "a later one"),
+    (branch(lookups=(replace(HOSTS, on=BOTNET),)), "joins on a Python function"),
+    (Branch((Input("packets"),), (Output("@Member", PORT),)), "which is ours"),
+    (Branch((Input("packets"), Input("events")), (Output("x", PORT),)), "one of several inputs"),
 ])  # fmt: skip
 def test_a_plan_of_a_query_that_does_not_fit_is_refused(query, fault):
     with pytest.raises(PlanError) as told:
         plan(application(q=query))
     assert fault in str(told.value)
     assert "after isolate" in str(told.value)
+
+
+# --- paths that read what others make ------------------------------------------------------------
+
+
+def derived():
+    """The filters of a stream end in a window, and a path reads that and delivers."""
+    app = application(a=branch(over(PORT, 1)), b=branch(BOTNET))
+    made = plan(app)
+    cheap, slow = made.paths
+    window = Operator("w:window", "window", "kept until its rows have met the others")
+    before = replace(cheap, id="w", operators=(cheap.operators[0], window), end="window")
+    after = replace(cheap, id="j", reads="w", operators=cheap.operators[1:])
+    return app, replace(made, paths=(before, after, slow)), before, after, slow
+
+
+def test_a_path_may_read_what_an_earlier_path_makes():
+    app, made, *_ = derived()
+    check(made, app)
+    check(made)
+    assert [(path.reads, path.end) for path in made.paths] == [
+        ("packets", "window"), ("w", "sink"), ("packets", "sink")]
+
+
+@pytest.mark.parametrize(("fault", "change"), [
+    ("'j' reads 'nowhere', which is no stream and no path",
+     lambda w, j, s: (w, replace(j, reads="nowhere"), s)),
+    ("'j' stands before path 'w', which it reads", lambda w, j, s: (j, w, s)),
+    ("'j' reads what it makes itself", lambda w, j, s: (w, replace(j, reads="j"), s)),
+    ("'w' reads what it makes itself", lambda w, j, s: (replace(w, reads="j"), j, s)),
+    ("'j' reads path 'b#0', which ends in a sink",
+     lambda w, j, s: (s, w, replace(j, reads="b#0"))),
+    ("no path reads the window of path 'w'", lambda w, j, s: (w, replace(j, reads="packets"), s)),
+    ("b rides path 'j', but not path 'w' that it reads",
+     lambda w, j, s: (w, replace(j, members=(*j.members, Member("b", 0))), s)),
+    ("a does not have the lookups", lambda w, j, s: (w, replace(j, lookups=(HOSTS,)), s)),
+    ("path 'w' has no window", lambda w, j, s: (replace(w, operators=w.operators[:1]), j, s)),
+])
+def test_a_path_that_cannot_read_what_it_names_is_refused(fault, change):
+    app, made, *paths = derived()
+    with pytest.raises(PlanError) as told:
+        check(replace(made, paths=change(*paths)), app)
+    assert fault in str(told.value)
 
 
 def test_unknown_names_are_errors_of_ours():

@@ -17,6 +17,7 @@ from penstock.model import (
     DATE,
     DOUBLE,
     INT,
+    PARAMETER,
     STRING,
     TIMESTAMP,
     Branch,
@@ -30,7 +31,7 @@ from penstock.model import (
 from penstock.plan import Key
 from penstock.planning.fanout import CODE, MEMBER, SHAPE, fan_out
 from penstock.planning.keys import MOST_KEYS, candidates, choose, code, tagged
-from penstock.planning.shapes import PARAMETER, conjunction, fill, take
+from penstock.planning.shapes import conjunction, fill, take
 
 DECIMAL = Type("DECIMAL", precision=10, scale=2)
 VALUES = {
@@ -101,7 +102,7 @@ ROWS = st.fixed_dictionaries(
 @st.composite
 def branches(draw):
     select = tuple(Output(f"c{n}", e) for n, e in enumerate(draw(SELECTS)))
-    return Branch("s", select, tuple(draw(st.lists(CONDITIONS, max_size=4))))
+    return Branch((), select, tuple(draw(st.lists(CONDITIONS, max_size=4))))
 
 
 # --- a small evaluator with Spark's NULL and NaN ------------------------------------------------
@@ -187,7 +188,7 @@ def test_a_row_finds_every_member_that_wants_it_exactly_once(members, rows):
     fanout = fan_out(members)
     entries = fanout.table.to_pylist()
     for row in rows:
-        codes = {row_code(lookup, row) for lookup in fanout.lookups}
+        codes = {row_code(lookup, row) for lookup in fanout.keys}
         found = []
         for entry in entries:
             shape = fanout.shapes[entry[SHAPE]]
@@ -201,7 +202,7 @@ def test_a_thousand_rules_have_one_shape():
     port, length = COLUMNS["int0"], COLUMNS["int1"]
     rules = [
         Branch(
-            "s",
+            (),
             (Output("rule", Literal(f"rule-{n}", STRING)), Output("port", port)),
             (call("eq", port, Literal(n, INT)), call("gt", length, Literal(n, INT))),
         )
@@ -210,7 +211,7 @@ def test_a_thousand_rules_have_one_shape():
     fanout = fan_out(rules)
     assert len(fanout.shapes) == 1
     assert fanout.table.num_rows == 1000
-    assert [lookup.key for lookup in fanout.lookups] == [Key("equal", port)]
+    assert [lookup.key for lookup in fanout.keys] == [Key("equal", port)]
     assert conjunction(fanout.shapes[0].where) == "int0 = ? AND int1 > ?"
 
 
@@ -221,7 +222,7 @@ def test_a_list_and_an_or_of_equalities_are_looked_up_like_an_equality():
         take(branch, found.key, found.listed)[0]
         for where in (call("eq", port, one), call("in", port, one, two, one),
                       call("or", call("eq", port, one), call("eq", port, two)))
-        for branch in [Branch("s", (), (where,))]
+        for branch in [Branch((), (), (where,))]
         for found in candidates(branch)[:1]
     }  # fmt: skip
     assert len(shapes) == 1
@@ -231,7 +232,7 @@ def test_a_list_that_is_not_looked_up_is_padded_to_few_lengths():
     port, length = COLUMNS["int0"], COLUMNS["int1"]
     items = [Literal(n, INT) for n in range(20)]
     shapes = {
-        take(Branch("s", (), (call("in", length, *items[:count]),)), Key("equal", port))[0]
+        take(Branch((), (), (call("in", length, *items[:count]),)), Key("equal", port))[0]
         for count in (5, 6, 7, 8)
     }
     assert len(shapes) == 1
@@ -240,7 +241,7 @@ def test_a_list_that_is_not_looked_up_is_padded_to_few_lengths():
 @pytest.mark.parametrize("function", ["like", "rlike", "regexp_extract", "date_trunc", "substr"])
 def test_constants_that_spark_wants_constant_stay_in_the_shape(function):
     asked = Call(function, (COLUMNS["string0"], Literal("a%", STRING)), STRING)
-    shape, constants = take(Branch("s", (), (asked,)), Key("always"))
+    shape, constants = take(Branch((), (), (asked,)), Key("always"))
     assert shape.where == (asked,)
     assert constants == ((),)
 
@@ -248,12 +249,12 @@ def test_constants_that_spark_wants_constant_stay_in_the_shape(function):
 def test_a_whole_constant_beside_a_decimal_stays():
     price = COLUMNS["decimal0"]
     asked = Call("multiply", (price, Literal(2, INT)), DECIMAL)
-    assert take(Branch("s", (Output("x", asked),)), Key("always"))[1] == ((),)
+    assert take(Branch((), (Output("x", asked),)), Key("always"))[1] == ((),)
 
 
 def test_null_is_no_parameter():
     asked = call("eq", COLUMNS["int0"], Literal(None, INT))
-    branch = Branch("s", (Output("x", Literal(None, INT)),), (asked,))
+    branch = Branch((), (Output("x", Literal(None, INT)),), (asked,))
     shape, constants = take(branch, Key("always"))
     assert not any(isinstance(e, Column) and e.source == PARAMETER
                    for c in shape.where for e in walk(c))  # fmt: skip
@@ -263,7 +264,7 @@ def test_null_is_no_parameter():
 def test_an_equality_is_filed_under_the_column_whose_constants_differ_most():
     port, protocol = COLUMNS["int0"], COLUMNS["int1"]
     rules = [
-        Branch("s", (), (call("eq", protocol, Literal(n % 3, INT)),
+        Branch((), (), (call("eq", protocol, Literal(n % 3, INT)),
                          call("eq", port, Literal(n, INT))))
         for n in range(100)
     ]  # fmt: skip
@@ -274,17 +275,17 @@ def test_an_equality_is_filed_under_the_column_whose_constants_differ_most():
 def test_the_number_of_keys_is_bounded_and_the_rest_is_asked_of_every_row():
     columns = [Column(f"c{n}", INT) for n in range(20)]
     rules = [
-        Branch("s", (), (call("eq", column, Literal(1, INT)),))
+        Branch((), (), (call("eq", column, Literal(1, INT)),))
         for column in columns for _ in range(1 + columns.index(column) % 3)
     ]  # fmt: skip
     fanout = fan_out(rules)
-    assert len(fanout.lookups) == MOST_KEYS
-    assert Key("always") in {lookup.key for lookup in fanout.lookups}
+    assert len(fanout.keys) == MOST_KEYS
+    assert Key("always") in {lookup.key for lookup in fanout.keys}
 
 
 def test_both_bounds_of_a_range_are_one_key():
     src = COLUMNS["int0"]
-    branch = Branch("s", (), (call("ge", src, Literal(10, INT)), call("le", src, Literal(20, INT)),
+    branch = Branch((), (), (call("ge", src, Literal(10, INT)), call("le", src, Literal(20, INT)),
                               call("ge", src, Literal(12, INT))))  # fmt: skip
     best = candidates(branch)[0]
     assert (best.key, best.low, best.high) == (Key("range", src), 12.0, 20.0)
@@ -292,7 +293,7 @@ def test_both_bounds_of_a_range_are_one_key():
 
 def test_decimals_are_filed_as_ranges_because_their_doubles_may_differ_in_the_last_bit():
     price = COLUMNS["decimal0"]
-    branch = Branch("s", (), (call("eq", price, Literal(Decimal("0.10"), DECIMAL)),))
+    branch = Branch((), (), (call("eq", price, Literal(Decimal("0.10"), DECIMAL)),))
     best = candidates(branch)[0]
     assert best.key == Key("range", price)
     assert best.low < 0.1 < best.high

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.engine.aggregates.coverage import families_of
 from penstock.engine.instructions import SegmentJob
 from penstock.errors import RunError
 from penstock.language import bind
 from penstock.model import Application, Block
 from penstock.plan import Group, Plan
 from penstock.planning import plan
-from penstock.spark.aggregates.synopsis_store import Kept, Windows, families_of, merged
+from penstock.spark.aggregates.synopsis_store import Kept, Windows, merged
 from penstock.synopses import Question, Synopsis
 
 STREAM = """
@@ -52,7 +53,7 @@ def test_windows_and_aggregates_may_differ_within_a_group_and_nothing_else() -> 
     assert shared(made)[0] == ["q0", "q1"]
     assert ["q2"] in shared(made)
     assert len(made.paths) == 1, "one pass over a block makes the panes of all"
-    assert made.paths[0].panes
+    assert made.paths[0].end == "panes"
 
 
 def test_conditions_in_another_order_are_the_same_conditions() -> None:

@@ -206,7 +206,7 @@ def alone(spark, folder: Path, app: Drawn) -> dict[str, Counter]:
         compiler = Compiler(session, bound, made, relations.__getitem__, lambda name: None)
         for path in made.paths:
             for member in path.members:
-                answer = compiler.answers(path, (member,), blocks[path.stream]).project([member])
+                answer = compiler.answers(path, (member,), blocks[path.reads]).project([member])
                 found[member.query] += answers(answer.drop("@member").toArrow())
     return found
 

@@ -317,7 +317,7 @@ def test_blocks_from_before_a_query_joined_do_not_count_as_its_latency() -> None
     host = play(FakeHost.of(TWO, cost=linear(BY_HAND)), [(1.0, "s", 10)])
     host.clock.advance(100.0)
     host.add("CREATE QUERY early WITH (start = 'earliest') AS SELECT a FROM s WHERE a = 9;",
-             backlog=((0, 0),))
+             backlog=((0, 0, 0),))
     host.arrive("s", 110.0, 20)
     host.run()
     comparison = compare(host.record, {})

@@ -162,13 +162,12 @@ class Core(State):
         query = self.plan.query(event.query)
         self._failures.pop(event.query, None)
         self._waiting.riders.dissolve(query.name)
-        for number, branch in enumerate(query.branches):
-            member = Member(query.name, number)
-            self._active.setdefault(branch.stream, {})[member] = None
-            backlog = [block for owed, block in event.backlog if owed == number]
+        for member, stream in event.members:
+            self._active.setdefault(stream, {})[member] = None
+            backlog = event.owed(member)
             self._promises.join(member, backlog)
-            for block_number in backlog:
-                block = self._blocks.find(branch.stream, block_number)
+            for number in backlog:
+                block = self._blocks.find(stream, number)
                 if block and block.rows:
                     self._waiting.add(block, (member,))
         if self.plan.group_of(query.name):
@@ -176,8 +175,9 @@ class Core(State):
         if query.lifetime is not None:
             joined = event.at if event.joined is None else event.joined
             self._lifetimes.begin(query.name, joined + query.lifetime)
-        for stream in {b.stream for b in query.branches if b.stream in self._broken}:
-            self._end_readers(stream)
+        for stream in query.streams:
+            if stream in self._broken:
+                self._end_readers(stream)
 
     def _remove_query(self, name: str, waiting_too: bool = True) -> None:
         self._windows.remove(name)
@@ -188,7 +188,7 @@ class Core(State):
                 self._timeouts.clear([member])
         if waiting_too:
             if group := self.plan.group_of(name):
-                self._refilling.leave(group, name, self._active[group.stream])
+                self._refilling.leave(group, name, self._active[group.reads])
             for running in self._running.values():
                 running.left.add(name)
             self._waiting.withdraw(name)
@@ -240,7 +240,7 @@ class Core(State):
         group = self.plan.group(event.group)
         self._windows.begin(group.id)
         self._refilling.begin(group, event.blocks)
-        self._close_panes(event.at, group.stream)
+        self._close_panes(event.at, group.reads)
 
     def _close_panes(self, at: float, stream: str) -> None:
         """Close the panes for which no row can come any more."""
@@ -248,7 +248,7 @@ class Core(State):
         ended = (self.settings.until_drained and stream not in self._open
                  and stream not in self._broken)
         for group in self.plan.groups:
-            if group.stream == stream:
+            if group.reads == stream:
                 waiting = self._refilling.unfinished(group)
                 self._windows.close(at, group.id, waiting, newest, ended)
 
@@ -268,11 +268,11 @@ class Core(State):
     def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
         running = self._ended(event.job)
         self._measure(event, running, sum(event.rows_out.values()))
-        if running.path.panes:
+        if running.path.end == "panes":
             self._windows.fill({id: panes for id, panes in event.panes.items()
                                 if id not in running.stale})
             self._refilling.finish(self.plan, running)
-            self._close_panes(event.at, running.path.stream)
+            self._close_panes(event.at, running.path.reads)
         else:
             out.extend(self._promises.deliver(event.at, running, event.failed))
         for entry in running.entries:
@@ -394,7 +394,7 @@ class Core(State):
             return False
         path = self._paths[place[0]]
         due = queue.entries[0].arrived + self._gathering.seconds(path, self.settings)
-        closing = path.stream not in self._open
+        closing = path.reads not in self._open
         if place[1] > 0 or due <= at or closing or queue.is_full():
             return True
         out.append(Wake(at=due))
@@ -408,8 +408,8 @@ class Core(State):
         path = self._paths[place[0]]
         waiting = len(self._waiting)
         most = self.figures.rows_within(
-            self.settings.lasting(path.panes), *place, self._scheduler.onward(segment))
-        longest = self.settings.longest(path.panes)
+            self.settings.lasting(path.end == "panes"), *place, self._scheduler.onward(segment))
+        longest = self.settings.longest(path.end == "panes")
         train, retried = self._waiting.take(place, min(most, longest))
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
@@ -427,7 +427,7 @@ class Core(State):
         blocks = tuple(block for entry in train for block in entry.blocks)
         reason = self._scheduler.run.reason + (", overtaking" if urgent else "")
         out.append(Note(event=ev.JobDecided(at=at, job=self._runs, segment=segment.id, group=group,
-                                         stream=path.stream,
+                                         stream=path.reads,
                                          blocks=tuple(block.number for block in blocks),
                                          rows=sum(block.rows for block in blocks), reason=reason,
                                          waiting=waiting, stages=(first, last), urgent=urgent,

@@ -6,7 +6,7 @@ what-if read events and nothing else, so whatever a person may ask of a run must
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from penstock.events.streams import StreamEnded as StreamEnded
 from penstock.events.streams import StreamFailed as StreamFailed
 from penstock.events.streams import StreamRetried as StreamRetried
 from penstock.model import Block, Query
+from penstock.plan import Member
 
 Figure: TypeAlias = tuple[float, float, float, float, float]
 """What an operator did: rows in, rows out, seconds, bytes in, bytes out."""
@@ -116,12 +117,12 @@ class QueryAdded:
 
     at: float
     query: str
-    streams: tuple[str, ...]
-    """The stream of each of its branches, in order; one that two branches read stands twice."""
+    inputs: tuple[tuple[str, ...], ...]
+    """The streams that each of its branches reads, in order."""
     sink: str = "memory"
     latency: float | None = None
-    backlog: tuple[tuple[int, int], ...] = ()
-    """Blocks in the spool that a branch has not delivered yet: (branch, block)."""
+    backlog: tuple[tuple[int, int, int], ...] = ()
+    """Blocks in the spool that have not been delivered yet: (branch, input, block)."""
     delivered: int = 0
     """Rows it had delivered in earlier runs on this checkpoint."""
     joined: float | None = None
@@ -133,24 +134,36 @@ class QueryAdded:
     since: int | None = None
     """A window aggregate answers for windows that end after this, in microseconds."""
 
+    @property
+    def members(self) -> Iterator[tuple[Member, str]]:
+        """Each of its members, with the stream that it reads."""
+        for branch, streams in enumerate(self.inputs):
+            for input, stream in enumerate(streams):
+                yield Member(self.query, branch, input), stream
+
+    def owed(self, member: Member) -> list[int]:
+        """The numbers of the blocks from before that a member has not delivered yet."""
+        return [number for branch, input, number in self.backlog
+                if (branch, input) == (member.branch, member.input)]
+
     @staticmethod
     def of(
         query: Query,
         at: float,
-        backlog: tuple[tuple[int, int], ...] = (),
+        backlog: tuple[tuple[int, int, int], ...] = (),
         delivered: int = 0,
         joined: float | None = None,
         since: int | None = None,
     ) -> QueryAdded:
         """A query as it was declared joins."""
-        sink, grouping = query.sink, query.branches[0].grouping
-        window = None if grouping is None else (grouping.window.length, grouping.window.slide)
+        sink, window = query.sink, query.branches[0].window
         return QueryAdded(at=at, query=query.name,
-                          streams=tuple(branch.stream for branch in query.branches),
+                          inputs=tuple(branch.streams for branch in query.branches),
                           sink=f"{sink.kind} {sink.target}" if sink.target else sink.kind,
                           latency=query.latency, backlog=backlog, delivered=delivered,
                           joined=joined, priority=query.priority, lifetime=query.lifetime,
-                          window=window, since=since)
+                          window=None if window is None else (window.length, window.slide),
+                          since=since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

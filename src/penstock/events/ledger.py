@@ -1,8 +1,8 @@
 """Who still waits for which block: the bookkeeping behind "never lost, never twice".
 
-A stream keeps the blocks that somebody waits for, and a member (one branch of one query) keeps how
-far it has come. Both forget a block when it is delivered, and the stream forgets its size when it
-leaves the spool, so an endless run needs no more memory than its spool has blocks.
+A stream keeps the blocks that somebody waits for, and a member (one input of one branch of a query)
+keeps how far it has come. Both forget a block when it is delivered, and the stream forgets its size
+when it leaves the spool, so an endless run needs no more memory than its spool has blocks.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class SynopsisBegun:
     def of(group: Group, at: float, blocks: tuple[int, ...]) -> SynopsisBegun:
         """The synopsis of a group begins."""
         queries = tuple(member.query for member in group.members)
-        return SynopsisBegun(at=at, group=group.id, queries=queries, stream=group.stream,
+        return SynopsisBegun(at=at, group=group.id, queries=queries, stream=group.reads,
                              blocks=blocks, pane=group.pane, span=group.span)
 
 

@@ -30,7 +30,7 @@ class Summary:
     ...     BlockArrived, GroupFormed, JobDecided, QueryAdded, RunFinished)
     >>> from penstock.model import Block
     >>> summary = Summary.of([
-    ...     QueryAdded(at=0.0, query="big", streams=("packets",)),
+    ...     QueryAdded(at=0.0, query="big", inputs=(("packets",),)),
     ...     BlockArrived(at=1.0, block=Block("packets", 0, 98, 980, arrived=1.0), read=100,
     ...                  rejected=2),
     ...     GroupFormed(at=1.0, group=0, path="p0", members=("big",)),
@@ -264,14 +264,12 @@ class Summary:
         query.window = event.window
         query.delivered_before = event.delivered
         self.queries[event.query] = query
-        for branch, name in enumerate(event.streams):
-            queue = self.stream(name).queue
-            backlog = [number for owed, number in event.backlog if owed == branch]
+        for member, name in event.members:
+            queue, backlog = self.stream(name).queue, event.owed(member)
             for number in backlog:
                 if number not in queue.spool:
                     self._fault(f"query {event.query}: block {number} of {name} is not held")
-            member = event.query if branch == 0 else f"{event.query}#{branch}"
-            query.members[member] = Ledger(member, name, queue, backlog)
+            query.members[str(member)] = Ledger(str(member), name, queue, backlog)
 
     def _query_dropped(self, event: k.QueryDropped) -> None:
         self._end(event.query, "dropped", event.reason)

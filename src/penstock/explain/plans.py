@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from penstock.model import Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape
-from penstock.planning.fanout import Fanout, Lookup, fan_out
+from penstock.planning.fanout import Fanout, TaggedKey, fan_out
 from penstock.planning.shapes import conjunction
 from penstock.rendering import render, span
 
@@ -84,7 +84,7 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
         "path": stream.path,
         "time": stream.time,
         "lateness": stream.lateness,
-        "read_by": [path.id for path in plan.paths if path.stream == stream.name],
+        "read_by": [path.id for path in plan.paths if path.reads == stream.name],
     }
 
 
@@ -92,8 +92,8 @@ def _path(plan: Plan, path: Path, segments: Segments | None) -> dict[str, Any]:
     shared = len(path.members) > 1
     return {
         "id": path.id,
-        "stream": path.stream,
-        "relations": [join.relation for join in path.joins],
+        "stream": path.reads,
+        "relations": [lookup.relation for lookup in path.lookups],
         "expensive": path.expensive,
         "queries": list(dict.fromkeys(member.query for member in path.members)),
         "members": [str(member) for member in path.members],
@@ -115,13 +115,13 @@ def _segments(path: Path, segments: Segments | None) -> list[list[str]]:
 def _sharing(plan: Plan, path: Path) -> dict[str, Any]:
     fanout = fan_out([plan.branch(member) for member in path.members])
     return {
-        "lookups": [_lookup(lookup) for lookup in fanout.lookups],
+        "lookups": [_lookup(key) for key in fanout.keys],
         "shapes": _shapes(fanout, path),
         "table_rows": fanout.table.num_rows,
     }
 
 
-def _lookup(lookup: Lookup) -> dict[str, Any]:
+def _lookup(lookup: TaggedKey) -> dict[str, Any]:
     expression = lookup.key.expression
     told: dict[str, Any] = {"kind": lookup.key.kind, "text": _looked_up(lookup.key)}
     if expression is not None:
@@ -191,9 +191,9 @@ def _asking(plan: Plan, group: Group, name: str, renewal: Renewal | None) -> dic
 
 
 def _window(plan: Plan, name: str) -> Window:
-    grouping = plan.query(name).branches[0].grouping
-    assert grouping is not None
-    return grouping.window
+    window = plan.query(name).branches[0].window
+    assert window is not None
+    return window
 
 
 def _query(plan: Plan, query: Query) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def bind_question(text: str, application: Application, *, name: str = "question"
     """The query of a bare ``SELECT ...``, which the application does not come to hold.
 
     >>> app = bind("CREATE STREAM s (a INT) FROM rate")
-    >>> bind_question("SELECT MAX(a) FROM s [WINDOW 1 MIN]", app).branches[0].grouping.window
+    >>> bind_question("SELECT MAX(a) FROM s [WINDOW 1 MIN]", app).branches[0].window
     Window(length=60000000, slide=60000000, exactly=False)
     """
     return one_select(list(split(text)), text, name, Catalogue.of(application))

@@ -19,12 +19,13 @@ from penstock.model import (
     Expression,
     Field,
     Literal,
+    SketchMethod,
     Type,
 )
 
 LARGEST_K = 10_000
 """The most values that a top-k may ask for: an answer is one row."""
-_SKETCHES = ("hll", "fm")
+_SKETCHES: tuple[SketchMethod, ...] = ("hll", "fm")
 """The methods of APPROX_COUNT_DISTINCT, the default first."""
 Build: TypeAlias = Callable[[tuple[Expression, ...]], Aggregate]
 
@@ -67,7 +68,7 @@ def sketch(value: Expression) -> Expression:
 # --- what comes out ------------------------------------------------------------------------------
 
 
-def _gives(function: str, type_: Type, method: str = "") -> Build:
+def _gives(function: str, type_: Type, method: SketchMethod = "") -> Build:
     return lambda args: Aggregate(function, args, type_, method=method)
 
 
@@ -107,7 +108,7 @@ def _extreme(function: str) -> Build:
     return lambda args: Aggregate(function, args, args[0].type)
 
 
-def _percentile(function: str, method: str = "") -> Build:
+def _percentile(function: str, method: SketchMethod = "") -> Build:
     return lambda args: Aggregate(function, args[:1], DOUBLE, _parameters(args[1:]), method)
 
 
@@ -117,11 +118,12 @@ def _median(args: tuple[Expression, ...]) -> Aggregate:
 
 def _distinct_sketch(args: tuple[Expression, ...]) -> Aggregate:
     named = args[1] if len(args) > 1 else None
-    method = str(named.value).lower() if isinstance(named, Literal) else _SKETCHES[0]
+    word = str(named.value).lower() if isinstance(named, Literal) else ""
+    method = next((known for known in _SKETCHES if known == word), _SKETCHES[0])
     return Aggregate("APPROX_COUNT_DISTINCT", args[:1], BIGINT, method=method)
 
 
-def _top(function: str, method: str = "") -> Build:
+def _top(function: str, method: SketchMethod = "") -> Build:
     """The k most frequent values, or those with the largest sum of a weight."""
 
     def build(args: tuple[Expression, ...]) -> Aggregate:

@@ -11,7 +11,7 @@ from penstock.model import STRING, Call, Column, Expression, Field, Literal, nam
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class FromItem:
     """A stream or relation in a FROM clause; ``index`` 0 is the stream."""
 
     alias: str
@@ -44,7 +44,7 @@ _KNOWN: dict[int, tuple[tuple[Field, ...], Mapping[str, Field]]] = {}
 class Scope:
     """The inputs a query may name, in the order of its FROM clause."""
 
-    def __init__(self, inputs: Sequence[Input]) -> None:
+    def __init__(self, inputs: Sequence[FromItem]) -> None:
         """A later input sees the earlier ones."""
         self.inputs = tuple(inputs)
 
@@ -58,7 +58,7 @@ class Scope:
             return fields(column, parts[2:])
         return fields(self._unqualified(parts), parts[1:])
 
-    def input(self, alias: str) -> Input | None:
+    def input(self, alias: str) -> FromItem | None:
         """The input of that name."""
         found = [i for i in self.inputs if i.alias.lower() == alias.lower()]
         return found[0] if found else None
@@ -77,7 +77,7 @@ class Scope:
         raise _unknown(parts[0], self.inputs)
 
 
-def _unknown(name: str, inputs: Sequence[Input]) -> Misfit:
+def _unknown(name: str, inputs: Sequence[FromItem]) -> Misfit:
     names = [field.name for i in inputs for field in i.columns]
     owners = ", ".join(i.alias for i in inputs)
     hint = suggestion(name, names) or f"it has {_some(names)}"

@@ -26,7 +26,7 @@ from penstock.language.grouping import (
 )
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
-from penstock.language.scope import Input, Scope
+from penstock.language.scope import FromItem, Scope
 from penstock.language.tokens import unseen
 from penstock.language.windows import (
     Clause,
@@ -42,7 +42,8 @@ from penstock.model import (
     Call,
     Expression,
     Grouping,
-    Join,
+    Input,
+    Lookup,
     Output,
     Relation,
     Stream,
@@ -171,21 +172,22 @@ class _SelectBinder:
 
     def branch(self, select: exp.Select) -> Branch:
         stream, inputs, joined, hop = self._from(select)
-        joins = tuple(self._join(join, inputs[: k + 2]) for k, join in enumerate(joined))
+        lookups = tuple(self._lookup(join, inputs[: k + 2]) for k, join in enumerate(joined))
         condition = self._condition(self._binder(inputs, "WHERE"), select, "where")
         reason = _aggregating(select)
         if reason is None and hop is None and not self.windows:
             outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
-            return Branch(stream.name, outputs, condition, joins)
+            return Branch((Input(stream.name),), outputs, condition, lookups)
         window = self._window(select, stream, inputs, hop)
         if reason is None:
             self._outputs(select, self._binder(inputs, "the SELECT list"))  # its own faults first
             hint = "select an aggregate such as COUNT(*), or GROUP BY"
             raise self.source.fault(TypeFault, "nothing is aggregated here", window.place, hint)
-        grouping, outputs = self._grouped(select, inputs, self._time(window))
-        return Branch(stream.name, outputs, condition, joins, grouping)
+        read = Input(stream.name, self._time(window))
+        grouping, outputs = self._grouped(select, inputs)
+        return Branch((read,), outputs, condition, lookups, grouping)
 
-    def _binder(self, inputs: Sequence[Input], clause: str) -> ExpressionBinder:
+    def _binder(self, inputs: Sequence[FromItem], clause: str) -> ExpressionBinder:
         registered = self.catalogue.functions
         return expression_binder(self.source, Scope(inputs), registered, self.around, clause)
 
@@ -202,7 +204,7 @@ class _SelectBinder:
     # --- windows and groups --------------------------------------------------------------------
 
     def _window(
-        self, select: exp.Select, stream: Stream, inputs: Sequence[Input], hop: Hop | None
+        self, select: exp.Select, stream: Stream, inputs: Sequence[FromItem], hop: Hop | None
     ) -> Clause:
         """The one window of a SELECT that aggregates."""
         hops = [hop] if hop is not None else []
@@ -225,7 +227,7 @@ class _SelectBinder:
         except Misfit as misfit:
             raise self.misfitting(misfit, node) from None
 
-    def _check_time(self, hop: Hop, stream: Stream, first: Input) -> None:
+    def _check_time(self, hop: Hop, stream: Stream, first: FromItem) -> None:
         """HOP and TUMBLE look at the stream's time, and at no other column."""
         if stream.time is None:
             message = f"{stream.name} has no TIME for {hop.name} to look at"
@@ -253,7 +255,7 @@ class _SelectBinder:
         return clause.window
 
     def _grouped(
-        self, select: exp.Select, inputs: Sequence[Input], window: Window
+        self, select: exp.Select, inputs: Sequence[FromItem]
     ) -> tuple[Grouping, tuple[Output, ...]]:
         """What is grouped and aggregated, and the columns of the answer."""
         group = select.args.get("group")
@@ -265,11 +267,13 @@ class _SelectBinder:
         named = [item for item in select.expressions if isinstance(item, exp.Alias)]
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
         having = self._condition(binder, select, "having")
-        return Grouping(window, keys, tuple(binder.aggregates), having), outputs
+        return Grouping(keys, tuple(binder.aggregates), having), outputs
 
     # --- FROM and JOIN -------------------------------------------------------------------------
 
-    def _from(self, select: exp.Select) -> tuple[Stream, list[Input], list[exp.Join], Hop | None]:
+    def _from(
+        self, select: exp.Select
+    ) -> tuple[Stream, list[FromItem], list[exp.Join], Hop | None]:
         """The stream, all inputs with it first, the joins, and the window of the stream's table."""
         clause = select.args.get("from_")
         if clause is None:
@@ -286,7 +290,7 @@ class _SelectBinder:
         if not isinstance(first, Stream):
             raise self._no_stream(first, tables[0], bool(streams))
         inputs = [
-            Input(table.alias_or_name, f.columns, k)
+            FromItem(table.alias_or_name, f.columns, k)
             for k, (table, f) in enumerate(zip(tables, found, strict=True))
         ]
         self._check_aliases(inputs, tables)
@@ -334,7 +338,7 @@ class _SelectBinder:
             raise self.fault(UnknownName, message, table.this, hint)
         return found
 
-    def _check_aliases(self, inputs: Sequence[Input], tables: Sequence[exp.Expr]) -> None:
+    def _check_aliases(self, inputs: Sequence[FromItem], tables: Sequence[exp.Expr]) -> None:
         seen: set[str] = set()
         for item, table in zip(inputs, tables, strict=True):
             if name_key(item.alias) in seen:
@@ -342,7 +346,7 @@ class _SelectBinder:
                 raise self.fault(TypeFault, f"two inputs are called '{item.alias}'", table, hint)
             seen.add(name_key(item.alias))
 
-    def _join(self, join: exp.Join, inputs: Sequence[Input]) -> Join:
+    def _lookup(self, join: exp.Join, inputs: Sequence[FromItem]) -> Lookup:
         side, kind = (str(join.args.get(k) or "").upper() for k in ("side", "kind"))
         words = " ".join(w for w in (str(join.args.get("method") or ""), side, kind) if w)
         if (side, kind) not in (("", ""), ("", "INNER"), ("LEFT", ""), ("LEFT", "OUTER")) or (
@@ -361,7 +365,7 @@ class _SelectBinder:
             hint = "put it into WHERE"
             raise self.fault(Refused, "a Python function is not admitted in ON", condition, hint)
         relation = self._table(join.this)
-        return Join(relation.name, on, "left" if side else "inner")
+        return Lookup(relation.name, on, "left" if side else "inner")
 
     # --- the SELECT list -----------------------------------------------------------------------
 
@@ -397,7 +401,7 @@ class _SelectBinder:
         return [Output(_name(item, binder.origin(expression)), expression)]
 
     def _columns(
-        self, item: exp.Expr, inputs: Sequence[Input], binder: ExpressionBinder
+        self, item: exp.Expr, inputs: Sequence[FromItem], binder: ExpressionBinder
     ) -> list[Output]:
         found = [(f.name, i.column(f.name)) for i in inputs for f in i.columns]
         try:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from penstock.errors import PlanError
-from penstock.model import Application, Branch, Field, Join, is_expensive, name_key
-from penstock.plan import Member, Path, Plan
+from penstock.model import (
+    Application,
+    Branch,
+    Field,
+    Lookup,
+    is_expensive,
+    lookup_source,
+    name_key,
+)
+from penstock.plan import Path, Plan, members_of
 from penstock.planning.shapes import columns
 
 MEMBER = "@member"
 """The column that tells the answers of members apart."""
-_ORDER = ("join", "filter", "python", "fanout", "panes", "project", "sink")
+_ORDER = ("lookup", "filter", "python", "fanout", "panes", "window", "project", "sink")
 """The kinds of operators in the only order in which they can run."""
 
 
@@ -30,10 +38,12 @@ def _faults(plan: Plan, application: Application | None) -> Iterator[str]:
     yield from _repeated("query", (query.name for query in plan.queries))
     yield from _repeated("path", (path.id for path in plan.paths))
     yield from _repeated("operator", (op.id for path in plan.paths for op in path.operators))
+    yield from _reading(plan, application)
     yield from _riding(plan)
     yield from _answering(plan)
+    paths = {path.id: path for path in plan.paths}
     for path in plan.paths:
-        yield from _path(plan, path)
+        yield from _path(plan, [*reversed(_upstream(paths, path)), path])
     if application is not None:
         for query in plan.queries:
             for branch in query.branches:
@@ -47,17 +57,56 @@ def _repeated(what: str, names: Iterable[str]) -> Iterator[str]:
             yield f"{what} {name!r} occurs {times} times"
 
 
+def _reading(plan: Plan, application: Application | None) -> Iterator[str]:
+    """Every path reads a stream, or what an earlier path has put into a window.
+
+    So the paths are in an order in which rows can travel, and none reads what it makes itself.
+    """
+    streams = {stream for query in plan.queries for stream in query.streams}
+    streams |= set(application.streams) if application is not None else set()
+    paths, earlier = {path.id: path for path in plan.paths}, set[str]()
+    for path in plan.paths:
+        if path.reads in earlier:
+            if (end := paths[path.reads].end) != "window":
+                yield f"path {path.id!r} reads path {path.reads!r}, which ends in a {end}"
+        elif path in _upstream(paths, path):
+            yield f"path {path.id!r} reads what it makes itself"
+        elif path.reads in paths:
+            yield f"path {path.id!r} stands before path {path.reads!r}, which it reads"
+        elif path.reads not in streams:
+            yield f"path {path.id!r} reads {path.reads!r}, which is no stream and no path"
+        earlier.add(path.id)
+    read = {path.reads for path in plan.paths}
+    for path in plan.paths:
+        if path.end == "window" and path.id not in read:
+            yield f"no path reads the window of path {path.id!r}"
+
+
+def _upstream(paths: Mapping[str, Path], path: Path) -> list[Path]:
+    """The paths that one reads, nearest first; one that reads itself stands among them."""
+    found: list[Path] = []
+    while (before := paths.get(path.reads)) is not None and before not in found:
+        found.append(before)
+        path = before
+    return found
+
+
 def _riding(plan: Plan) -> Iterator[str]:
-    """Every branch rides exactly one path."""
-    riding = Counter(member for path in plan.paths for member in path.members)
-    expected = {Member(q.name, n) for q in plan.queries for n in range(len(q.branches))}
+    """Every input of a branch rides exactly one path of a stream, and others that read that."""
+    ids = {path.id for path in plan.paths}
+    riding = Counter(member for path in plan.paths if path.reads not in ids
+                     for member in path.members)
+    for path in plan.paths:
+        if path.reads in ids:
+            for member in set(path.members) - set(plan.path(path.reads).members):
+                yield f"{member} rides path {path.id!r}, but not path {path.reads!r} that it reads"
+    expected = {member: stream for query in plan.queries for member, stream in members_of(query)}
     for member, times in riding.items():
         if member not in expected:
             yield f"{member} rides a path but is no branch of a query"
         elif times > 1:
             yield f"{member} rides {times} paths"
-    missing = [f"{q.name}#{n}" for q in plan.queries for n in range(len(q.branches))
-               if Member(q.name, n) not in riding]  # fmt: skip
+    missing = [f"{m.query}#{m.branch}" for m in expected if m not in riding]
     if missing:
         yield f"no path carries {', '.join(missing[:8])}"
 
@@ -68,77 +117,84 @@ def _answering(plan: Plan) -> Iterator[str]:
     for path in plan.paths:
         for member in path.members:
             windowed = plan.branch(member).grouping is not None
-            if windowed != path.panes:
-                how = "makes panes" if path.panes else "makes none"
+            if path.end != "window" and windowed != (path.end == "panes"):
+                how = "makes panes" if path.end == "panes" else "makes none"
                 yield f"{member} rides path {path.id!r}, which {how}"
             if plan.groups and grouped[member] != windowed:
                 yield f"{member} belongs to {grouped[member]} groups"
     for group in plan.groups:
-        windows = [grouping.window for member in group.members
-                   if (grouping := plan.branch(member).grouping) is not None]
+        windows = [window for member in group.members
+                   if (window := plan.branch(member).window) is not None]
         if any(w.length % group.pane or w.slide % group.pane for w in windows):
             yield f"the pane of group {group.id!r} does not divide its windows and slides"
 
 
-def _path(plan: Plan, path: Path) -> Iterator[str]:
+def _path(plan: Plan, whole: Sequence[Path]) -> Iterator[str]:
+    """A path is what its members ask for, together with the paths that it reads."""
+    path = whole[-1]
     if not path.members:
         yield f"path {path.id!r} has no members"
         return
     branches = [plan.branch(member) for member in path.members]
+    lookups = tuple(lookup for part in whole for lookup in part.lookups)
     for member, branch in zip(path.members, branches, strict=True):
-        if branch.stream != path.stream:
-            yield f"{member} reads {branch.stream!r} but rides on {path.stream!r}"
-        if branch.joins != path.joins:
-            yield f"{member} does not have the joins of path {path.id!r}"
+        if (stream := branch.streams[member.input]) != whole[0].reads:
+            yield f"{member} reads {stream!r} but rides on {whole[0].reads!r}"
+        if len(branch.inputs) > 1 and len(whole) == 1 and path.end != "window":
+            yield f"{member} is one of several inputs, but path {path.id!r} ends in a {path.end}"
+        asked = branch.lookups[: len(lookups)] if path.end == "window" else branch.lookups
+        if asked != lookups:
+            yield f"{member} does not have the lookups of path {path.id!r}"
         if any(name_key(output.name) == MEMBER for output in branch.select):
             yield f"{member} names a column {MEMBER}, which is ours"
-        if any(is_expensive(join.on) for join in branch.joins):
+        if any(is_expensive(lookup.on) for lookup in branch.lookups):
             yield f"{member} joins on a Python function"
-    expensive = [any(map(is_expensive, branch.expressions)) for branch in branches]
-    if any(expensive) and len(path.members) > 1 and not path.panes:
+    expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
+    if expensive and len(path.members) > 1 and path.end == "sink":
         yield f"path {path.id!r} shares a branch that calls Python"
-    if path.expensive != any(expensive):
+    if path.end != "window" and any(part.expensive for part in whole) != expensive:
         yield f"path {path.id!r} is wrongly marked {'' if path.expensive else 'not '}expensive"
     yield from _order(path)
 
 
 def _order(path: Path) -> Iterator[str]:
-    """Operators are executable: known, in order, from the joins to one sink."""
+    """Operators are executable: known, in order, from the lookups to one end."""
     kinds = [operator.kind for operator in path.operators]
     if unknown := [kind for kind in kinds if kind not in _ORDER]:
         yield f"path {path.id!r} has an operator of kind {unknown[0]!r}"
         return
     for before, after in pairwise(kinds):
-        repeats = before == after and after not in ("join", "python")
+        repeats = before == after and after not in ("lookup", "python")
         if repeats or _ORDER.index(before) > _ORDER.index(after):
             yield f"path {path.id!r} runs {after} after {before}"
     shared = len(path.members) > 1
-    ending = {"panes"} if path.panes else {"sink", "fanout" if shared else "project"}
+    ending = {"sink", "fanout" if shared else "project"} if path.end == "sink" else {path.end}
     needed = {*ending, *(["python"] if path.expensive else [])}
     for kind in _ORDER:
         if kind in needed and kind not in kinds:
             yield f"path {path.id!r} has no {kind}"
-    if kinds.count("join") != len(path.joins):
-        yield f"path {path.id!r} has {kinds.count('join')} joins for {len(path.joins)} relations"
+    if (found := kinds.count("lookup")) != len(path.lookups):
+        yield f"path {path.id!r} has {found} lookups for {len(path.lookups)} relations"
 
 
 def _unknown(branch: Branch, application: Application) -> Iterator[str]:
     """Names that were not declared."""
-    if branch.stream not in application.streams:
-        yield f"no stream {branch.stream!r}"
-        return
-    sources: list[set[Field]] = [set(application.streams[branch.stream].columns)]
-    for join in branch.joins:
-        if join.relation not in application.relations:
-            yield f"no relation {join.relation!r}"
+    for stream in branch.streams:
+        if stream not in application.streams:
+            yield f"no stream {stream!r}"
             return
-        sources.append(set(application.relations[join.relation].columns))
+    sources: list[set[Field]] = [set(application.streams[s].columns) for s in branch.streams]
+    for lookup in branch.lookups:
+        if lookup.relation not in application.relations:
+            yield f"no relation {lookup.relation!r}"
+            return
+        sources.append(set(application.relations[lookup.relation].columns))
     yield from _columns(branch, sources)
 
 
 def _columns(branch: Branch, sources: list[set[Field]]) -> Iterator[str]:
-    for number, join in enumerate(branch.joins, start=1):
-        yield from _join(join, number)
+    for number, lookup in enumerate(branch.lookups):
+        yield from _lookup(lookup, lookup_source(number))
     for column in columns(branch.expressions):
         if not 0 <= column.source < len(sources):
             yield f"column {column.name!r} of source {column.source}, of {len(sources)}"
@@ -146,10 +202,10 @@ def _columns(branch: Branch, sources: list[set[Field]]) -> Iterator[str]:
             yield f"no column {column.name!r} of type {column.type} in source {column.source}"
 
 
-def _join(join: Join, number: int) -> Iterator[str]:
-    """A join sees the stream and the relations up to its own."""
-    if join.kind not in ("inner", "left"):
-        yield f"a join of kind {join.kind!r}"
-    for column in columns([join.on]):
-        if column.source > number:
-            yield f"the join with {join.relation!r} refers to a later one"
+def _lookup(lookup: Lookup, source: int) -> Iterator[str]:
+    """A lookup sees the stream and the relations up to its own."""
+    if lookup.kind not in ("inner", "left"):
+        yield f"a join of kind {lookup.kind!r}"
+    for column in columns([lookup.on]):
+        if column.source > source:
+            yield f"the join with {lookup.relation!r} refers to a later one"

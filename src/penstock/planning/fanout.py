@@ -26,7 +26,7 @@ CODE, SHAPE = "@code", "@shape"
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class TaggedKey:
     """A key with its tag, and for ranges the grid of bins."""
 
     key: Key
@@ -38,7 +38,7 @@ class Lookup:
 class Fanout:
     """Everything that Spark needs to evaluate many branches in one pass."""
 
-    lookups: tuple[Lookup, ...]
+    keys: tuple[TaggedKey, ...]
     shapes: tuple[Shape, ...]
     slots: tuple[tuple[int, ...], ...]
     """For each shape the constant column that holds each of its parameters."""
@@ -53,16 +53,16 @@ class Fanout:
 def fan_out(branches: Sequence[Branch]) -> Fanout:
     """Group branches by shape and file them under keys."""
     chosen = choose([candidates(branch) for branch in branches])
-    lookups = _lookups(chosen)
+    keys = _tagged_keys(chosen)
     taken = [take(branch, c.key, c.listed) for branch, c in zip(branches, chosen, strict=True)]
     riders: dict[Shape, list[int]] = {}
     for member, (shape, _) in enumerate(taken):
         riders.setdefault(shape, []).append(member)
     shapes = tuple(riders)
     slots, constants = _columns(shapes)
-    entries = list(_entries(riders, taken, chosen, {look.key: look for look in lookups}))
+    entries = list(_entries(riders, taken, chosen, {look.key: look for look in keys}))
     return Fanout(
-        lookups=lookups,
+        keys=keys,
         shapes=shapes,
         slots=slots,
         constants=constants,
@@ -71,12 +71,12 @@ def fan_out(branches: Sequence[Branch]) -> Fanout:
     )
 
 
-def _lookups(chosen: Sequence[Candidate]) -> tuple[Lookup, ...]:
+def _tagged_keys(chosen: Sequence[Candidate]) -> tuple[TaggedKey, ...]:
     ranges: dict[Key, list[tuple[float, float]]] = {}
     for candidate in chosen:
         ranges.setdefault(candidate.key, []).append((candidate.low, candidate.high))
     return tuple(
-        Lookup(key, tag, grid(bounds, whole=_is_whole(key)) if key.kind == "range" else None)
+        TaggedKey(key, tag, grid(bounds, whole=_is_whole(key)) if key.kind == "range" else None)
         for tag, (key, bounds) in enumerate(ranges.items())
     )
 
@@ -114,11 +114,11 @@ def _entries(
     riders: dict[Shape, list[int]],
     taken: Sequence[tuple[Shape, tuple[tuple[Value, ...], ...]]],
     chosen: Sequence[Candidate],
-    lookups: dict[Key, Lookup],
+    keys: dict[Key, TaggedKey],
 ) -> Iterator[_Entry]:
     for number, members in enumerate(riders.values()):
         for member in members:
-            codes = _codes(chosen[member], lookups[chosen[member].key])
+            codes = _codes(chosen[member], keys[chosen[member].key])
             rows = taken[member][1]
             if chosen[member].listed is None:
                 yield _Entry(member, number, rows[0], codes)
@@ -127,13 +127,13 @@ def _entries(
                     yield _Entry(member, number, row, [filed])
 
 
-def _codes(candidate: Candidate, lookup: Lookup) -> list[int]:
+def _codes(candidate: Candidate, key: TaggedKey) -> list[int]:
     if candidate.listed is not None:
-        return [code(literal, lookup.tag) for literal in candidate.listed.literals]
-    if lookup.grid is not None:
-        bins = lookup.grid.bins(candidate.low, candidate.high)
-        return [tagged(number, lookup.tag) for number in bins]
-    return [tagged(0, lookup.tag)]
+        return [code(literal, key.tag) for literal in candidate.listed.literals]
+    if key.grid is not None:
+        bins = key.grid.bins(candidate.low, candidate.high)
+        return [tagged(number, key.tag) for number in bins]
+    return [tagged(0, key.tag)]
 
 
 def _table(

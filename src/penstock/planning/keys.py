@@ -65,7 +65,7 @@ def candidates(branch: Branch) -> tuple[Candidate, ...]:
     >>> where = (Call("gt", (length, Literal(9, INT)), BOOLEAN),
     ...          Call("eq", (port, Literal(80, INT)), BOOLEAN))
     >>> [(c.key.kind, c.key.expression and c.key.expression.name) for c in
-    ...  candidates(Branch("packets", (), where))]
+    ...  candidates(Branch((), (), where))]
     [('equal', 'port'), ('range', 'port'), ('range', 'length'), ('always', None)]
     """
     found = [*_equalities(branch.where), *_ranges(branch.where), ANY_ROW]

@@ -16,14 +16,14 @@ from penstock.model import (
     Application,
     Branch,
     Expression,
-    Join,
+    Lookup,
     PythonCall,
     Query,
     Sink,
     is_expensive,
     walk,
 )
-from penstock.plan import Member, Operator, Path, Plan
+from penstock.plan import Member, Operator, Path, Plan, members_of
 from penstock.planning.check import check
 from penstock.planning.shapes import conjunction
 from penstock.planning.share_aggregates import group_id, share_aggregates
@@ -53,15 +53,15 @@ def plan(source: Application | Iterable[Query]) -> Plan:
 def isolate(before: Plan) -> Plan:
     """Give every branch a path of its own: the plan that the later ones must agree with."""
     paths = tuple(
-        _own_path(query, number)
+        _own_path(query, member)
         for query in before.queries
-        for number in range(len(query.branches))
+        for member, _ in members_of(query)
     )
     return replace(before, paths=paths)
 
 
 def share(before: Plan) -> Plan:
-    """Let cheap branches over one stream, with the same joins, ride one path.
+    """Let cheap branches over one stream, with the same lookups, ride one path.
 
     Rows that go to Python stay apart: one slow or raising function must not hold up a thousand
     queries.
@@ -70,7 +70,7 @@ def share(before: Plan) -> Plan:
     for path in before.paths:
         groups.setdefault(_shared_id(path, before), []).append(path)
     paths = [
-        _pane_path(id, group, before) if group[0].panes
+        _pane_path(id, group, before) if group[0].end == "panes"
         else group[0] if group[0].expensive
         else _shared_path(id, group, before)
         for id, group in groups.items()
@@ -85,29 +85,32 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def _own_path(query: Query, number: int) -> Path:
-    id, branch = f"{quote(query.name, safe='')}#{number}", query.branches[number]
+def _own_path(query: Query, member: Member) -> Path:
+    branch = query.branches[member.branch]
+    input = f".{member.input}" if member.input else ""
+    id = f"{quote(query.name, safe='')}#{member.branch}{input}"
     expensive = any(is_expensive(expression) for expression in branch.expressions)
     return Path(
         id=id,
-        stream=branch.stream,
-        joins=branch.joins,
-        members=(Member(query.name, number),),
+        reads=branch.inputs[member.input].stream,
+        lookups=branch.lookups,
+        members=(member,),
         operators=_operators(id, branch, query.sink),
+        end="sink" if branch.grouping is None else "panes",
         expensive=expensive,
     )
 
 
 def _shared_id(path: Path, before: Plan) -> str:
-    """The stream and its relations; joins on other conditions are told apart by a checksum."""
+    """The stream and its relations; lookups on other conditions are told apart by a checksum."""
     if path.expensive:
-        return group_id(before.branch(path.members[0])) if path.panes else path.id
-    end = "panes" if path.panes else "fanout"
-    relations = (join.relation for join in path.joins)
-    names = "+".join(quote(name, safe="") for name in (path.stream, *relations))
-    if not path.joins:
+        return group_id(before.branch(path.members[0])) if path.end == "panes" else path.id
+    end = "panes" if path.end == "panes" else "fanout"
+    relations = (lookup.relation for lookup in path.lookups)
+    names = "+".join(quote(name, safe="") for name in (path.reads, *relations))
+    if not path.lookups:
         return f"{names}/{end}"
-    written = "; ".join(f"{join.kind} {join.relation} {render(join.on)}" for join in path.joins)
+    written = "; ".join(f"{one.kind} {one.relation} {render(one.on)}" for one in path.lookups)
     return f"{names}@{zlib.crc32(written.encode()):08x}/{end}"
 
 
@@ -118,8 +121,8 @@ def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
         sink = before.query(members[0].query).sink
         return replace(group[0], id=id, operators=_operators(id, first, sink))
     fanout = Operator(f"{id}:fanout", "fanout", f"{len(members)} queries in one pass")
-    operators = (*_joins(id, first.joins), fanout, _sink(id, "each query's own"))
-    return Path(id, first.stream, first.joins, members, operators)
+    operators = (*_lookups(id, first.lookups), fanout, _sink(id, "each query's own"))
+    return replace(group[0], id=id, members=members, operators=operators)
 
 
 def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
@@ -133,14 +136,14 @@ def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
         id = f"{id}/{zlib.crc32(repr(columns).encode()):08x}"
         operators = _operators(id, first, Sink())[:-1]  # its own panes stand for all
     else:
-        operators = tuple(_joins(id, first.joins))
+        operators = tuple(_lookups(id, first.lookups))
     panes = Operator(f"{id}:panes", "panes", f"panes of {len(members)} window aggregates")
     return replace(group[0], id=id, members=members, operators=(*operators, panes))
 
 
 def _operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
     cheap = [conjunct for conjunct in branch.where if not is_expensive(conjunct)]
-    operators = _joins(id, branch.joins)
+    operators = _lookups(id, branch.lookups)
     if cheap:
         operators.append(Operator(f"{id}:filter", "filter", conjunction(cheap)))
     operators += _python(id, branch)
@@ -152,12 +155,11 @@ def _operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
     return (*operators, _sink(id, delivered))
 
 
-def _joins(id: str, joins: Iterable[Join]) -> list[Operator]:
+def _lookups(id: str, lookups: Iterable[Lookup]) -> list[Operator]:
     return [
-        Operator(
-            f"{id}:join{number}", "join", f"{join.kind} {join.relation} on {render(join.on)}"
-        )
-        for number, join in enumerate(joins, start=1)
+        Operator(f"{id}:lookup{number}", "lookup",
+                 f"{lookup.kind} {lookup.relation} on {render(lookup.on)}")
+        for number, lookup in enumerate(lookups, start=1)
     ]
 
 

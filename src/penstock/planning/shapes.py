@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from penstock.model import (
     BOOLEAN,
     INT,
+    PARAMETER,
     Branch,
     Call,
     Column,
@@ -30,8 +31,6 @@ from penstock.plan import Key, Parameter, Shape
 from penstock.planning.operations import EQUAL, IN, OR, may_vary
 from penstock.rendering import render
 
-PARAMETER = -1
-"""The source of a column that stands for a constant."""
 LONGEST_LIST = 32
 """A longer IN list that is not looked up stays in the shape: it would widen the table."""
 
@@ -50,7 +49,7 @@ def take(
     """The shape of a branch, and the constants that fill it: one row, or one for each listed value.
 
     >>> over = Call("gt", (Column("port", INT), Literal(1024, INT)), BOOLEAN)
-    >>> shape, constants = take(Branch("packets", (), (over,)), Key("always"))
+    >>> shape, constants = take(Branch((), (), (over,)), Key("always"))
     >>> shape.where[0].args[1].name, constants
     ('?0', ((1024,),))
     """
@@ -80,7 +79,7 @@ def fill(shape: Shape, constants: Sequence[Value]) -> Branch:
         return Literal(constants[int(column.name[1:])], column.type)
 
     return Branch(
-        stream="",
+        inputs=(),
         select=tuple(Output(name, substitute(e, constant)) for name, e in shape.select),
         where=tuple(substitute(e, constant) for e in shape.where),
     )

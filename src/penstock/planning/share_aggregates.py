@@ -15,13 +15,13 @@ from math import gcd
 from typing import TypeAlias
 from urllib.parse import quote
 
-from penstock.model import Branch, Call, Expression, Grouping, Join, is_expensive
+from penstock.model import Branch, Call, Expression, Lookup, Window, is_expensive
 from penstock.plan import Group, Member, Path, Plan
 from penstock.planning.operations import EQUAL, IN
 from penstock.rendering import render
 
 Likeness: TypeAlias = tuple[
-    str, tuple[Join, ...], tuple[Expression, ...], tuple[Expression, ...], tuple[Expression, ...]
+    str, tuple[Lookup, ...], tuple[Expression, ...], tuple[Expression, ...], tuple[Expression, ...]
 ]
 
 
@@ -29,7 +29,7 @@ def share_aggregates(before: Plan) -> Plan:
     """Gather the window aggregates of the plan into groups with one synopsis each."""
     alike: dict[tuple[str, Likeness], list[tuple[Path, Member]]] = {}
     for path in before.paths:
-        if path.panes:
+        if path.end == "panes":
             for member in path.members:
                 likeness = likeness_of(before.branch(member))
                 alike.setdefault((path.id, likeness), []).append((path, member))
@@ -94,37 +94,41 @@ def likeness_of(branch: Branch) -> Likeness:
     costly = tuple(c for c in branch.where if is_expensive(c))
     # What Python computes for one query may raise, and must not cost another its rows.
     calls = tuple(e for e in branch.grouping.expressions if is_expensive(e))
-    return branch.stream, branch.joins, (*cheap, *costly), branch.grouping.keys, calls
+    return _streams(branch), branch.lookups, (*cheap, *costly), branch.grouping.keys, calls
 
 
 def group_id(branch: Branch) -> str:
     """The stream, what it is grouped by, and a checksum of the rest.
 
-    >>> from penstock.model import INT, Column, Grouping, Window
-    >>> counted = Grouping(Window(10, 5), (Column("src", INT),), ())
-    >>> group_id(Branch("packets", (), grouping=counted))
+    >>> from penstock.model import INT, Column, Grouping, Input
+    >>> counted = Grouping((Column("src", INT),), ())
+    >>> group_id(Branch((Input("packets", Window(10, 5)),), (), grouping=counted))
     'packets/src@...'
     """
     assert branch.grouping is not None
     keys = ", ".join(render(key) for key in branch.grouping.keys) or "all"
     checksum = zlib.crc32(repr(likeness_of(branch)).encode())
-    return f"{quote(branch.stream, safe='')}/{keys}@{checksum:08x}"
+    return f"{_streams(branch)}/{keys}@{checksum:08x}"
+
+
+def _streams(branch: Branch) -> str:
+    return "+".join(quote(stream, safe="") for stream in branch.streams)
 
 
 def _group(plan: Plan, path: Path, members: Sequence[Member]) -> Group:
     branches = [plan.branch(member) for member in members]
     groupings = [branch.grouping for branch in branches if branch.grouping is not None]
-    first, pane = branches[0], _pane(groupings)
+    windows = [branch.window for branch in branches if branch.window is not None]
+    first, pane = branches[0], _pane(windows)
     return Group(
-        id=group_id(first), path=path.id, stream=first.stream, joins=first.joins,
+        id=group_id(first), path=path.id, reads=path.reads, lookups=first.lookups,
         where=first.where, keys=groupings[0].keys,
         aggregates=tuple(dict.fromkeys(a for g in groupings for a in g.aggregates)),
         members=tuple(members), pane=pane,
-        span=max(grouping.window.length for grouping in groupings) // pane,
+        span=max(window.length for window in windows) // pane,
     )
 
 
-def _pane(groupings: Sequence[Grouping]) -> int:
+def _pane(windows: Sequence[Window]) -> int:
     """The longest slice of which all windows and all slides are made."""
-    return gcd(*(length for grouping in groupings
-                 for length in (grouping.window.length, grouping.window.slide)))
+    return gcd(*(length for window in windows for length in (window.length, window.slide)))

@@ -35,6 +35,7 @@ from penstock.engine import (
     Trim,
     Wake,
 )
+from penstock.engine.positions import Positions, digests
 from penstock.engine.timeouts import written
 from penstock.errors import CheckpointError, PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
@@ -63,11 +64,10 @@ from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.jobs.task_progress import tasks_done
 from penstock.spark.questions import Questions
 from penstock.spark.session import lost
-from penstock.spark.standings import Standings
 from penstock.spark.stopping import TICK, Stopping
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files
-from penstock.spark.storage.spool import Spool
+from penstock.spark.storage.spool import Spool, contents_of
 
 
 class SparkHost(Stopping):
@@ -103,7 +103,8 @@ class SparkHost(Stopping):
         self._inbox: queue.Queue[ev.Event | Callable[[], None]] = queue.Queue()
         self._core = Core(policy(self._setting("operators")), settings(application, until_drained),
                           refresh=refresh_policy(self._setting("refresh")))
-        self._standings = Standings(self._deliveries, self._spools, self._core.newest)
+        self._positions = Positions(
+            self._core, self._deliveries.positions, partial(contents_of, self._spools))
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: set[float] = set()
@@ -114,13 +115,16 @@ class SparkHost(Stopping):
     def start(self) -> None:
         """Recover, then begin to read the streams and to answer."""
         self._delivery.recover(self._warn)
-        for name in [name for name in self._deliveries.standing
+        for name in [name for name in self._deliveries.positions
                      if name not in self.application.queries]:
             self._deliveries.leave(name)  # it was dropped while nothing ran
         self._adopt(self.application)
         wanted = self._streams_of(self.application.queries.values())
         opened = self._open(wanted, self.application)
-        self._standings.refuse_missing(self.application)
+        # A block without a manifest would be read again, and its rows delivered twice.
+        for stream, number in self._positions.delivered(self.application):
+            if stream in self._spools:
+                self._spools[stream].refuse_before(number)
         extents = {s: sources.extent(self._files, self.application.streams[s])
                    for s in wanted if s not in self._faults}
         settings = self._core.settings
@@ -299,7 +303,7 @@ class SparkHost(Stopping):
         done: ev.RunFinished | ev.RunKept
         if not job.final:
             done = self._keep(job, path, compiler, frame, reading)
-        elif path.panes:
+        elif path.end == "panes":
             done = self._summarise(job, plan, compiler, synopses, frame, reading)
         else:
             done = self._deliver(job, plan, compiler, frame, reading)
@@ -321,7 +325,7 @@ class SparkHost(Stopping):
         self._parts.forget(job.number)
         done = ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows, rows_out={},
                               operators=part.counts, jobs=1)
-        return replace(done, panes={path.id: ()}, late=job.late) if path.panes else done
+        return replace(done, panes={path.id: ()}, late=job.late) if path.end == "panes" else done
 
     def _frame(self, job: SegmentJob, path: Path) -> DataFrame:
         """The rows that a run begins with; late ones are not for windows, and kept apart."""
@@ -329,9 +333,11 @@ class SparkHost(Stopping):
             return self._parts.frame(job.parts)
         spool = self._spools[job.blocks[0].stream]
         numbers = [block.number for block in job.blocks]
-        if path.panes and not job.again:
+        if path.end == "sink":
+            return spool.timed_frame(numbers, job.keep)
+        if not job.again:
             spool.set_late_aside(numbers)
-        return (spool.timely_frame if path.panes else spool.timed_frame)(numbers, job.keep)
+        return spool.timely_frame(numbers, job.keep)
 
     def _sampled(
         self, job: SegmentJob, path: Path, compiler: Compiler
@@ -363,7 +369,7 @@ class SparkHost(Stopping):
             self._parts.forget(number)
         return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows,
                               rows_out=done.rows, rejected=done.rejected,
-                              added=added(job, done.rows, done.rejected) if path.joins else {},
+                              added=added(job, done.rows, done.rejected) if path.lookups else {},
                               operators=done.operators, jobs=done.jobs, bytes_out=done.bytes,
                               failed=done.failed, errors=done.errors)
 
@@ -383,7 +389,7 @@ class SparkHost(Stopping):
             self._inbox.put(partial(self._move_away, group))
         return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows, rows_out={},
                               rejected=done.rejected,
-                              added=added(job, taken.passed, done.rejected) if path.joins else {},
+                              added=added(job, taken.passed, done.rejected) if path.lookups else {},
                               operators=done.operators, jobs=done.jobs + taken.jobs,
                               bytes_out=done.bytes, failed=done.failed, errors=done.errors,
                               panes=taken.panes, summarised=taken.rows, late=taken.missed)
@@ -415,7 +421,7 @@ class SparkHost(Stopping):
     # --- streams -----------------------------------------------------------------------------
 
     def _streams_of(self, queries: Any) -> list[str]:
-        return list(dict.fromkeys(b.stream for query in queries for b in query.branches))
+        return list(dict.fromkeys(stream for query in queries for stream in query.streams))
 
     def _open(self, streams: list[str], application: Application) -> list[str]:
         """Look at the sources of new streams; those that cannot be read are noted.
@@ -494,16 +500,16 @@ class SparkHost(Stopping):
     def _join(self, queries: list[Query]) -> None:
         """Add queries where they stand: after what they have delivered, or at their beginning."""
         faults = self._delivery.folders.refused(self.application)
-        self._standings.join(queries, self.application, self._clock.now(), self._core.last_run)
+        texts = digests(self.application)
+        if starts := self._positions.starts(queries, texts):
+            self._deliveries.join(starts, self._clock.now(), texts, self._core.last_run)
         for query in queries:
             fault = (faults.get(query.name) or self._needs.fault(query)
                      or self._delivery.fault(query))
             faults |= {query.name: fault} if fault else {}
-            known = self._deliveries.standing[query.name]
-            backlog = () if fault else self._standings.backlog(query)
-            now, since = self._clock.now(), self._standings.since(query)
-            self._windows.join(query, since, self._until_drained)
-            self._handle(ev.QueryAdded.of(query, now, backlog, known.rows, known.at, since))
+            added = self._positions.added(query, self._clock.now(), has_fault=bool(fault))
+            self._windows.join(query, added.since, self._until_drained)
+            self._handle(added)
         self._begin_synopses(queries)
         for name in [query.name for query in queries if query.name in faults]:
             self._handle(ev.QueryFailed(at=self._clock.now(), query=name, reason=faults[name]))
@@ -511,14 +517,13 @@ class SparkHost(Stopping):
 
     def _begin_synopses(self, joining: Sequence[Query]) -> None:
         """Have the panes of new groups, and of those that grew, made of what the spool holds."""
-        needs = partial(self._standings.needs, joining=joining, is_alive=self._core.is_alive)
+        needs = partial(self._positions.needs, joining=joining)
         for group in self._windows.adopt(self._core.plan, needs):
             self._begin_synopsis(group)
 
     def _begin_synopsis(self, group: Group) -> None:
         self._windows.of(group.id).begun = True
-        reach = self._standings.reach(group, self._core.plan)
-        self._handle(ev.SynopsisBegun.of(group, self._clock.now(), reach))
+        self._handle(self._positions.begun(group, self._clock.now()))
 
     def _move_away(self, group: Group) -> None:
         """Let a synopsis that is too large for the driver be made on the executors, anew."""

@@ -17,13 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
+from penstock.engine.aggregates.coverage import families_of
 from penstock.errors import CheckpointError, PenstockError, RunError
 from penstock.model import Application, Block, Branch, Query, Window, name_key
 from penstock.plan import Group, Member, Plan
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.pane_job import PaneJob
-from penstock.spark.aggregates.synopsis_store import Kept, families_of
+from penstock.spark.aggregates.synopsis_store import Kept
 from penstock.spark.compile.columns import compiled
 from penstock.spark.compile.compiler import Compiler, Summarised
 from penstock.spark.compile.references import Needs
@@ -78,7 +79,7 @@ class Questions:
         return not self.checkpoint.is_own and self.checkpoint.is_taken
 
     def _spools(self, needs: Needs, query: Query) -> dict[str, Spool]:
-        streams = {branch.stream for branch in query.branches}
+        streams = set(query.streams)
         return {stream: Spool.look(self.spark, self.checkpoint, Files(self.spark),
                                    needs.application.streams[stream]) for stream in streams}
 
@@ -116,9 +117,9 @@ class _Asked:
         """What a query of form 1, 2 or 3 answers to all blocks in the spool."""
         parts = []
         for path in self.plan.paths:
-            numbers = [block.number for block in self._blocks(path.stream)]
+            numbers = [block.number for block in self._blocks(path.reads)]
             if numbers:
-                frame = self.spools[path.stream].timed_frame(numbers)
+                frame = self.spools[path.reads].timed_frame(numbers)
                 answers = compiler.answers(path, path.members, frame)
                 parts.append(self._shaped(answers.project(path.members).toArrow()))
         return pa.concat_tables([self._schema.empty_table(), *parts])
@@ -130,8 +131,8 @@ class _Asked:
 
     def _windowed(self, compiler: Compiler, group: Group) -> pa.Table:
         branch = self.query.branches[0]
-        assert branch.grouping is not None
-        window, blocks = branch.grouping.window, self._blocks(group.stream)
+        window, blocks = branch.window, self._blocks(group.reads)
+        assert window is not None
         found = self._from_synopsis(group, branch, blocks)
         if found is None:
             end = end_of(window, blocks[-1], self.by.running) if blocks else None
@@ -146,9 +147,10 @@ class _Asked:
     ) -> tuple[int, pa.RecordBatch] | None:
         """The end of the window and the answer, if a synopsis has all that is asked."""
         kept = self.by.synopsis(group.id) if self.by.synopsis else None
-        if kept is None or kept.far is not None or branch.grouping is None:
+        window = branch.window
+        if kept is None or kept.far is not None or window is None:
             return None
-        window, pane = branch.grouping.window, kept.group.pane
+        pane = kept.group.pane
         step = window.slide if window.exactly else pane
         alike = replace(group, pane=pane, span=window.length // pane)
         if window.length % pane or step % pane or not kept.covers(alike):
@@ -174,14 +176,14 @@ class _Asked:
         They are as long as the window. Wherever it ends, it lies in two of them, and other rows
         than its own are left out before.
         """
-        assert branch.grouping is not None
-        length = branch.grouping.window.length
+        assert branch.window is not None
+        length = branch.window.length
         own = replace(group, pane=length, span=2)
         families = families_of(own)
         synopsis = Synopsis([key.type for key in own.keys], families, own.span)
-        numbers = [b.number for b in reaching(self._blocks(own.stream), end - length, end)]
+        numbers = [b.number for b in reaching(self._blocks(own.reads), end - length, end)]
         if numbers:
-            frame = self.spools[own.stream].timely_frame(numbers)
+            frame = self.spools[own.reads].timely_frame(numbers)
             path = self.plan.path(own.path)
             with compiler.summarised(path, own.members, frame) as rows:
                 asked = rows.group(own, families)

@@ -146,7 +146,8 @@ def _decimal_average(
 
 def _extreme(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
     arg = aggregate.args[0]
-    values = totals.of(Measure(aggregate.function.lower(), arg))[scope.groups]
+    extreme = Measure("min" if aggregate.function == "MIN" else "max", arg)
+    values = totals.of(extreme)[scope.groups]
     if arg.type.name in OBJECTS:
         return pa.array(values.tolist(), arrow_type(aggregate.type))
     return typed(values, _counted(aggregate, totals, scope) == 0, aggregate.type)

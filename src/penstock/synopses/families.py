@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from penstock.errors import PlanError
 from penstock.model import (
@@ -35,6 +36,11 @@ from penstock.model import (
 )
 from penstock.synopses import sketches
 
+MeasureKind: TypeAlias = Literal[
+    "rows", "count", "sum", "min", "max", "moments", "kll", "rank", "bits", "signs", "hash"]
+FamilyKind: TypeAlias = Literal[
+    "scalars", "frequencies", "hll", "fm", "ams", "count_min", "candidates"]
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -49,7 +55,7 @@ class Measure:
     - ``rank``, ``bits``, ``signs``, ``hash``: what hll, fm, ams and candidates keep.
     """
 
-    kind: str
+    kind: MeasureKind
     arg: Expression | None = None
 
     @property
@@ -88,7 +94,7 @@ def _struct(type_: Type, *names: str) -> Type:
 class Family:
     """A way to cut the rows of a pane into cells, and what is kept of each cell."""
 
-    kind: str
+    kind: FamilyKind
     args: tuple[Expression, ...] = ()
     """What the cell is made of; nothing for scalars."""
     parameters: tuple[float, ...] = ()
@@ -132,12 +138,12 @@ def families(aggregate: Aggregate) -> tuple[Family, ...]:
         kinds = _SCALARS[function] if args else ()
         return (Family("scalars", measures=(ROWS, *(Measure(k, args[0]) for k in kinds))),)
     if function in ("COUNT_DISTINCT", "PERCENTILE", "TOPK"):
-        weights = [Measure(kind, w) for w in args[1:] for kind in ("count", "sum")]
+        weights = [m for w in args[1:] for m in (Measure("count", w), Measure("sum", w))]
         return (Family("frequencies", args[:1], measures=(ROWS, *weights)),)
     return _sketched(aggregate)
 
 
-_SCALARS = {
+_SCALARS: dict[str, tuple[MeasureKind, ...]] = {
     "COUNT": ("count",),
     "SUM": ("count", "sum"),
     "AVG": ("count", "sum"),

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.errors import PlanError
 from penstock.model import Aggregate, Type
+from penstock.plan import EARLIEST
 from penstock.synopses.answers import Scope, answer
 from penstock.synopses.dictionaries import Keys
 from penstock.synopses.families import ROWS, Family, families, gathered
@@ -60,7 +61,7 @@ class Synopsis:
         self._width = len(keys)
         self._rings = {family.name: Ring(family, filled) for family in families}
         self.span = span
-        self.first = -(1 << 62)
+        self.first = EARLIEST
         """The first pane that is not forgotten."""
 
     def add(self, tables: Mapping[Family, pa.Table]) -> None:

@@ -17,14 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 from penstock.engine import Core, Instruction, Job, RefreshJob, SegmentJob
+from penstock.engine.positions import Intervals, Positions, QueryPosition, SpoolContents
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind
 from penstock.model import Application, Block
-from penstock.plan import Group
+from penstock.plan import members_of
 from penstock.planning import plan
 from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
@@ -32,10 +34,8 @@ from penstock.policies.refresh import DEFAULT as REFRESH
 from penstock.policies.refresh import policy as refresh_policy
 from penstock.testing.virtual_panes import (
     BYTES_PER_ROW,
-    FOREVER,
     Answer,
     EventTime,
-    Standing,
     Synopses,
     Synopsis,
 )
@@ -92,12 +92,20 @@ class FakeHost(VirtualHost):
     _numbers: dict[str, int] = field(default_factory=dict)
     _times: dict[str, EventTime] = field(default_factory=dict)
     _synopses: Synopses = field(default_factory=Synopses)
-    _standing: dict[str, Standing] = field(default_factory=dict)
+    _positions: Positions = field(init=False)
+    _log: dict[str, QueryPosition] = field(default_factory=dict)
+    """By query: where it began, and up to where it has answered."""
     _blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
     """By stream, those that have arrived and are not released."""
+    _newest: dict[str, Block] = field(default_factory=dict)
+    """By stream, the last that has arrived."""
     _taking: dict[int, tuple[SegmentJob, list[Synopsis]]] = field(default_factory=dict)
     """Runs under way that make panes, and the synopses that they were begun for."""
     _renewed: dict[int, list[Answer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """No query has joined yet."""
+        self._positions = Positions(self.core, self._log, self._contents)
 
     @classmethod
     def of(
@@ -153,7 +161,7 @@ class FakeHost(VirtualHost):
         """A stream will end."""
         self.plan_event(ev.StreamEnded(at=at, stream=stream))
 
-    def add(self, sql: str, backlog: tuple[tuple[int, int], ...] = ()) -> None:
+    def add(self, sql: str, backlog: tuple[tuple[int, int, int], ...] = ()) -> None:
         """Add queries now, with blocks of the past that they want to see."""
         before = set(self.application.queries)
         self.application = bind(sql, self.application)
@@ -165,7 +173,7 @@ class FakeHost(VirtualHost):
         """Drop a query now."""
         self.handle(ev.QueryDropped(at=self.clock.now(), query=query))
         self.application = bind(f"DROP QUERY {query};", self.application)
-        self._standing.pop(query, None)
+        self._log.pop(query, None)
         self.core.adopt(plan(self.application))
         self._join(())
         self.handle(ev.Tick(at=self.clock.now()))
@@ -176,48 +184,37 @@ class FakeHost(VirtualHost):
         self._join(())
         self.handle(ev.Tick(at=self.clock.now()))
 
-    def _join(self, names: Iterable[str], backlog: tuple[tuple[int, int], ...] = ()) -> None:
-        joining = {name: self.added(name, backlog) for name in names}
-        for name, event in joining.items():
-            newest = self.core.newest(event.streams[0])
-            start = min((number for _, number in backlog), default=newest + 1)
-            self._standing[name] = Standing(start, event.since)
+    def _join(self, names: Iterable[str], backlog: tuple[tuple[int, int, int], ...] = ()) -> None:
+        joining = [self.application.queries[name] for name in names]
+        for event in [self.added(query.name, backlog) for query in joining]:
             self.handle(event)
-        for group in self._synopses.adopt(self.core.plan, lambda g: self._needs(g, joining)):
-            self.handle(ev.SynopsisBegun(at=self.clock.now(), group=group.id,
-                                         queries=tuple(m.query for m in group.members),
-                                         stream=group.stream, blocks=self._reach(group),
-                                         pane=group.pane, span=group.span))
+        needs = partial(self._positions.needs, joining=joining)
+        for group in self._synopses.adopt(self.core.plan, needs):
+            self.handle(self._positions.begun(group, self.clock.now()))
 
-    def added(self, name: str, backlog: tuple[tuple[int, int], ...] = ()) -> ev.QueryAdded:
-        """The event that adds a query of the application."""
-        query = self.application.queries[name]
-        since = None
-        if query.branches[0].grouping is not None and not backlog:
-            held = self._held(query.branches[0].stream)
-            since = held[-1].watermark if held else None
-        return ev.QueryAdded.of(query, self.clock.now(), backlog, since=since)
+    def added(self, name: str, backlog: tuple[tuple[int, int, int], ...] = ()) -> ev.QueryAdded:
+        """The event that adds a query of the application, with these blocks of the past."""
+        query, now = self.application.queries[name], self.clock.now()
+        self._log.pop(name, None)
+        start = self._positions.starts([query], {})[name]
+        position = self._log[name] = QueryPosition(start, at=now)
+        for member, stream in members_of(query) if backlog else ():
+            owed = [number for branch, input, number in backlog
+                    if (branch, input) == (member.branch, member.input)]
+            position.start[stream] = min(owed, default=start[stream])
+            had = position.had[member.branch, member.input] = Intervals()
+            for block in self._held(stream):
+                if block.number not in owed:
+                    had.add(block.number)
+        return self._positions.added(query, now)
 
     def _held(self, stream: str) -> list[Block]:
         return list(self._blocks.get(stream, {}).values())
 
-    def _needs(self, group: Group, joining: Mapping[str, ev.QueryAdded]) -> int | None:
-        """The first pane that those need who join a group; all, if nobody else is there."""
-        events = [joining[m.query] for m in group.members if m.query in joining]
-        if events and not any(self.core.is_alive(member.query) for member in group.members
-                              if member.query not in joining):
-            return FOREVER - 1
-        return min((FOREVER if event.since is None or event.window is None
-                    else event.since // group.pane + 1 - event.window[0] // group.pane
-                    for event in events), default=None)
-
-    def _reach(self, group: Group) -> tuple[int, ...]:
-        """The blocks that a group's windows reach back to; some of them may be waiting for it."""
-        standing = [(self._standing[member.query], grouping.window.length)
-                    for member in group.members
-                    if (grouping := self.core.plan.branch(member).grouping) is not None]
-        return tuple(block.number for block in self._held(group.stream)
-                     if any(one.reaches(block, length) for one, length in standing))
+    def _contents(self, stream: str) -> SpoolContents:
+        """What the spool would hold: here all blocks are in memory."""
+        lateness = round(self.application.streams[stream].lateness * 1e6)
+        return SpoolContents(self._held(stream), self._newest.get(stream), lateness)
 
     # --- the host ----------------------------------------------------------------------------
 
@@ -226,12 +223,13 @@ class FakeHost(VirtualHost):
         match event:
             case ev.BlockArrived(block=block) | ev.BlockHeld(block=block):
                 self._blocks.setdefault(block.stream, {})[block.number] = block
+                self._newest[block.stream] = block
             case ev.RunFinished(job=run) if run in self._taking:
                 self._take_in(*self._taking.pop(run))
             case ev.RefreshFinished(job=refresh):
                 for answer in self._renewed[refresh]:
-                    if answer.query in self._standing:
-                        self._standing[answer.query].since = answer.end
+                    if answer.query in self._log:
+                        self._log[answer.query].answered = answer.end
         instructions = VirtualHost.handle(self, event)
         for stream, number in self.released:
             self._blocks[stream].pop(number, None)
@@ -287,7 +285,7 @@ class FakeHost(VirtualHost):
         for part in job.parts:
             del self.kept[part]
         measured = self._measured(job) if job.measure else {}
-        if self.core.plan.path(job.path).panes and job.final:
+        if self.core.plan.path(job.path).end == "panes" and job.final:
             return self._summarised(job, at, seconds, measured)
         if job.final or not round(left):
             out = {member.query: round(left) for member in job.members}

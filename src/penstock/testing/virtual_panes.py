@@ -11,22 +11,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from penstock.engine import RefreshJob
+from penstock.engine.aggregates.coverage import Coverage, families_of, to_rebuild
 from penstock.model import Block
 from penstock.plan import Group, Plan
 
 BYTES_PER_ROW = 16
-FOREVER = -(1 << 62)
-"""Before all panes."""
 
 
 @dataclass(slots=True)
-class Synopsis:
+class Synopsis(Coverage):
     """Rows per pane of a group."""
 
-    group: Group
     rows: Counter[int] = field(default_factory=Counter)
-    first: int = FOREVER
-    """The first pane that is not forgotten."""
 
     def add(self, times: Iterable[int]) -> None:
         """Take rows in; those of forgotten panes are passed by."""
@@ -38,12 +34,6 @@ class Synopsis:
         self.first = max(self.first, before)
         self.rows = Counter({pane: count for pane, count in self.rows.items()
                              if pane >= self.first})
-
-    def serves(self, group: Group) -> bool:
-        """Whether it has what the group needs as it is now."""
-        known = self.group
-        return (known.pane == group.pane and known.span >= group.span
-                and set(known.aggregates) >= set(group.aggregates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +53,16 @@ class Synopses:
 
     held: dict[str, Synopsis] = field(default_factory=dict)
 
-    def adopt(self, plan: Plan, joining: Callable[[Group], int | None]) -> list[Group]:
+    def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
         """Keep the synopses of this plan; those that begin without panes are returned.
 
-        ``joining`` tells the first pane that those need who are about to join a group.
+        ``needs(group)`` is the oldest pane that newly joined queries read.
         """
-        held, fresh = self.held, []
-        self.held = {}
+        fresh = to_rebuild(plan, self.held, needs)
+        self.held = {group.id: Synopsis(group, families_of(group)) if group in fresh
+                     else self.held[group.id] for group in plan.groups}
         for group in plan.groups:
-            known, needs = held.get(group.id), joining(group)
-            if known is None or not known.serves(group) or (
-                    needs is not None and needs < known.first):
-                fresh.append(group)
-                known = Synopsis(group)
-            known.group = group
-            self.held[group.id] = known
+            self.held[group.id].group = group
         return fresh
 
     def answers(self, refresh: RefreshJob, at: float) -> list[Answer]:
@@ -107,19 +92,3 @@ class EventTime:
         watermark = None if self.seen is None else self.seen - self.lateness
         return Block(stream, number, len(times), len(times) * BYTES_PER_ROW, arrived,
                      cutoff, watermark, self.seen, len(times) - len(kept))
-
-
-@dataclass(slots=True)
-class Standing:
-    """Where a window aggregate stands: what is its own to see, and up to where it has answered."""
-
-    start: int
-    """The first block that is its own to see."""
-    since: int | None
-    """It answers for windows that end after this; None: for all there are."""
-
-    def reaches(self, block: Block, length: int) -> bool:
-        """Whether windows that it has yet to answer for may hold rows of a block."""
-        if self.since is None:
-            return block.number >= self.start
-        return block.newest is None or block.newest >= self.since - length

@@ -59,9 +59,9 @@ class _Reading:
     """Who joined with whom: the number of other events before."""
     alone: set[str] = field(default_factory=set)
     """Those with a history of their own."""
-    rode: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    """Group and branch, for each ride."""
-    members: dict[str, tuple[str, int]] = field(default_factory=dict)
+    rode: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+    """Group, branch and input, for each ride."""
+    members: dict[str, Member] = field(default_factory=dict)
     folders: dict[str, set[str]] = field(default_factory=dict)
     """Who writes where."""
     _others: int = 0
@@ -74,20 +74,20 @@ class _Reading:
                 self.added[query] = event
                 self.joined[query] = self._others
                 self.folders.setdefault(event.sink, set()).add(query)
-                for branch in range(len(event.streams)):
-                    self.members[str(Member(query, branch))] = query, branch
+                self.members.update((str(member), member) for member, _ in event.members)
                 return
             case ev.QueryDropped(query=query) | ev.QueryFailed(query=query):
                 self.alone.add(query)
             case ev.GroupFormed(group=group, members=members):
-                for query, branch in self.riders(members).values():
-                    self.rode.setdefault(query, []).append((group, branch))
+                for member in self.riders(members).values():
+                    rode = self.rode.setdefault(member.query, [])
+                    rode.append((group, member.branch, member.input))
             case ev.RunFinished(failed=failed):
                 self.alone.update(failed)
         self._others += 1
 
-    def riders(self, members: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """Query and branch of the members of a group."""
+    def riders(self, members: Sequence[str]) -> dict[str, Member]:
+        """The members of a group, by their names."""
         return {name: self.members[name] for name in members if name in self.members}
 
     def fate(self, query: str) -> object:
@@ -96,7 +96,7 @@ class _Reading:
             return query
         event = self.added[query]
         since = event.joined if event.lifetime is not None else None
-        return (self.joined[query], event.streams, event.latency, event.priority, event.lifetime,
+        return (self.joined[query], event.inputs, event.latency, event.priority, event.lifetime,
                 since, event.backlog, self.has_own_folder(event), tuple(self.rode.get(query, ())))
 
     def has_own_folder(self, event: ev.QueryAdded) -> bool:
@@ -116,7 +116,7 @@ def _kept(
             case ev.GroupFormed(members=members):
                 riders = reading.riders(members).items()
                 yield replace(event, members=tuple(
-                    name for name, (query, _) in riders if stands_for[query] == query))
+                    name for name, rider in riders if stands_for[rider.query] == rider.query))
             case ev.RunFinished(rows_out=rows_out):
                 together = Counter[str]()
                 for query, rows in rows_out.items():

@@ -14,7 +14,6 @@ import numpy as np
 
 from penstock.events import Summary
 from penstock.events import kinds as ev
-from penstock.plan import Member
 from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
 from penstock.simulator.outcomes import Floats
@@ -188,9 +187,8 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
         match event:
             case ev.BlockArrived(block=block):
                 came[block.stream, block.number] = place, event
-            case ev.QueryAdded(query=query, streams=streams):
-                joined.update((str(Member(query, branch)), (place, query))
-                              for branch in range(len(streams)))
+            case ev.QueryAdded(query=query):
+                joined.update((str(member), (place, query)) for member, _ in event.members)
             case ev.GroupFormed(group=group, path=path, members=members):
                 groups[group] = tuple(joined[name] for name in members if name in joined)
                 homes[group] = path

@@ -21,7 +21,7 @@ from penstock.engine import Core, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError
 from penstock.events import kinds as ev
-from penstock.model import Branch, Query, Sink
+from penstock.model import Branch, Input, Query, Sink
 from penstock.plan import Member, Operator, Path, Plan
 from penstock.policies.operators import Policy
 from penstock.whatif.cost_model import PathModel, RecordedRun, Told
@@ -94,16 +94,16 @@ class _Joined:
     """A query from when it joined until it left; a namesake that joins later is another."""
 
     event: ev.QueryAdded
-    paths: dict[int, str] = field(default_factory=dict)
-    """Per branch the path that it was seen on."""
+    paths: dict[Member, str] = field(default_factory=dict)
+    """Per member the path that it was seen on."""
 
     @property
     def query(self) -> Query:
         event = self.event
         kind, _, target = event.sink.partition(" ")
-        branches = tuple(Branch(stream, ()) for stream in event.streams)
-        return Query(event.query, branches, Sink(kind, target or None), event.latency,
-                     event.priority, event.lifetime)
+        branches = tuple(Branch(tuple(map(Input, names)), ()) for names in event.inputs)
+        sink = Sink(kind, target or None)
+        return Query(event.query, branches, sink, event.latency, event.priority, event.lifetime)
 
     def outlived(self, at: float) -> bool:
         """Whether its lifetime is over: then it was the core that dropped it, and will again."""
@@ -120,8 +120,8 @@ class _Reading:
     outside: list[ev.Event] = field(default_factory=list)
     joins: list[_Joined] = field(default_factory=list)
     present: dict[str, _Joined] = field(default_factory=dict)
-    members: dict[str, tuple[_Joined, int]] = field(default_factory=dict)
-    """By the name that groups use: whose branch it is, and which."""
+    members: dict[str, tuple[_Joined, Member]] = field(default_factory=dict)
+    """By the name that groups use: whose it is, and which."""
     riders: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Per group the queries that ride in it."""
     decided: dict[int, ev.JobDecided] = field(default_factory=dict)
@@ -165,13 +165,13 @@ class _Reading:
     def _join(self, event: ev.QueryAdded) -> None:
         joined = self.present[event.query] = _Joined(event)
         self.joins.append(joined)
-        for branch in range(len(event.streams)):
-            self.members[str(Member(event.query, branch))] = joined, branch
+        for member, _ in event.members:
+            self.members[str(member)] = joined, member
 
     def _seat(self, group: int, path: str, members: tuple[str, ...]) -> None:
         queries: dict[str, None] = {}
-        for joined, branch in (self.members[name] for name in members if name in self.members):
-            joined.paths[branch] = path
+        for joined, member in (self.members[name] for name in members if name in self.members):
+            joined.paths[member] = path
             queries[joined.event.query] = None
         self.riders[group] = tuple(queries)
 
@@ -248,11 +248,11 @@ def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
     """The plan as far as a schedule depends on it: who rides on which path, in order."""
     queries = [joined.query for joined in present]
     riders: dict[tuple[str, str], list[Member]] = {}
-    for joined, query in zip(present, queries, strict=True):
-        for branch, path in sorted(joined.paths.items()):
-            if path in known:
-                stream = query.branches[branch].stream
-                riders.setdefault((path, stream), []).append(Member(query.name, branch))
+    for joined in present:
+        for member, stream in joined.event.members:
+            path = joined.paths.get(member)
+            if path is not None and path in known:
+                riders.setdefault((path, stream), []).append(member)
     paths = (_path(path, stream, tuple(members), known[path])
              for (path, stream), members in riders.items())
     return Plan(tuple(queries), tuple(paths))

@@ -109,9 +109,9 @@ def multiples(
 
 
 def window_of(host: FakeHost, name: str) -> Window:
-    grouping = host.application.queries[name].branches[0].grouping
-    assert grouping is not None
-    return grouping.window
+    window = host.application.queries[name].branches[0].window
+    assert window is not None
+    return window
 
 
 # --- how long an answer takes -----------------------------------------------------------------
@@ -468,7 +468,7 @@ def test_who_wants_all_from_the_earliest_block_on_gets_it_beside_others() -> Non
                   refreshing=lambda refresh: 0.01)
     feed(host, *([n] for n in range(40)))
     host.run(until=20.2)
-    host.add(query("all", 4, 2, "EXACTLY"), backlog=tuple((0, n) for n in range(20)))
+    host.add(query("all", 4, 2, "EXACTLY"), backlog=tuple((0, 0, n) for n in range(20)))
     host.run()
     assert ends(host, "all") == ends(host, "first") == list(range(2, 38, 2))
     check_counts(host)
@@ -481,7 +481,7 @@ def test_blocks_that_a_leaver_alone_had_to_see_stay_in_the_others_panes() -> Non
                   refreshing=lambda refresh: 0.01)
     feed(host, *([n] for n in range(40)))
     host.run(until=20.2)
-    host.add(query("all", 8, 2, "EXACTLY"), backlog=tuple((0, n) for n in range(20)))
+    host.add(query("all", 8, 2, "EXACTLY"), backlog=tuple((0, 0, n) for n in range(20)))
     host.drop("all")
     host.run()
     assert ends(host, "first") == list(range(2, 38, 2))
@@ -658,7 +658,7 @@ def act(host: FakeHost, step: Step, joined: dict[str, int]) -> None:
     name = f"q{step.query}"
     if step.what == "add" and name not in joined:
         host.add(POOL[step.query])
-        since = host._standing[name].since
+        since = host._positions.since(host.application.queries[name])
         joined[name] = EVER if since is None else since
     elif step.what == "drop" and name in host.application.queries and len(
             host.application.queries) > 1:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.engine.aggregates.coverage import families_of
 from penstock.engine.instructions import RefreshJob, Scan
 from penstock.language import bind
 from penstock.planning import plan
-from penstock.spark.aggregates.synopsis_store import Windows, families_of
+from penstock.spark.aggregates.synopsis_store import Windows
 from penstock.synopses import Synopsis
 
 SECOND = 1_000_000

@@ -26,8 +26,9 @@ from penstock.model import (
     Call,
     Column,
     Field,
-    Join,
+    Input,
     Literal,
+    Lookup,
     Output,
     Query,
     Relation,
@@ -98,7 +99,7 @@ def outputs(chance):
 
 def branch(chance):
     where = tuple(condition(chance) for _ in range(chance.randint(0, 3)))
-    return Branch("s", outputs(chance), where)
+    return Branch((Input("s"),), outputs(chance), where)
 
 
 def rows(chance, count):
@@ -181,7 +182,8 @@ def test_a_member_never_gets_a_row_twice_and_equal_rows_stay_apart(spark):
     column = COLUMNS[0]
     listed = call("in", column, *(Literal(n, INT) for n in (1, 1, 2, 1)))
     either = call("or", call("eq", column, Literal(1, INT)), call("eq", column, Literal(1, INT)))
-    app = application(*(Branch("s", (Output("int", column),), (w,)) for w in (listed, either)))
+    app = application(*(
+        Branch((Input("s"),), (Output("int", column),), (w,)) for w in (listed, either)))
     data = [(1, *[None] * (len(COLUMNS) - 1))] * 3
     path = plan(app).paths[0]
     answer = compiler(spark, app).answers(path, path.members, frame(spark, data))
@@ -191,9 +193,9 @@ def test_a_member_never_gets_a_row_twice_and_equal_rows_stay_apart(spark):
 def test_columns_are_joined_by_name_and_missing_ones_are_null(spark):
     ints, texts = COLUMNS[0], COLUMNS[3]
     app = application(
-        Branch("s", (Output("a", ints), Output("b", texts))),
-        Branch("s", (Output("A", COLUMNS[1]),)),
-        Branch("s", (Output("c", Literal("rule", STRING)),)),
+        Branch((Input("s"),), (Output("a", ints), Output("b", texts))),
+        Branch((Input("s"),), (Output("A", COLUMNS[1]),)),
+        Branch((Input("s"),), (Output("c", Literal("rule", STRING)),)),
     )
     data = [(7, 8, None, "t", *[None] * (len(COLUMNS) - 4))]
     path = plan(app).paths[0]
@@ -209,7 +211,8 @@ def test_columns_are_joined_by_name_and_missing_ones_are_null(spark):
 
 def test_one_name_with_two_types_is_refused_only_where_it_meets(spark):
     app = application(
-        Branch("s", (Output("a", COLUMNS[0]),)), Branch("s", (Output("a", COLUMNS[3]),))
+        Branch((Input("s"),), (Output("a", COLUMNS[0]),)),
+        Branch((Input("s"),), (Output("a", COLUMNS[3]),)),
     )
     path = plan(app).paths[0]
     answer = compiler(spark, app).answers(path, path.members, frame(spark, []))
@@ -221,12 +224,12 @@ def test_one_name_with_two_types_is_refused_only_where_it_meets(spark):
 @pytest.mark.parametrize("kind", ["inner", "left"])
 def test_relation_joins_multiply_rows_and_are_shared(spark, kind):
     ident, site = Column("id", INT, 1), Column("site", STRING, 1)
-    join = Join("hosts", call("eq", COLUMNS[0], ident), kind)
+    join = Lookup("hosts", call("eq", COLUMNS[0], ident), kind)
     selects = (Output("int", COLUMNS[0]), Output("site", site), Output("odd", Column("id@1", INT)))
     app = application(
-        Branch("s", selects, (), (join,)),
-        Branch("s", selects, (call("eq", site, Literal("x", STRING)),), (join,)),
-        Branch("s", selects, (call("is_null", site),), (join,)),
+        Branch((Input("s"),), selects, (), (join,)),
+        Branch((Input("s"),), selects, (call("eq", site, Literal("x", STRING)),), (join,)),
+        Branch((Input("s"),), selects, (call("is_null", site),), (join,)),
     )
     data = [(n, *[None] * (len(COLUMNS) - 2), 5) for n in (1, 2, 3, 9, None)]
     block = frame(spark, data)
@@ -248,7 +251,7 @@ def test_many_shapes_are_split_into_several_joins(spark, monkeypatch):
 
 def test_constants_are_data_and_not_part_of_the_plan(spark):
     app = application(*(
-        Branch("s", (Output("rule", Literal(f"rule-{n}", STRING)),),
+        Branch((Input("s"),), (Output("rule", Literal(f"rule-{n}", STRING)),),
                (call("eq", COLUMNS[0], Literal(4711 + n, INT)),))
         for n in range(20)
     ))  # fmt: skip
@@ -261,7 +264,7 @@ def test_constants_are_data_and_not_part_of_the_plan(spark):
 
 
 def test_one_member_is_a_plain_filter_that_spark_pushes_down(spark, tmp_path):
-    app = application(Branch("s", (Output("x", COLUMNS[3]),),
+    app = application(Branch((Input("s"),), (Output("x", COLUMNS[3]),),
                              (call("eq", COLUMNS[0], Literal(3, INT)),)))  # fmt: skip
     frame(spark, rows(random.Random(3), 20)).write.parquet(str(tmp_path / "in"))
     path = plan(app).paths[0]
@@ -274,7 +277,7 @@ def test_one_member_is_a_plain_filter_that_spark_pushes_down(spark, tmp_path):
 
 def test_tables_of_constants_are_kept_and_the_oldest_forgotten(spark, monkeypatch):
     monkeypatch.setattr("penstock.spark.compile.compiler.MOST_FANOUTS", 2)
-    app = application(*(Branch("s", (Output("a", COLUMNS[0]),)) for _ in range(4)))
+    app = application(*(Branch((Input("s"),), (Output("a", COLUMNS[0]),)) for _ in range(4)))
     path, compiled = plan(app).paths[0], compiler(spark, app)
     block = frame(spark, [])
     for members in (path.members, path.members[:2], path.members, path.members[:3]):

@@ -21,8 +21,9 @@ from penstock.model import (
     Call,
     Column,
     Field,
-    Join,
+    Input,
     Literal,
+    Lookup,
     Output,
     PythonCall,
     Query,
@@ -83,9 +84,9 @@ def over(expression, value):
     return Call("gt", (expression, Literal(value, expression.type)), BOOLEAN)
 
 
-def answer(spark, where=(), select=(X,), joins=(), functions=FUNCTIONS):
+def answer(spark, where=(), select=(X,), lookups=(), functions=FUNCTIONS):
     outputs = tuple(Output(f"c{n}", e) for n, e in enumerate(select))
-    query = Query("q", (Branch("s", outputs, tuple(where), joins),))
+    query = Query("q", (Branch((Input("s"),), outputs, tuple(where), lookups),))
     app = Application({"s": STREAM}, {"hosts": HOSTS}, {}, {"q": query})
     made = plan(app)
     hosts = spark.createDataFrame([(1, "here"), (2, "there"), (2, "both")], "id int, site string")
@@ -153,13 +154,13 @@ def test_a_wrong_length_rejects_the_batch_with_a_reason(spark):
 
 def test_joined_rows_reach_python_and_their_counts_are_known(spark):
     ident, site = Column("id", INT, 1), Column("site", STRING, 1)
-    join = Join("hosts", Call("eq", (X, ident), BOOLEAN))
+    join = Lookup("hosts", Call("eq", (X, ident), BOOLEAN))
     kept, rejected, counts = answer(
-        spark, [python("is_even", X)], [python("shout", site)], joins=(join,)
+        spark, [python("is_even", X)], [python("shout", site)], lookups=(join,)
     )
     assert sorted(kept) == [("BOTH",), ("THERE",)]
     assert rejected == []
-    assert counts == {"q#0:join1": 3, "q#0:python1": 2, "q#0:python2": 2}
+    assert counts == {"q#0:lookup1": 3, "q#0:python1": 2, "q#0:python2": 2}
 
 
 def test_a_module_that_workers_cannot_import_is_shipped_whole(spark, tmp_path, monkeypatch):

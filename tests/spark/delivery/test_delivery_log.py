@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.engine.positions import Intervals
 from penstock.errors import CheckpointError
+from penstock.plan import Member
 from penstock.spark.delivery import delivery_log as module
-from penstock.spark.delivery.delivery_log import Deliveries, Intervals
+from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.storage.guarded import Log, Witness
 
 ID = "5e1f"
@@ -35,10 +37,10 @@ def test_intervals_are_as_few_as_can_be(numbers):
     assert all(a[1] + 1 < b[0] for a, b in zip(ranges, ranges[1:], strict=False))
 
 
-def standing(log: Deliveries) -> dict:
+def positions(log: Deliveries) -> dict:
     return {
-        name: (s.start, {branch: had.ranges for branch, had in s.had.items()}, s.rows)
-        for name, s in log.standing.items()
+        name: (s.start, {place: had.ranges for place, had in s.had.items()}, s.rows)
+        for name, s in log.positions.items()
     }
 
 
@@ -57,11 +59,11 @@ def written(path) -> Deliveries:
     log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     log.join({"b": {"s": 2, "t": 5}})
-    log.commit(1, 1, [("a", 0), ("b", 0)], [0, 1], {"a": 10})
-    log.commit(2, 1, [("a", 0), ("b", 0)], [2], {"a": 1, "b": 2})
-    log.commit(3, 2, [("b", 1)], [7, 9], {"b": 5})
+    log.commit(1, 1, [Member("a", 0), Member("b", 0)], [0, 1], {"a": 10})
+    log.commit(2, 1, [Member("a", 0), Member("b", 0)], [2], {"a": 1, "b": 2})
+    log.commit(3, 2, [Member("b", 1)], [7, 9], {"b": 5})
     log.leave("a")
-    log.commit(4, 1, [("a", 0), ("b", 0)], [3], {"b": 2})
+    log.commit(4, 1, [Member("a", 0), Member("b", 0)], [3], {"b": 2})
     log.close()
     return log
 
@@ -69,9 +71,20 @@ def written(path) -> Deliveries:
 def test_the_log_remembers_where_every_query_stands(path):
     log = written(path)
     again = reopened(path)
-    assert standing(again) == standing(log) == {
-        "b": ({"s": 2, "t": 5}, {0: [[0, 3]], 1: [[7, 7], [9, 9]]}, 9)}
+    assert positions(again) == positions(log) == {
+        "b": ({"s": 2, "t": 5}, {(0, 0): [[0, 3]], (1, 0): [[7, 7], [9, 9]]}, 9)}
     assert (again.last_run, again.committed) == (4, {1, 2, 3, 4})
+
+
+def test_inputs_of_a_branch_have_had_their_own_blocks(path):
+    log = Deliveries(Log(path, ID))
+    log.join({"j": {"s": 0, "t": 0}})
+    log.commit(1, 1, [Member("j", 0, 0)], [0, 1], {})
+    log.commit(2, 2, [Member("j", 0, 1)], [5], {})
+    log.close()
+    had = {(0, 0): [[0, 1]], (0, 1): [[5, 5]]}
+    assert positions(reopened(path)) == positions(reopened(path)) == {
+        "j": ({"s": 0, "t": 0}, had, 0)}, "written line by line, and as a snapshot"
 
 
 def places(text: bytes) -> list[int]:
@@ -94,13 +107,13 @@ def test_a_log_torn_at_any_byte_tells_of_the_whole_lines_only(path, tmp_path, mo
         Witness(torn.with_suffix(".end"), ID).begin(whole)
         log = reopened(torn)
         if len(seen) == whole:
-            seen.append((standing(log), log.last_run, log.committed))
-        assert (standing(log), log.last_run, log.committed) == seen[whole]
+            seen.append((positions(log), log.last_run, log.committed))
+        assert (positions(log), log.last_run, log.committed) == seen[whole]
         # and what is written after it is not glued to the half line
         log = Deliveries(Log(torn, ID))
         log.join({"z": {"s": 1}})
         log.close()
-        assert "z" in reopened(torn).standing
+        assert "z" in reopened(torn).positions
     assert seen[-1][1:] == (4, {1, 2, 3, 4})
 
 
@@ -167,13 +180,13 @@ def test_a_compacted_log_says_the_same(path, monkeypatch):
     log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     for run in range(1, 30):
-        log.commit(run, 1, [("a", 0)], [2 * run], {"a": 1})
+        log.commit(run, 1, [Member("a", 0)], [2 * run], {"a": 1})
         if run != 17:
             log.settled(run)
     log.close()
     assert len(path.read_text().splitlines()) <= 5
     again = reopened(path)
-    assert standing(again) == standing(log)
+    assert positions(again) == positions(log)
     assert again.last_run == 29
     assert 17 in again.committed and 16 not in again.committed
     assert {p.name for p in path.parent.iterdir()} == {path.name, "deliveries.end"}
@@ -181,9 +194,9 @@ def test_a_compacted_log_says_the_same(path, monkeypatch):
 
 def test_a_crash_while_compacting_leaves_the_old_log(path, tmp_path):
     written(path)
-    before = standing(reopened(path))
+    before = positions(reopened(path))
     (tmp_path / "deliveries.jsonl.new").write_text('{"snapshot": {"a"')
-    assert standing(reopened(path)) == before
+    assert positions(reopened(path)) == before
 
 
 def test_a_full_disk_while_compacting_does_not_undo_a_commit(path, monkeypatch):
@@ -195,11 +208,11 @@ def test_a_full_disk_while_compacting_does_not_undo_a_commit(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
-    log.commit(1, 1, [("a", 0)], [0], {"a": 1})
-    log.commit(2, 1, [("a", 0)], [1], {"a": 1})
+    log.commit(1, 1, [Member("a", 0)], [0], {"a": 1})
+    log.commit(2, 1, [Member("a", 0)], [1], {"a": 1})
     log.close()
     monkeypatch.undo()
-    assert standing(reopened(path)) == {"a": ({"s": 0}, {0: [[0, 1]]}, 2)}
+    assert positions(reopened(path)) == {"a": ({"s": 0}, {(0, 0): [[0, 1]]}, 2)}
 
 
 @pytest.mark.parametrize("taken", [0, 1, 30])
@@ -216,12 +229,12 @@ def test_a_commit_that_the_disk_refused_never_happened(path, monkeypatch, taken)
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space left"):
-        log.commit(1, 1, [("a", 0)], [0], {"a": 5})
+        log.commit(1, 1, [Member("a", 0)], [0], {"a": 5})
     monkeypatch.setattr(os, "write", write)
-    log.commit(2, 1, [("a", 0)], [0], {"a": 5})
+    log.commit(2, 1, [Member("a", 0)], [0], {"a": 5})
     log.close()
     again = reopened(path)
-    assert (standing(again)["a"][2], again.committed) == (5, {2})
+    assert (positions(again)["a"][2], again.committed) == (5, {2})
 
 
 def test_recovery_forgets_what_is_settled_and_uses_no_number_twice(path):
@@ -229,7 +242,7 @@ def test_recovery_forgets_what_is_settled_and_uses_no_number_twice(path):
     log = Deliveries(Log(path, ID))
     log.recovered([3, 6], last_run=6)
     assert (log.committed, log.last_run) == ({3}, 6)
-    log.commit(7, 1, [("b", 0)], [8], {})
+    log.commit(7, 1, [Member("b", 0)], [8], {})
     log.close()
     assert reopened(path).committed >= {3, 7}
 
@@ -252,13 +265,13 @@ def test_every_line_is_one_json_object(path):
 def test_a_run_under_way_is_not_the_namesakes(path):
     log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
-    log.commit(1, 1, [("a", 0)], [0], {"a": 1})
+    log.commit(1, 1, [Member("a", 0)], [0], {"a": 1})
     log.leave("a")
     log.join({"a": {"s": 0}}, since=2)
-    log.commit(2, 1, [("a", 0)], [1], {"a": 1})  # ordered while the other one was there
-    log.commit(3, 1, [("a", 0)], [0], {"a": 5})
+    log.commit(2, 1, [Member("a", 0)], [1], {"a": 1})  # ordered while the other one was there
+    log.commit(3, 1, [Member("a", 0)], [0], {"a": 5})
     log.close()
-    assert standing(reopened(path)) == standing(log) == {"a": ({"s": 0}, {0: [[0, 0]]}, 5)}
+    assert positions(reopened(path)) == positions(log) == {"a": ({"s": 0}, {(0, 0): [[0, 0]]}, 5)}
 
 
 def test_runs_that_were_not_a_querys_own_are_not_its_own_after_a_restart(tmp_path):
@@ -269,5 +282,5 @@ def test_runs_that_were_not_a_querys_own_are_not_its_own_after_a_restart(tmp_pat
     log.close()
     again = Deliveries(Log(tmp_path / "log", ID))
     again.answer(again.last_run + 1, {"b": 20}, {})
-    assert again.standing["b"].answered == 20
+    assert again.positions["b"].answered == 20
     again.close()

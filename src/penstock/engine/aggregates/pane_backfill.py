@@ -44,7 +44,7 @@ class Refilling:
         for running in self._under_way(group):
             running.stale[group.id] = None
         self.waiting.begin_anew(group.path)  # what was kept of rows may lack a new column
-        blocks = (self.waiting.blocks.find(group.stream, number) for number in numbers)
+        blocks = (self.waiting.blocks.find(group.reads, number) for number in numbers)
         self._again(group, (block for block in blocks if block is not None))
 
     def finish(self, plan: Plan, running: Running, failed: bool = False) -> None:
@@ -76,7 +76,7 @@ class Refilling:
         members = set(group.members)
         for running in self.running.values():
             known = group.id in running.stale or group.id in running.orphaned
-            if running.path.id == group.path or known or (running.path.panes and any(
+            if running.path.id == group.path or known or (running.path.end == "panes" and any(
                     not members.isdisjoint(entry.members) for entry in running.entries)):
                 yield running
 

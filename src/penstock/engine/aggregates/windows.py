@@ -15,10 +15,9 @@ from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.instructions import RefreshJob, Scan, Trim
 from penstock.events import kinds as ev
 from penstock.model import Block, Query
-from penstock.plan import Group, Plan
+from penstock.plan import EARLIEST, Group, Plan
 from penstock.policies import refresh as refreshing
 
-_EVER = -(1 << 62)
 MOST_SCANS = 256
 """Ends that one refresh answers for where many are due at once: its delivery has a fixed cost."""
 
@@ -344,8 +343,8 @@ class Windows:
             if any(member.query in self._answered for member in group.members):
                 panes = self._panes.get(group.id)
                 trimmed = panes.trimmed if panes is not None else None
-                since = _EVER if trimmed is None else trimmed * group.pane
-                times[group.stream] = min(since, times.get(group.stream, since))
+                since = EARLIEST if trimmed is None else trimmed * group.pane
+                times[group.reads] = min(since, times.get(group.reads, since))
         return times
 
     # --- what the refresher knows ------------------------------------------------------------
@@ -389,8 +388,8 @@ def _without(refresh: RefreshJob, query: str) -> RefreshJob:
 def asked(query: Query, pane: int) -> refreshing.Query:
     """A window aggregate as refresh policies know it, over panes of this length."""
     branch = query.branches[0]
-    assert branch.grouping is not None
-    window = branch.grouping.window
+    window = branch.window
+    assert branch.grouping is not None and window is not None
     asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
     return refreshing.Query(query.name, window.length // pane, window.slide // pane,
                             query.priority, window.exactly, asks)

@@ -19,13 +19,13 @@ class Gathering:
         """Look at who writes where."""
         self._hold = {path.id: min(plan.query(m.query).latency or 0.0 for m in path.members)
                       for path in plan.paths
-                      if not path.panes and all(m.query in plan.alone for m in path.members)}
+                      if path.end == "sink" and all(m.query in plan.alone for m in path.members)}
 
     def seconds(self, path: Path, settings: Settings) -> float:
         """Seconds a path's blocks may gather.
 
         What makes panes begins at once, and takes in the next run what has come meanwhile.
         """
-        if path.panes:
+        if path.end == "panes":
             return 0.0
         return max(settings.hold * self._hold.get(path.id, 0.0), settings.gather)

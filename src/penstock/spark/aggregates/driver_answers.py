@@ -18,16 +18,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
+from penstock.engine.aggregates.coverage import ROWS
 from penstock.errors import PlanError
-from penstock.model import BIGINT, Aggregate, Branch, Column, Expression, Field, name_key
+from penstock.model import Aggregate, Branch, Column, Expression, Field, name_key
 from penstock.plan import Member
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
 
-ROWS = Aggregate("COUNT", (), BIGINT)
-"""How many rows a group of a window has: what tells that it has any."""
 Shape: TypeAlias = tuple[tuple[tuple[str, Expression], ...], tuple[Expression, ...]]
 """What a query computes of an answer: its columns, and the conditions of its HAVING."""
 

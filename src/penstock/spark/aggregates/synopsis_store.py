@@ -19,44 +19,30 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
+from penstock.engine.aggregates.coverage import COUNTING, Coverage, families_of, to_rebuild
 from penstock.engine.instructions import RefreshJob, SegmentJob
 from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
-from penstock.plan import Group, Member, Plan
-from penstock.spark.aggregates.driver_answers import ROWS, DriverAnswers, asked_of
+from penstock.plan import EARLIEST, Group, Member, Plan
+from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import Large
 from penstock.spark.aggregates.pane_job import CELL, PANE, PaneJob
 from penstock.spark.aggregates.pane_job import Group as PaneGroup
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
-from penstock.synopses import Family, Question, Synopsis, gathered
+from penstock.synopses import Family, Question, Synopsis
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
-_EVER = -(1 << 62)
-_COUNTING = ("scalars", "frequencies")
-"""The families whose first measure counts rows."""
-
-
-def families_of(group: Group) -> tuple[Family, ...]:
-    """What is kept of a group's rows; the rows themselves are always counted by one family."""
-    needed = gathered(group.aggregates)
-    if any(family.kind in _COUNTING for family in needed):
-        return needed
-    return gathered([ROWS, *group.aggregates])
 
 
 @dataclass(slots=True)
-class Kept:
+class Kept(Coverage):
     """A group's synopsis."""
 
-    group: Group
-    families: tuple[Family, ...]
     near: Synopsis
     far: ExecutorPanes | None = None
     """Where the panes are, if they are not in the driver."""
-    first: int = _EVER
-    """The first pane that was not dropped."""
     had: dict[int, dict[int, int]] = field(default_factory=dict)
     """The blocks that are in it, each with the panes it came with and the rows it brought them."""
     begun: bool = False
@@ -72,16 +58,6 @@ class Kept:
             self.group.pane % part.group.pane == 0 and part.keeps(self.families)
             for part in found)
         return found if whole else []
-
-    def keeps(self, families: Iterable[Family]) -> bool:
-        """Whether it keeps all that these measure."""
-        known = {family.name: set(family.measures) for family in self.families}
-        return all(set(f.measures) <= known.get(f.name, set()) for f in families)
-
-    def covers(self, group: Group) -> bool:
-        """Whether it serves the group as it is now."""
-        return (self.group.pane == group.pane and self.group.span >= group.span
-                and self.keeps(families_of(group)))
 
     def forget(self, before: int) -> None:
         """Drop panes that no answer will look at."""
@@ -166,7 +142,7 @@ class Taken:
         self.panes[group.id] = tuple(sorted(found))
         whole = sum(found.values())
         for query in (member.query for member in group.members):
-            first = reach[query] // group.pane if query in reach else _EVER
+            first = reach[query] // group.pane if query in reach else EARLIEST
             late = sum(rows for pane, rows in found.items() if pane < first)
             self.rows[query] = whole - late
             if late:
@@ -191,15 +167,14 @@ class Windows:
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
         """Keep the synopses of this plan's groups; those that begin without panes are returned.
 
-        ``needs`` tells the first pane that those look at who join a group now; a synopsis that has
-        dropped it begins anew.
+        ``needs(group)`` is the oldest pane that newly joined queries read.
         """
         known = {group.id: group for group in plan.groups}
         asking = {member.query for group in plan.groups for member in group.members}
         self._reach = {query: time for query, time in self._reach.items() if query in asking}
         for id in [id for id in self._kept if id not in known]:
             self._kept.pop(id).close()
-        fresh = [group for group in plan.groups if not self._serves(plan, group, needs(group))]
+        fresh = to_rebuild(plan, self._kept, needs)
         for group in plan.groups:
             if group in fresh:
                 before = self._kept.get(group.id)
@@ -207,13 +182,6 @@ class Windows:
             else:
                 self._kept[group.id].group = group
         return fresh
-
-    def _serves(self, plan: Plan, group: Group, needs: int | None) -> bool:
-        kept = self._kept.get(group.id)
-        if kept is None or not kept.covers(group) or (needs is not None and needs < kept.first):
-            return False
-        # What goes through Python is computed for those who are there, and no more.
-        return not plan.path(group.path).expensive or kept.families == families_of(group)
 
     def begin(self, group: Group, far: bool) -> None:
         """A synopsis without panes; ``far`` if it is known to be too large for the driver."""
@@ -230,9 +198,9 @@ class Windows:
     def join(self, query: Query, since: int | None, drained: bool) -> None:
         """A query answers for windows that end after ``since``: rows of earlier ones are late."""
         self._reach.pop(query.name, None)
-        grouping = query.branches[0].grouping
-        if grouping is not None and since is not None:
-            window = replace(grouping.window, exactly=grouping.window.exactly or drained)
+        window = query.branches[0].window
+        if window is not None and since is not None:
+            window = replace(window, exactly=window.exactly or drained)
             self._reach[query.name] = window.reaches_back(since)
 
     def of(self, group: str) -> Kept:
@@ -448,6 +416,6 @@ def _as_of(kept: Kept, family: Family, part: Kept, tables: Tables) -> pa.Table:
 
 def _counted(tables: Tables) -> dict[int, int]:
     """How many rows each pane got."""
-    counting = next(table for family, table in tables.items() if family.kind in _COUNTING)
+    counting = next(table for family, table in tables.items() if family.kind in COUNTING)
     summed = counting.group_by(PANE).aggregate([("m0", "sum")])
     return dict(zip(summed[PANE].to_pylist(), summed["m0_sum"].to_pylist(), strict=True))

@@ -11,13 +11,10 @@ from collections.abc import Iterable
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 
-from penstock.model import Column, Expression
+from penstock.model import STREAM, Column, Expression
 from penstock.planning.shapes import substitute
 from penstock.spark.compile.expressions import column as spark_column
 from penstock.spark.compile.expressions import reference
-
-OURS = -1
-"""The source of columns that are none of the user's."""
 
 
 def inner(name: str) -> str:
@@ -34,12 +31,13 @@ def place(source: int, name: str) -> str:
 
     A source below 0 is none of the user's: the name is one of ours.
 
-    >>> place(0, "site"), place(1, "site"), place(-1, "@key")
+    >>> from penstock.model import OURS, lookup_source
+    >>> place(STREAM, "site"), place(lookup_source(0), "site"), place(OURS, "@key")
     ('site', 'site@1', '@key')
     """
     if source < 0:
         return name
-    return inner(name) if source == 0 else f"{inner(name)}@{source}"
+    return inner(name) if source == STREAM else f"{inner(name)}@{source}"
 
 
 def renamed(frame: DataFrame, source: int) -> DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -19,6 +20,8 @@ from pyspark.storagelevel import StorageLevel
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
 from penstock.model import (
+    OURS,
+    STREAM,
     TIMESTAMP,
     Aggregate,
     Application,
@@ -26,15 +29,15 @@ from penstock.model import (
     Column,
     Expression,
     Field,
-    Join,
     Output,
+    lookup_source,
     name_key,
 )
 from penstock.plan import Group, Member, Path, Plan
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.aggregates.pane_job import Group as PaneGroup
-from penstock.spark.compile.columns import OURS, all_of, compiled, ours, place, renamed
+from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
 from penstock.spark.compile.pipeline import Pipeline, Progress
@@ -252,11 +255,11 @@ class Compiler:
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
     ) -> Summarised:
         """The rows of a block that the window aggregates of a path summarise."""
-        time = self._time(path.stream)
+        time = self._time(path.reads)
         if not path.expensive:
             rows = self._joined(path, block)
-            declared = self._application.streams[path.stream].columns
-            own = [ours(place(0, column.name)).alias(column.name) for column in declared]
+            declared = self._application.streams[path.reads].columns
+            own = [ours(place(STREAM, column.name)).alias(column.name) for column in declared]
             return Summarised(rows.where(compiled(time).isNotNull()), time,
                               columns=tuple(own))
         branch = self._branch(path, members[0])
@@ -273,10 +276,10 @@ class Compiler:
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
-        if not path.panes:
+        if path.end != "panes":
             return self._plan.branch(member)
         (group,) = self._plan.groups_on(path.id)
-        timed = Output(TIME.name, self._time(path.stream))
+        timed = Output(TIME.name, self._time(path.reads))
         return replace(group.rows, select=(timed, *group.rows.select))
 
     def _time(self, stream: str) -> Expression:
@@ -287,14 +290,16 @@ class Compiler:
         return Column(EVENT_TIME if declared.unit else declared.time, TIMESTAMP)
 
     def _joined(self, path: Path, block: DataFrame) -> DataFrame:
-        rows = renamed(block, 0)
-        for number, join in enumerate(path.joins, start=1):
-            rows = self._with_relation(rows, join, number)
+        rows = renamed(block, STREAM)
+        for number in range(len(path.lookups)):
+            rows = self._looked_up(path, rows, number)
         return rows
 
-    def _with_relation(self, rows: DataFrame, join: Join, number: int) -> DataFrame:
-        relation = sf.broadcast(renamed(self._relation(join.relation), number))
-        return rows.join(relation, compiled(join.on), join.kind)
+    def _looked_up(self, path: Path, rows: DataFrame, number: int) -> DataFrame:
+        """Rows with what a path's lookup, by its number, finds for them."""
+        lookup = path.lookups[number]
+        found = renamed(self._relation(lookup.relation), lookup_source(number))
+        return rows.join(sf.broadcast(found), compiled(lookup.on), lookup.kind)
 
     def _fanned_out(
         self, path: Path, branches: dict[Member, Branch], rows: DataFrame
@@ -327,10 +332,7 @@ class Compiler:
             progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
 
     def _pipeline(self, path: Path, branch: Branch) -> Pipeline:
-        def joined(rows: DataFrame, number: int) -> DataFrame:
-            return self._with_relation(rows, path.joins[number - 1], number)
-
-        return Pipeline(path, branch, joined, self._function)
+        return Pipeline(path, branch, partial(self._looked_up, path), self._function)
 
 
 def _plain(branches: dict[Member, Branch], rows: DataFrame) -> PathAnswers:

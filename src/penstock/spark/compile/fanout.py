@@ -20,13 +20,13 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from penstock.model import Branch, Column, Expression, Field, Type, name_key, walk
+from penstock.model import PARAMETER, Branch, Column, Expression, Field, Type, name_key, walk
 from penstock.plan import Shape
 from penstock.planning.check import MEMBER
-from penstock.planning.fanout import CODE, SHAPE, Fanout, Lookup, fan_out
+from penstock.planning.fanout import CODE, SHAPE, Fanout, TaggedKey, fan_out
 from penstock.planning.keys import TAG_BITS
 from penstock.planning.outputs import distinct
-from penstock.planning.shapes import PARAMETER, substitute
+from penstock.planning.shapes import substitute
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
 
@@ -70,7 +70,7 @@ class _Part:
     ) -> None:
         self._fanout, self._shapes = fanout, shapes
         keys = {fanout.shapes[number].key for number in shapes}
-        codes = [_code(lookup) for lookup in fanout.lookups if lookup.key in keys]
+        codes = [_code(key) for key in fanout.keys if key.key in keys]
         self._key = codes[0] if len(codes) == 1 else sf.explode(sf.array(*codes))
         self._table = sf.broadcast(spark.createDataFrame(_rows_of(fanout, shapes)))
         self._condition = self._looked_up()
@@ -170,12 +170,12 @@ def _all(where: Sequence[Expression]) -> SparkColumn:
     return sf.lit(True) if together is None else together
 
 
-def _code(lookup: Lookup) -> SparkColumn:
+def _code(lookup: TaggedKey) -> SparkColumn:
     """A key of the row, computed as `penstock.planning.keys` computes the codes of constants."""
     return sf.shiftleft(_number(lookup).cast("bigint"), TAG_BITS).bitwiseOR(sf.lit(lookup.tag))
 
 
-def _number(lookup: Lookup) -> SparkColumn:
+def _number(lookup: TaggedKey) -> SparkColumn:
     expression = lookup.key.expression
     if expression is None:
         return sf.lit(0)

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
 from penstock.functions import PythonFunction
-from penstock.model import Branch, is_expensive
+from penstock.model import STREAM, Branch, is_expensive
 from penstock.plan import Path
 from penstock.planning.shapes import columns
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
@@ -49,11 +49,11 @@ class Pipeline:
         self,
         path: Path,
         branch: Branch,
-        joined: Callable[[DataFrame, int], DataFrame],
+        looked_up: Callable[[DataFrame, int], DataFrame],
         function: Callable[[str], PythonFunction],
     ) -> None:
-        """``joined`` adds the relation of a join, by number, to some rows."""
-        self._path, self._branch, self._joined = path, branch, joined
+        """``looked_up`` adds the relation of a lookup, by number, to some rows."""
+        self._path, self._branch, self._looked_up = path, branch, looked_up
         self._python = PythonStage(branch, function)
         kinds = [operator.kind for operator in path.operators]
         self._first_python = kinds.index("python")
@@ -65,7 +65,7 @@ class Pipeline:
 
     def run(self, frame: DataFrame, first: int, last: int) -> Progress:
         """The stages first to last - 1, over a block or what was kept of one."""
-        progress = Progress(renamed(frame, 0) if first == 0 else frame)
+        progress = Progress(renamed(frame, STREAM) if first == 0 else frame)
         number = first
         while number < last:
             number = self._step(progress, number, last)
@@ -76,8 +76,8 @@ class Pipeline:
     def _step(self, progress: Progress, number: int, last: int) -> int:
         """One stage, or several conditions in one trip; the number of the next."""
         operator = self._path.operators[number]
-        if operator.kind == "join":
-            progress.frame = self._joined(progress.frame, number + 1)
+        if operator.kind == "lookup":
+            progress.frame = self._looked_up(progress.frame, number)
         elif operator.kind == "filter":
             cheap = all_of(c for c in self._branch.where if not is_expensive(c))
             assert cheap is not None
@@ -104,10 +104,10 @@ class Pipeline:
         return number
 
     def _needed(self, last: int) -> list[SparkColumn]:
-        """What later joins, the conditions and the answer look at."""
-        later = [join.on for join in self._branch.joins[last:]]
+        """What later lookups, the conditions and the answer look at."""
+        later = [lookup.on for lookup in self._branch.lookups[last:]]
         selected = [output.expression for output in self._branch.select]
         wanted = columns([*later, *self._branch.where, *selected])
-        known = len([op for op in self._path.operators[:last] if op.kind == "join"])
+        known = len([op for op in self._path.operators[:last] if op.kind == "lookup"])
         return [compiled(column).alias(place(column.source, column.name))
                 for column in wanted if column.source <= known]

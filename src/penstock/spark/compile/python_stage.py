@@ -27,10 +27,20 @@ import penstock.functions
 from penstock.arrow import arrow_type
 from penstock.functions import PythonFunction
 from penstock.language import modules_in
-from penstock.model import Branch, Call, Column, Expression, PythonCall, is_expensive, walk
+from penstock.model import (
+    OURS,
+    STREAM,
+    Branch,
+    Call,
+    Column,
+    Expression,
+    PythonCall,
+    is_expensive,
+    walk,
+)
 from penstock.planning.shapes import columns
 from penstock.spark.compile import python_worker as batches
-from penstock.spark.compile.columns import OURS, all_of, compiled, ours
+from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.python_worker import Step
 from penstock.spark.delivery.text_formats import JSON
@@ -142,9 +152,9 @@ class PythonStage:
         return expression
 
     def _shown(self, column: Column) -> str:
-        if column.source == 0:
+        if column.source == STREAM:
             return column.name
-        return f"{self._branch.joins[column.source - 1].relation}.{column.name}"
+        return f"{self._branch.lookups[column.source - 1].relation}.{column.name}"
 
 
 @lru_cache(maxsize=256)  # a look at every loaded module, once per function

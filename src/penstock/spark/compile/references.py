@@ -44,8 +44,8 @@ class Needs:
     def fault(self, query: Query) -> str:
         """Why the relations of a query cannot be looked up, if they cannot."""
         try:
-            for join in (join for branch in query.branches for join in branch.joins):
-                if fault := self._unread(join.relation):
+            for lookup in (lookup for branch in query.branches for lookup in branch.lookups):
+                if fault := self._unread(lookup.relation):
                     return fault
         except (PenstockError, ValueError) as error:
             return str(error)

@@ -221,7 +221,7 @@ class Delivery:
             ends = {query: end for query, end in job.ends.items() if query not in done.failed}
             self._deliveries.answer(job.number, ends, rows)
             return
-        members = [(m.query, m.branch) for m in job.members if m.query not in done.failed]
+        members = [m for m in job.members if m.query not in done.failed]
         group = job.group if not done.failed else -job.number
         self._deliveries.commit(job.number, group, members, [b.number for b in job.blocks], rows)
 

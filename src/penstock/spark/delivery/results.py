@@ -51,8 +51,8 @@ class Results:
     def _since(self, name: str) -> int:
         """The run after which answers under this name are those of the query of today."""
         log = self._checkpoint.log(self._checkpoint.deliveries)
-        standing = Deliveries.look(log).standing.get(name)
-        return standing.since if standing else 0
+        position = Deliveries.look(log).positions.get(name)
+        return position.since if position else 0
 
     def _read(self, folder: str, query: Query, since: int) -> Iterator[pa.Table]:
         """The query's rows in a folder; files of queries that share it may have other columns.

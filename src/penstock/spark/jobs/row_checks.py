@@ -27,7 +27,7 @@ def check_delivered(
     """Refuse a run that lacks rows of a query which asks for all of them."""
     rows = sum(block.rows for block in job.blocks)
     branches = Counter(member.query for member in job.members)
-    some = {m.query for m in job.members if plan.branch(m).where or plan.branch(m).joins}
+    some = {m.query for m in job.members if plan.branch(m).where or plan.branch(m).lookups}
     for query, count in branches.items():
         found = out.get(query, 0) + rejected.get(query, 0)
         if query not in some and found != rows * count:

@@ -42,7 +42,7 @@ from penstock.spark.storage.guarded import Log, damaged, sealed, unsealed
 from penstock.spark.storage.local_store import LOCAL
 from penstock.spark.storage.store import Ownership, Store
 
-FORMAT = 1
+FORMAT = 2
 """The form of what is written; another one is refused."""
 LONGEST_NAME = 180
 """Characters of a folder's name; longer ones are cut, and told apart by a digest."""

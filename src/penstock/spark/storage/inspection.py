@@ -55,7 +55,7 @@ def _statements(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
 
 def _log(checkpoint: Checkpoint, _: list[str]) -> list[str]:
     log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
-    return [f"{len(log.standing)} queries, {log.last_run} runs"]
+    return [f"{len(log.positions)} queries, {log.last_run} runs"]
 
 
 def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
@@ -96,9 +96,9 @@ def _check_files(checkpoint: Checkpoint, spool: Spool) -> None:
 def _check_delivered(checkpoint: Checkpoint, spool: Spool) -> None:
     """Look for delivered blocks that are missing, by the queries that read this stream alone."""
     log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
-    for standing in log.standing.values():
-        if list(standing.start) == [spool.stream.name]:
-            for had in standing.had.values():
+    for position in log.positions.values():
+        if list(position.start) == [spool.stream.name]:
+            for had in position.had.values():
                 spool.refuse_before(had.ranges[-1][1])
 
 

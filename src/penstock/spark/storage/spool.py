@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
+from penstock.engine.positions import SpoolContents
 from penstock.errors import CheckpointError
 from penstock.model import Block, Stream
 from penstock.spark.compile.expressions import schema
@@ -392,6 +393,15 @@ class Spool:
         if frame is not None:
             frame.unpersist()
         return frame is not None
+
+
+def contents_of(spools: Mapping[str, Spool], stream: str) -> SpoolContents | None:
+    """What the spool of a stream holds, for the engine; None where it cannot be read."""
+    spool = spools.get(stream)
+    if spool is None:
+        return None
+    last = spool.block(spool.last.number) if spool.last is not None else None
+    return SpoolContents(spool.held(), last, round(spool.stream.lateness * 1e6))
 
 
 def is_late(stream: Stream, cutoff: int) -> Column:

@@ -1,0 +1,262 @@
+"""Where queries stand in their streams: what is theirs to see, what they owe, what they need.
+
+A host reports facts: what its log says of each query (`QueryPosition`) and what the spool of a
+stream holds (`SpoolContents`). The rest follows from them here, the same for every host.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from penstock.engine.aggregates.coverage import EVERYTHING
+from penstock.events import kinds as ev
+from penstock.model import Application, Block, Query
+from penstock.plan import EARLIEST, Group, Member, Plan, members_of
+
+
+@dataclass(slots=True)
+class Intervals:
+    """A set of whole numbers that mostly follow each other, as a list of ranges.
+
+    >>> numbers = Intervals()
+    >>> for number in (3, 1, 2, 7):
+    ...     numbers.add(number)
+    >>> numbers.ranges, 2 in numbers, 5 in numbers
+    ([[1, 3], [7, 7]], True, False)
+    """
+
+    ranges: list[list[int]] = field(default_factory=list)
+
+    def add(self, number: int) -> None:
+        """Put a number in."""
+        if number in self:
+            return
+        place = bisect.bisect_left(self.ranges, [number])
+        before = self.ranges[place - 1] if place else None
+        after = self.ranges[place] if place < len(self.ranges) else None
+        joins_before = before is not None and before[1] == number - 1
+        joins_after = after is not None and after[0] == number + 1
+        if before and after and joins_before and joins_after:
+            before[1] = after[1]
+            del self.ranges[place]
+        elif before and joins_before:
+            before[1] = number
+        elif after and joins_after:
+            after[0] = number
+        else:
+            self.ranges.insert(place, [number, number])
+
+    def __contains__(self, number: int) -> bool:
+        """Whether the number is in."""
+        place = bisect.bisect_right(self.ranges, [number, number])
+        near = self.ranges[max(0, place - 1) : place + 1]
+        return any(low <= number <= high for low, high in near)
+
+
+@dataclass(slots=True)
+class QueryPosition:
+    """How far a query has come, as the host's log tells it."""
+
+    start: dict[str, int] = field(default_factory=dict)
+    """Per stream the first block that is its own to see."""
+    had: dict[tuple[int, int], Intervals] = field(default_factory=dict)
+    """Per branch and input the blocks it has delivered."""
+    answered: int | None = None
+    """The end of the last window it has answered for, in microseconds."""
+    rows: int = 0
+    """Rows that it has delivered."""
+    since: int = 0
+    """Jobs up to this one were not its own, but perhaps an earlier namesake's."""
+    at: float = 0.0
+    """When it began."""
+    text: str = ""
+    """A digest of its declaration: a query declared otherwise is another query."""
+
+    def owes(self, member: Member, block: Block) -> bool:
+        """Whether a block is a member's to see, and was not delivered yet."""
+        had = self.had.get((member.branch, member.input))
+        mine = block.number >= self.start.get(block.stream, 0)
+        return mine and not (had and block.number in had)
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolContents:
+    """What the spool of a stream holds."""
+
+    blocks: Sequence[Block]
+    """In the order of their numbers."""
+    last: Block | None = None
+    """The newest block that it ever held; it may be gone."""
+    lateness: int = 0
+    """Microseconds that a row of the stream may be late by."""
+
+    def whole_since(self) -> int | None:
+        """The time from which on all rows of the stream are there; None: from the first on."""
+        if self.last is None:
+            return None
+        if not self.blocks:
+            gone = self.last.newest
+        elif self.blocks[0].number == 0 or self.blocks[0].cutoff is None:
+            return None
+        else:
+            gone = self.blocks[0].cutoff + self.lateness
+        return None if gone is None else gone + 1
+
+
+class KnownToCore(Protocol):
+    """What the core knows, and positions depend on."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan in force."""
+
+    def newest(self, stream: str) -> int:
+        """The highest number among the stream's blocks so far; -1 when there was none."""
+
+    def is_alive(self, query: str) -> bool:
+        """Whether a query takes the blocks that come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Holds what a host's log says against what its spools hold.
+
+    >>> class Core:
+    ...     def newest(self, stream): return 4
+    >>> held = SpoolContents([Block("s", number, 1, 1, 0.0) for number in range(5)])
+    >>> log = {"q": QueryPosition(start={"s": 1}, had={(0, 0): Intervals([[1, 2]])})}
+    >>> positions = Positions(Core(), log, {"s": held}.get)
+    >>> from penstock.language import bind
+    >>> app = bind("CREATE STREAM s (a INT) FROM rate; CREATE QUERY q AS SELECT a FROM s;")
+    >>> positions.backlog(app.queries["q"])
+    ((0, 0, 3), (0, 0, 4))
+    """
+
+    core: KnownToCore
+    log: Mapping[str, QueryPosition]
+    """By query."""
+    spool: Callable[[str], SpoolContents | None]
+    """By stream; None for one that cannot be read."""
+
+    # --- what a host tells its core ----------------------------------------------------------
+
+    def added(self, query: Query, at: float, has_fault: bool = False) -> ev.QueryAdded:
+        """The event that adds a query where it stands; one with a fault is given nothing."""
+        known = self.log[query.name]
+        backlog = () if has_fault else self.backlog(query)
+        return ev.QueryAdded.of(query, at, backlog, known.rows, known.at, self.since(query))
+
+    def begun(self, group: Group, at: float) -> ev.SynopsisBegun:
+        """The event that a group's synopsis begins without panes, with the blocks to read again."""
+        return ev.SynopsisBegun.of(group, at, self.reach(group))
+
+    # --- queries -----------------------------------------------------------------------------
+
+    def starts(
+        self, queries: Iterable[Query], texts: Mapping[str, str]
+    ) -> dict[str, dict[str, int]]:
+        """Where those queries begin that the log does not know as they are declared now."""
+        return {query.name: self._start(query) for query in queries
+                if not self._is_logged(query, texts)}
+
+    def _start(self, query: Query) -> dict[str, int]:
+        """The first block of each stream that is a new query's to see."""
+        starts = {}
+        for stream in query.streams:
+            held = self.spool(stream)
+            if held is None:
+                continue
+            if query.start == "earliest":
+                starts[stream] = held.blocks[0].number if held.blocks else 0
+            else:
+                starts[stream] = self.core.newest(stream) + 1
+        return starts
+
+    def delivered(self, application: Application) -> Iterator[tuple[str, int]]:
+        """Streams, each with the number of the newest block that a query has delivered."""
+        texts = digests(application)
+        for query in application.queries.values():
+            if self._is_logged(query, texts):  # else its namesake read other streams, perhaps
+                for (branch, input), had in self.log[query.name].had.items():
+                    yield query.branches[branch].streams[input], had.ranges[-1][1]
+
+    def _is_logged(self, query: Query, texts: Mapping[str, str]) -> bool:
+        known = self.log.get(query.name)
+        return known is not None and known.text == texts.get(query.name, "")
+
+    def backlog(self, query: Query) -> tuple[tuple[int, int, int], ...]:
+        """By branch and input the blocks not delivered yet, among those that the core knows."""
+        position = self.log[query.name]
+        return tuple((member.branch, member.input, block.number)
+                     for member, stream in members_of(query) for block in self._known(stream)
+                     if position.owes(member, block))
+
+    def since(self, query: Query) -> int | None:
+        """A window aggregate answers for windows that end after this; None: for all there are.
+
+        A new one begins with the first window of which the spool has every row.
+        """
+        window, position = query.branches[0].window, self.log[query.name]
+        if window is None or position.answered is not None:
+            return position.answered
+        bounds: list[int | None] = []
+        for stream in query.branches[0].streams:
+            start = position.start.get(stream, 0)
+            before = [block.watermark for block in self._known(stream) if block.number < start]
+            held = self.spool(stream)
+            whole = held.whole_since() if held is not None else None
+            bounds += before[-1:]
+            bounds += [None if whole is None else whole + window.length - 1]
+        return max((bound for bound in bounds if bound is not None), default=None)
+
+    def _known(self, stream: str) -> list[Block]:
+        held, newest = self.spool(stream), self.core.newest(stream)
+        return [block for block in held.blocks if block.number <= newest] if held else []
+
+    # --- window aggregates -------------------------------------------------------------------
+
+    def reach(self, group: Group) -> tuple[int, ...]:
+        """The known blocks that the windows of a group's queries reach back to.
+
+        Some of them may be waiting for these queries anyhow: the core knows.
+        """
+        queries = [self.core.plan.query(member.query) for member in group.members]
+        oldest = [self._reaches(query) for query in queries]
+        since = None if None in oldest else min(time for time in oldest if time is not None)
+        return tuple(block.number for block in self._known(group.reads)
+                     if since is None or block.newest is None or block.newest >= since)
+
+    def _reaches(self, query: Query) -> int | None:
+        """The time from which on a query's next window may hold rows; None: from the first on."""
+        window, since = query.branches[0].window, self.since(query)
+        return None if window is None or since is None else since - window.length
+
+    def needs(self, group: Group, joining: Iterable[Query]) -> int | None:
+        """The oldest pane that queries read which join a group; None when none of them does.
+
+        If no other query is alive there, no block has been taken in meanwhile: all is needed.
+        """
+        members = {member.query for member in group.members}
+        mine = {query.name: query for query in joining if query.name in members}
+        if mine and not any(self.core.is_alive(name) for name in members - mine.keys()):
+            return EVERYTHING
+        return min((self._oldest_pane(query, group) for query in mine.values()), default=None)
+
+    def _oldest_pane(self, query: Query, group: Group) -> int:
+        window, since = query.branches[0].window, self.since(query)
+        assert window is not None
+        return EARLIEST if since is None else (
+            since // group.pane + 1 - window.length // group.pane)
+
+
+def digests(application: Application) -> dict[str, str]:
+    """A digest of the declaration of each query."""
+    return {s.name: _digest(s.text) for s in application.statements if s.kind == "query"}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
