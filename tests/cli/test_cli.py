@@ -227,6 +227,15 @@ def test_our_errors_are_one_message_and_a_status(
     assert capsys.readouterr().err == f"penstock: {error}\n"
 
 
+def test_every_file_with_a_command_is_in_the_list() -> None:
+    from penstock import cli
+    from penstock.cli.arguments import COMMANDS
+
+    files = Path(cli.__file__).parent.glob("*.py")
+    found = {file.stem for file in files if "\ndef add(parser: " in file.read_text()}
+    assert found == {command.__name__.rpartition(".")[2] for command in COMMANDS}
+
+
 @pytest.mark.parametrize("command", ["run", "explain"])
 def test_a_file_that_is_not_there_is_named(
     command: str, capsys: pytest.CaptureFixture[str]

@@ -91,7 +91,7 @@ def test_figures_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_matplotlib_the_table_still_comes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.cli.simulate.available", lambda: False)
+    monkeypatch.setattr("penstock.view.simulations.available", lambda: False)
     out, err = call(capsys, "one.toml")
     assert line(out, "chain")
     remedy = "pip install 'penstock-spark[figures]'"

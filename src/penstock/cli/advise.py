@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from math import inf
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Column, Table
-from rich.text import Text
+from penstock.cli.shared import CallFault, add_record, console
 
-from penstock.cli.arguments import CallFault
-from penstock.events import find_record, read_events
-from penstock.language import durations, sizes
-from penstock.view.formats import seconds, size
-from penstock.whatif.advice import Advice, Limits, advise
-from penstock.whatif.predictions import Outcome, alike
+if TYPE_CHECKING:
+    from penstock.whatif.advice import Advice, Limits
+
+HELP = "name the policy that would have met given limits"
+ABOUT = "Replay a recorded run under all policies and name the best within limits."
+EXAMPLES = """\
+RUN is a checkpoint folder (its newest run), the folder of one run, or an
+events.jsonl. Exit status 1 when no policy would have met the limits.
+
+examples:
+  penstock advise state --memory '64 MB' --latency '2 seconds'
+  penstock advise state --latency '500 ms' --json
+"""
 
 
-def advise_on(arguments: Namespace, console: Console) -> int:
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    add_record(parser)
+    parser.add_argument("--memory", metavar="SIZE", help="the most that may wait, as '64 MB'")
+    parser.add_argument("--latency", metavar="TIME",
+                        help="the longest from arrival to delivery, as '2 seconds'")
+    parser.add_argument("--json", action="store_true", help="all figures as JSON")
+
+
+def run(arguments: Namespace) -> int:
     """Replay, rank, say; status 1 when nothing would have met the limits."""
-    limits = _limits(arguments)
-    advice = advise(read_events(find_record(arguments.run)), limits)
+    from penstock.events import find_record, read_events
+    from penstock.view.advice import shown
+    from penstock.whatif.advice import advise
+
+    advice = advise(read_events(find_record(arguments.run)), _limits(arguments))
     if arguments.json:
         print(json.dumps(_data(advice), indent=2))
     else:
-        _show(advice, console)
+        for part in shown(advice):
+            console().print(part)
     return 0 if advice.chosen else 1
 
 
 def _limits(arguments: Namespace) -> Limits:
+    from penstock.language import durations, sizes
+    from penstock.whatif.advice import Limits
+
     if arguments.memory is None and arguments.latency is None:
         raise CallFault("name a limit: --memory '64 MB', --latency '2 seconds', or both")
     try:
@@ -41,56 +62,6 @@ def _limits(arguments: Namespace) -> Limits:
     if memory <= 0 or latency <= 0:
         raise CallFault("a limit must be positive")
     return Limits(memory, latency)
-
-
-def _show(advice: Advice, console: Console) -> None:
-    console.print(Padding(_verdict(advice), (0, 1)))
-    console.print()
-    console.print(_table(advice))
-    console.print()
-    off = {name: found.percent for name, found in advice.comparison.closeness().items()}
-    told = ", ".join(f"{name} {percent:+.0f} %" for name, percent in off.items()
-                     if percent is not None)
-    ran = advice.comparison.recording.started.operators
-    console.print(Padding(f"the replay of {ran}, which really ran, is off by: {told}", (0, 1)))
-    for note in advice.comparison.notes:
-        console.print(Padding(Text(note, "yellow"), (0, 1)))
-
-
-def _verdict(advice: Advice) -> Text:
-    asked = " and ".join(
-        [*([f"at most {size(int(advice.limits.memory))} waiting"]
-           if advice.limits.memory < inf else []),
-         *([f"answers within {seconds(advice.limits.latency)}"]
-           if advice.limits.latency < inf else [])])
-    chosen = advice.chosen
-    if chosen is None:
-        nearest = advice.ranked[0]
-        return Text.assemble(("no policy", "bold red"), f" would have met {asked}; nearest is ",
-                             (nearest.policy, "bold"), f", {_told(nearest)}")
-    return Text.assemble("SET operators = '", (chosen.policy, "bold green"), "'",
-                         f" would have met {asked}: {_told(chosen)}")
-
-
-def _told(outcome: Outcome) -> str:
-    worst = seconds(outcome.latency.max) if outcome.latency else "no answers"
-    return f"{size(outcome.peak_bytes)} waiting at most, largest latency {worst}"
-
-
-def _table(advice: Advice) -> Table:
-    right = {"justify": "right", "no_wrap": True}
-    table = Table(Column("policy", overflow="fold"),
-                  *(Column(name, **right)  # type: ignore[arg-type]
-                    for name in ("peak", "mean latency", "max latency", "runs", "meets")),
-                  box=None, padding=(0, 1), header_style="bright_black")
-    for names, outcome in alike(advice.ranked):
-        latency = outcome.latency
-        meets = advice.limits.met_by(outcome)
-        table.add_row(
-            names, size(outcome.peak_bytes), seconds(latency.mean) if latency else "-",
-            seconds(latency.max) if latency else "-", f"{outcome.runs:,}",
-            Text("yes", "green") if meets else Text("no", "red"))
-    return table
 
 
 def _data(advice: Advice) -> dict[str, object]:

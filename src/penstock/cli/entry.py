@@ -1,13 +1,13 @@
-"""From the command line to a verb, and from whatever happens to an exit status."""
+"""From the command line to a command, and from whatever happens to an exit status."""
 
 from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from penstock.cli.arguments import CallFault, parser
+from penstock.cli.arguments import parser
+from penstock.cli.shared import CallFault
 from penstock.errors import (
     CheckpointError,
     FunctionError,
@@ -28,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line asks; the answer is the exit status."""
     arguments = parser().parse_args(argv)
     try:
-        return _verbs()[arguments.command](arguments)
+        status: int = arguments.call(arguments)
+        return status
     except PenstockError as error:
         _complain(str(error))
         return WRONG if isinstance(error, _CALLERS_FAULT) else FAILED
@@ -42,23 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
-
-
-def _verbs() -> Mapping[str, Callable[[Namespace], int]]:
-    # Not at the top: `penstock --help` should not wait for what it does not need.
-    from penstock.cli import commands
-
-    return {
-        "run": commands.run,
-        "ask": commands.ask,
-        "explain": commands.explain,
-        "demo": commands.demo,
-        "doctor": commands.doctor,
-        "events": commands.events,
-        "simulate": commands.simulate,
-        "whatif": commands.whatif,
-        "advise": commands.advise,
-    }
 
 
 def _complain(message: str) -> None:

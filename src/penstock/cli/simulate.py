@@ -3,46 +3,66 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
+from penstock.cli.shared import CallFault, console, count
 
-from penstock.cli.arguments import CallFault
-from penstock.policies.operators import Route, policies
-from penstock.policies.operators.charts import Chart, chart
-from penstock.report.figures import REMEDY, Drawing, available, draw, draw_chart
-from penstock.report.numbers import shown
-from penstock.simulator import fleet
-from penstock.simulator.comparison import (
-    BOUND,
-    Curve,
-    Outcome,
-    Scatter,
-    averaged,
-    averaged_queries,
-    compare,
-    has_bound,
-)
-from penstock.simulator.description import load
-from penstock.simulator.scenario import Scenario
-from penstock.view.comparison import Progress as ProgressChart
-from penstock.view.comparison import by_query, progress, side_by_side
-from penstock.view.formats import counted
+if TYPE_CHECKING:
+    from penstock.simulator.comparison import Outcome, Scatter
+    from penstock.simulator.scenario import Scenario
 
 _WORTH_A_FLEET = 300_000
 """Operator invocations, roughly, below which starting processes takes longer than it saves."""
-_MOST_CHARTS = 8
+
+HELP = "compare policies on a described workload"
+ABOUT = "Run a described workload under several policies, in virtual time."
+EXAMPLES = """\
+The file describes queries by the costs and selectivities of their operators,
+and what arrives; docs/reference/simulator.md has every key. Needs neither Spark
+nor Java, except with --spark.
+
+examples:
+  penstock simulate workload.toml                             every policy there is
+  penstock simulate workload.toml --policies 'chain, fifo, mixed(gamma=0.01)'
+  penstock simulate workload.toml --seeds 20 --processes 8    means over 20 seeds
+  penstock simulate workload.toml --json --no-figures | python3 -m json.tool
+"""
 
 
-def simulate(arguments: Namespace, console: Console) -> int:
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    parser.add_argument("workload", type=Path, metavar="workload.toml", help="a description")
+    parser.add_argument("--policies", metavar="LIST",
+                        help="policies, separated by commas (default: the file's, or all)")
+    parser.add_argument("--seeds", type=count, default=1, metavar="N",
+                        help="run with so many seeds and show the means (default: 1)")
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="where figures go (default: out/simulate/NAME)")
+    parser.add_argument("--no-figures", action="store_true", help="draw none")
+    parser.add_argument("--charts", action="store_true",
+                        help="print the progress charts and their segments too")
+    parser.add_argument("--json", action="store_true", help="all figures as JSON")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--processes", type=count, metavar="N",
+                       help="simulations at a time (default: one per core, if it is worth it)")
+    where.add_argument("--spark", action="store_true", help="spread the simulations with Spark")
+    parser.add_argument("--master", metavar="URL", help="the Spark master; implies --spark")
+
+
+def run(arguments: Namespace) -> int:
     """Run the simulations, show what came of them, draw them."""
+    from rich.console import Console
+
+    from penstock.policies.operators import policies
+    from penstock.simulator.comparison import compare, has_bound
+    from penstock.simulator.description import load
+    from penstock.view.simulations import draw_outcomes, followed, shown_outcomes
+
     first = load(arguments.workload)
     chosen = tuple(policies(arguments.policies)) if arguments.policies else first.policies
     if not chosen:
@@ -51,25 +71,24 @@ def simulate(arguments: Namespace, console: Console) -> int:
     scenarios = [first, *(load(arguments.workload, seed) for seed in seeds)]
     runs = compare(scenarios, chosen, _scatter(arguments, scenarios, len(chosen)))
     total = (len(chosen) + has_bound(first)) * len(scenarios)
-    outcomes = list(_followed(runs, total))
+    outcomes = list(followed(runs, total))
     if arguments.json:
-        print(json.dumps(as_json(first, outcomes), indent=2))
+        print(json.dumps(_data(first, outcomes), indent=2))
     else:
-        for part in _shown(first, outcomes, arguments.charts):
-            console.print(part)
+        for part in shown_outcomes(first, outcomes, arguments.charts):
+            console().print(part)
     if not arguments.no_figures:
         out = arguments.out or Path("out") / "simulate" / arguments.workload.stem
         try:
-            _draw(first, outcomes, out, Console(stderr=True, highlight=False))
+            draw_outcomes(first, outcomes, out, Console(stderr=True, highlight=False))
         except OSError as error:
             raise CallFault(f"no figures in {out}: {error.strerror}") from error
     return 0
 
 
-# --- running ---------------------------------------------------------------------------------
-
-
 def _scatter(arguments: Namespace, scenarios: Sequence[Scenario], policies: int) -> Scatter:
+    from penstock.simulator import fleet
+
     if arguments.spark or arguments.master:
         from penstock.spark.fleet import scatter
 
@@ -86,77 +105,10 @@ def _steps(scenario: Scenario) -> int:
     return sum(len(workload.times(r.id)) * len(r.stages) for r in workload.network.routes)
 
 
-def _followed(runs: Iterable[Outcome], total: int) -> Iterator[Outcome]:
-    """The runs as they come, with a bar on a terminal's standard error."""
-    out = Console(stderr=True)
-    bar = Progress(
-        TextColumn(" simulating"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.description}", style="bright_black"),
-        console=out, transient=True, disable=not out.is_terminal)
-    with bar:
-        task = bar.add_task("", total=total)
-        for run in runs:
-            bar.update(task, advance=1, description=run.policy)
-            yield run
-
-
-# --- showing ---------------------------------------------------------------------------------
-
-
-def _shown(
-    scenario: Scenario, outcomes: Sequence[Outcome], charts: bool
-) -> Iterator[RenderableType]:
-    yield _heading(scenario, len({each.seed for each in outcomes}))
-    yield Text()
-    if charts:
-        yield progress([_progress(route, known) for route, known in _charts(scenario)],
-                       scenario.unit)
-    yield side_by_side(averaged(outcomes), scenario.unit)
-    yield Text()
-    if len(scenario.routes_of) > 1:
-        yield by_query(averaged_queries(outcomes), scenario.unit)
-
-
-def _heading(scenario: Scenario, seeds: int) -> Text:
-    """What was simulated, in two lines."""
-    workload, unit = scenario.workload, scenario.unit
-    routes = workload.network.routes
-    times = [workload.times(route.id) for route in routes]
-    span = max(each[-1] for each in times) - min(each[0] for each in times)
-    work = sum(float(workload.entering(route.id).sum()) * route.cost for route in routes)
-    text = Text(f" {workload.name}", "bold")
-    text.append(f"  {counted(len(scenario.routes_of), 'query')}, "
-                f"{counted(len(workload.network.operators), 'operator')}, {workload.model}, ",
-                "bright_black")
-    text.append("seed " + str(workload.seed) if seeds == 1 else
-                f"means of {seeds} seeds from {workload.seed} on", "bright_black")
-    text.append(f"\n {counted(sum(map(len, times)), 'block')} within {shown(span)} {unit}"
-                f" bring {shown(work)} {unit} of work", "bright_black")
-    return text
-
-
-def _charts(scenario: Scenario) -> list[tuple[Route, Chart]]:
-    """The progress charts as policies are told of them, of the first few routes, per block."""
-    workload = scenario.workload
-    found = []
-    for route in workload.network.told()[:_MOST_CHARTS]:
-        known, rows = chart(route), workload.entering(route.id)[0]
-        found.append((route, Chart(tuple(time * rows for time in known.times), known.sizes)))
-    return found
-
-
-def _progress(route: Route, known: Chart) -> ProgressChart:
-    """A chart in numbers; what a segment frees is in rows, as a policy's gamma is."""
-    rates, ends = chart(route).slopes, known.envelope
-    lines = []
-    for i, stage in enumerate(route.stages, 1):
-        segment = next(number for number, end in enumerate(ends[1:]) if i <= end)
-        lines.append((stage.operator, known.times[i], known.sizes[i], rates[segment], segment + 1))
-    return ProgressChart(route.id, tuple(lines))
-
-
-def as_json(scenario: Scenario, outcomes: Sequence[Outcome]) -> dict[str, object]:
+def _data(scenario: Scenario, outcomes: Sequence[Outcome]) -> dict[str, object]:
     """Everything as data: the averages, and each run with its seed."""
+    from penstock.simulator.comparison import averaged, averaged_queries
+
     runs = [{"policy": each.policy, "seed": each.seed, **each.figures, "queries": each.queries}
             for each in outcomes]
     return {
@@ -167,62 +119,3 @@ def as_json(scenario: Scenario, outcomes: Sequence[Outcome]) -> dict[str, object
         "queries": averaged_queries(outcomes),
         "runs": runs,
     }
-
-
-# --- drawing ---------------------------------------------------------------------------------
-
-
-def _draw(scenario: Scenario, outcomes: Sequence[Outcome], out: Path, notes: Console) -> None:
-    """Memory and latency over time with the first seed, and the progress charts."""
-    if not available():
-        message = f"penstock: no figures: they need matplotlib, {REMEDY}"
-        notes.print(message, markup=False, soft_wrap=True)
-        return
-    runs = [each for each in outcomes if each.seed == scenario.workload.seed]
-    unit, name = scenario.unit, scenario.workload.name
-    memory = Drawing(f"{name}: waiting memory", f"time [{unit}]", "rows", steps=True)
-    latency = Drawing(f"{name}: latency of answers", f"time of output [{unit}]",
-                      f"latency [{unit}]", lines=_promise(scenario))
-    draw(out / "memory.png", memory, _told_apart({each.policy: each.memory for each in runs}))
-    draw(out / "latency.png", latency, _told_apart(
-        {each.policy: each.latency for each in runs if each.policy != BOUND}))
-    charts = _charts(scenario)
-    for route, known in charts:
-        points = list(zip(known.times, known.sizes, strict=True))
-        draw_chart(out / f"chart-{_file_name(route.id)}.png",
-                   f"{route.id}: a block over time [{unit}]", points, known.envelope)
-    notes.print(f" figures in {out}: memory.png, latency.png"
-                f" and {counted(len(charts), 'progress chart')}", soft_wrap=True)
-
-
-def _promise(scenario: Scenario) -> tuple[tuple[float, str], ...]:
-    """What the query was promised, as a line; with several, nobody could tell whose it is."""
-    queries = list(scenario.routes_of)
-    promised = scenario.promised(queries[0])
-    return ((promised, "promised"),) if len(queries) == 1 and promised < inf else ()
-
-
-def _told_apart(curves: Mapping[str, Curve]) -> dict[str, Curve]:
-    """Curves that lie on each other become one, with all their names.
-
-    >>> _told_apart({"fifo": ([0], [1]), "edf": ([0], [1]), "chain": ([0], [0])})
-    {'fifo, edf': ([0], [1]), 'chain': ([0], [0])}
-    """
-    names: dict[tuple[tuple[float, ...], tuple[float, ...]], list[str]] = {}
-    for name, (x, y) in curves.items():
-        names.setdefault((tuple(x), tuple(y)), []).append(name)
-    return {_few(same): (list(x), list(y)) for (x, y), same in names.items()}
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
-
-
-def _file_name(route: str) -> str:
-    """A route as part of a file's name.
-
-    >>> _file_name("a/b c")
-    'a-b-c'
-    """
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in route)

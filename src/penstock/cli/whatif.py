@@ -3,50 +3,63 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.table import Column, Table
-from rich.text import Text
+from penstock.cli.shared import CallFault, add_record, console
 
-from penstock.cli.arguments import CallFault
-from penstock.events import find_record, read_events
-from penstock.policies.operators import POLICIES, policies
-from penstock.report.figures import REMEDY, Drawing, available, draw_panels
-from penstock.view.formats import counted, seconds, size
-from penstock.whatif.predictions import Closeness, Comparison, Latency, Outcome, alike, compare
+if TYPE_CHECKING:
+    from penstock.whatif.predictions import Comparison, Outcome
 
-_QUIET = "bright_black"
-_MOST_QUERIES = 12
-"""Queries, or groups of queries that fared alike, that are shown one by one."""
-_FIGURES: Mapping[str, Callable[[float], str]] = {
-    "peak waiting": size, "mean latency": seconds, "seconds running": seconds}
+HELP = "replay a recorded run under other policies"
+ABOUT = "Tell what a recorded run would have been under other policies."
+EXAMPLES = """\
+RUN is a checkpoint folder (its newest run), the folder of one run, or an
+events.jsonl. Blocks arrive as they were recorded, jobs cost what the record
+tells of them, and the engine decides anew. Needs neither Spark nor Java.
 
-_LONGEST = max(map(len, POLICIES))
-
-Row = tuple[str, Outcome]
+examples:
+  penstock whatif state                                       every policy there is
+  penstock whatif state --policies 'chain, edf, chain_flush(latency=2)'
+  penstock whatif state --json --no-figures | python3 -m json.tool
+"""
 
 
-def whatif(arguments: Namespace, console: Console) -> int:
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    add_record(parser)
+    parser.add_argument("--policies", metavar="LIST",
+                        help="policies, separated by commas (default: all)")
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="where the figure goes (default: out/whatif/RUN)")
+    parser.add_argument("--no-figures", action="store_true", help="draw none")
+    parser.add_argument("--json", action="store_true", help="all figures as JSON")
+
+
+def run(arguments: Namespace) -> int:
     """Replay, show, draw."""
+    from rich.console import Console
+
+    from penstock.events import find_record, read_events
+    from penstock.policies.operators import POLICIES, policies
+    from penstock.view.predictions import draw, shown
+    from penstock.whatif.predictions import compare
+
     chosen = policies(arguments.policies or ",".join(POLICIES))
     if not chosen:
         raise CallFault("--policies names no policy")
     record = find_record(arguments.run)
     comparison = compare(read_events(record), chosen)
     if arguments.json:
-        print(json.dumps(as_json(comparison), indent=2))
+        print(json.dumps(_report(comparison), indent=2))
     else:
-        for part in _shown(comparison):
-            console.print(part)
+        for part in shown(comparison):
+            console().print(part)
     if not arguments.no_figures:
         out = arguments.out or Path("out") / "whatif" / _name(record)
-        _draw(comparison, out / "waiting.png", Console(stderr=True, highlight=False))
+        draw(comparison, out / "waiting.png", Console(stderr=True, highlight=False))
     return 0
 
 
@@ -61,7 +74,7 @@ def _name(record: Path) -> str:
     return record.resolve().parent.name if record.name == "events.jsonl" else record.stem
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def _report(comparison: Comparison) -> dict[str, Any]:
     """Everything as data, but for the curves."""
     recording = comparison.recording
     return {
@@ -88,142 +101,3 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "runs": outcome.runs,
         "seconds_running": outcome.busy,
     }
-
-
-# --- showing ---------------------------------------------------------------------------------
-
-
-def _shown(comparison: Comparison) -> Iterator[RenderableType]:
-    rows = [("recorded", comparison.recorded), *alike(comparison.simulated)]
-    yield _heading(comparison)
-    yield Text()
-    yield _policies(rows)
-    yield Text()
-    yield from _queries(rows)
-    yield _part("what runs cost, from the decision to the answers")
-    yield _costs(comparison)
-    yield Text()
-    ran = comparison.simulated[0].policy
-    yield _part(f"how close the simulation is: {ran}, which really ran")
-    yield _close(comparison.closeness())
-    yield Text()
-    for note in comparison.notes:
-        yield Padding(Text(note, "yellow"), (0, 1))
-
-
-def _heading(comparison: Comparison) -> RenderableType:
-    started = comparison.recording.started
-    text = Text.assemble(
-        (f"{started.operators}", "bold"), f", {comparison.state} after ",
-        seconds(comparison.seconds), f": {counted(comparison.recorded.runs, 'run')}, ",
-        counted(len(comparison.recorded.queries), "query"))
-    return Padding(text, (0, 1))
-
-
-def _policies(rows: Sequence[Row]) -> Table:
-    table = _table("\npolicy", "peak\nwaiting", "\nblocks", "mean\nlatency", "\np50", "\np99",
-                   "\nmax", "\nruns")
-    best_peak = min(outcome.peak_bytes for _, outcome in rows[1:])
-    best_mean = min((o.latency.mean for _, o in rows[1:] if o.latency), default=0.0)
-    for name, outcome in rows:
-        judged = name != "recorded"
-        peak = "bold green" if judged and outcome.peak_bytes == best_peak else ""
-        mean = outcome.latency and outcome.latency.mean == best_mean
-        latency = _latency(outcome.latency, "bold green" if judged and mean else "")
-        table.add_row(name, Text(size(outcome.peak_bytes), peak), f"{outcome.peak_blocks:,}",
-                      *latency, f"{outcome.runs:,}")
-    return table
-
-
-def _queries(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """Latencies per query; those that fared alike under every policy stand together."""
-    groups: dict[tuple[Latency | None, ...], list[str]] = {}
-    for query in rows[0][1].queries:
-        fared = tuple(outcome.queries.get(query) for _, outcome in rows)
-        groups.setdefault(fared, []).append(query)
-    for fared, queries in list(groups.items())[:_MOST_QUERIES]:
-        yield _part(f"latency of {_listed(queries)}")
-        table = _table("policy", "mean", "p50", "p99", "max")
-        for (name, _), latency in zip(rows, fared, strict=True):
-            table.add_row(name, *_latency(latency))
-        yield table
-        yield Text()
-    hidden = sum(map(len, list(groups.values())[_MOST_QUERIES:]))
-    if hidden:
-        yield Text(f" … and {counted(hidden, 'more query')}, all of them with --json\n", _QUIET)
-
-
-def _listed(queries: Sequence[str], most: int = 5) -> str:
-    """Names, as many as can be read.
-
-    >>> _listed(["a", "b", "c"]), _listed(["a", "b", "c"], most=2)
-    ('a, b, c', 'a, b and 1 more')
-    """
-    more = len(queries) - most
-    return ", ".join(queries[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _latency(latency: Latency | None, style: str = "") -> list[Text]:
-    if latency is None:
-        return [Text("-")] * 4
-    rest = latency.p50, latency.p99, latency.max
-    return [Text(seconds(latency.mean), style), *(Text(seconds(value)) for value in rest)]
-
-
-def _costs(comparison: Comparison) -> Table:
-    table = _table("\npath", "\nruns", "\nper job", "per\n1,000 rows", "\ncold runs",
-                   "\ndeviation")
-    for path, model in comparison.recording.paths.items():
-        cost = model.cost
-        cold = f"{len(cost.cold)}: +{seconds(sum(cost.cold))}" if cost.cold else ""
-        work, _ = model.through(0, len(model.stages), 1000.0)
-        table.add_row(path, f"{model.runs:,}", seconds(cost.fixed),
-                      seconds(work * cost.per_row), cold, f"{cost.error:.0%}")
-    return table
-
-
-def _close(closeness: Mapping[str, Closeness]) -> Table:
-    table = _table("figure", "recorded", "simulated", "off by")
-    for figure, found in closeness.items():
-        form = _FIGURES[figure]
-        off = "-" if found.percent is None else f"{round(found.percent, 1) + 0.0:+.1f} %"
-        table.add_row(figure, form(found.recorded), form(found.simulated), off)
-    return table
-
-
-def _part(title: str) -> Text:
-    return Text(f" {title}", "bold")
-
-
-def _table(first: str, *others: str) -> Table:
-    heads = [Column(first, overflow="fold", min_width=_LONGEST),
-             *(Column(title, justify="right", no_wrap=True) for title in others)]
-    return Table(*heads, box=None, padding=(0, 1), header_style=_QUIET)
-
-
-# --- drawing ---------------------------------------------------------------------------------
-
-
-def _draw(comparison: Comparison, file: Path, notes: Console) -> None:
-    """The waiting bytes over time, as they were and as they would have been."""
-    if not available():
-        message = f"penstock: no figure: it needs matplotlib, {REMEDY}"
-        notes.print(message, markup=False, soft_wrap=True)
-        return
-    rows = [("recorded", comparison.recorded), *alike(comparison.simulated)]
-    unit, name = _unit(max(outcome.peak_bytes for _, outcome in rows))
-    drawing = Drawing("bytes of blocks that some query waits for", "seconds since the beginning",
-                      name, steps=True)
-    behind, *series = ((label, (outcome.times, [level / unit for level in outcome.waiting]))
-                       for label, outcome in rows)
-    draw_panels(file, drawing, behind, dict(series))
-    notes.print(f" figure: {file}", soft_wrap=True)
-
-
-def _unit(most: int) -> tuple[int, str]:
-    """The unit in which so many bytes are read best.
-
-    >>> _unit(5_000), _unit(5_000_000)
-    ((1024, 'KB'), (1048576, 'MB'))
-    """
-    return (2**30, "GB") if most >= 2**30 else (2**20, "MB") if most >= 2**20 else (1024, "KB")

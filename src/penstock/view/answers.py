@@ -1,17 +1,13 @@
-"""`penstock ask`: a question answered once, as a table, as JSON or as CSV."""
+"""The answer to a question, as a table, and its values as JSON has them."""
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
-from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -25,48 +21,21 @@ SHOWN = 50
 """Rows of a table; JSON and CSV have all of them."""
 
 
-def ask(arguments: Namespace, console: Console) -> int:
-    """Bind the question, answer it, show the answer."""
-    from penstock.api import Engine
-
-    with Engine(checkpoint=arguments.checkpoint, master=arguments.master, reading=True) as engine:
-        with Console(stderr=True).status("asking", spinner="dots"):
-            answer = engine.ask(arguments.question)
-    if arguments.json:
-        for row in _rows(answer):
-            print(json.dumps(plain(row)))
-    elif arguments.csv:
-        _write_csv(answer)
-    else:
-        _show(answer, console)
-    return 0
-
-
-def _rows(answer: pyarrow.Table) -> list[dict[str, Any]]:
-    return answer.to_pylist()  # type: ignore[no-any-return]
-
-
-def _write_csv(answer: pyarrow.Table) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(answer.column_names)
-    for row in _rows(answer):
-        writer.writerow("" if value is None else _flat(value, json.dumps) for value in row.values())
-
-
-def _show(answer: pyarrow.Table, console: Console) -> None:
+def shown(answer: pyarrow.Table) -> Iterator[RenderableType]:
+    """The first rows of an answer as a table, and how many more there are."""
     right = [_is_number(kind) for kind in answer.schema.types]
     columns = [Column(visible(name), justify="right" if is_number else "left", overflow="fold")
                for name, is_number in zip(answer.column_names, right, strict=True)]
     table = Table(*columns, box=None, padding=(0, 1), header_style="bright_black")
-    for row in _rows(answer.slice(0, SHOWN)):
+    for row in answer.slice(0, SHOWN).to_pylist():
         table.add_row(*(_cell(value) for value in row.values()))
-    console.print(table)
+    yield table
     more = answer.num_rows - SHOWN
     if more > 0:
-        console.print(Text(f" … and {counted(more, 'more row')}; --json or --csv gives all",
-                           "italic bright_black"))
+        yield Text(f" … and {counted(more, 'more row')}; --json or --csv gives all",
+                   "italic bright_black")
     elif answer.num_rows == 0:
-        console.print(Text(" no rows", "italic bright_black"))
+        yield Text(" no rows", "italic bright_black")
 
 
 def _is_number(kind: pyarrow.DataType) -> bool:
@@ -79,10 +48,11 @@ def _is_number(kind: pyarrow.DataType) -> bool:
 def _cell(value: object) -> Text:
     if value is None:
         return Text("NULL", "bright_black")
-    return Text(visible(str(_flat(value, brief))))
+    return Text(visible(str(flat(value, brief))))
 
 
-def _flat(value: object, nested: Callable[[Any], str]) -> object:
+def flat(value: object, nested: Callable[[Any], str]) -> object:
+    """A value in one cell; ``nested`` writes lists and dictionaries."""
     known = plain(value)
     return nested(known) if isinstance(known, list | dict) else known
 

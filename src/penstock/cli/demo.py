@@ -1,0 +1,47 @@
+"""`penstock demo`: eighteen standing queries over bursty packets."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from functools import partial
+from pathlib import Path
+
+from penstock.cli.shared import add_checkpoint, console, positive, read
+
+HELP = "see it at work"
+ABOUT = "Eighteen standing queries over bursty packets."
+EXAMPLES = """\
+The application is copied to ./penstock-demo, where it can be read, changed and
+run again with `penstock run penstock-demo/packets.sql`.
+"""
+
+
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    parser.add_argument("--seconds", type=positive, default=30.0, metavar="N",
+                        help="so long the packets come (default: 30)")
+    add_checkpoint(parser, "penstock-demo/checkpoint, emptied first")
+
+
+def run(arguments: Namespace) -> int:
+    """Copy the application, run it to its end, show its answers."""
+    from rich.text import Text
+
+    from penstock import demo
+    from penstock.cli.running import Job, how_called, run_job
+
+    out = console()
+    folder = Path("penstock-demo")
+    checkpoint = arguments.checkpoint or folder / "checkpoint"
+    file = demo.prepare(folder, arguments.seconds, anew=arguments.checkpoint is None)
+    out.print(Text(demo.introduction(file, arguments.seconds)))
+    job = Job(
+        text=read(file),
+        folder=folder.resolve(),
+        title=file.name,
+        checkpoint=checkpoint,
+        file=file,
+        until_drained=True,
+    )
+    show = partial(demo.show_answers, console=out, file=file, penstock=how_called())
+    return run_job(job, out, then=show).status

@@ -1,0 +1,34 @@
+"""`penstock doctor`: whether this machine can run Penstock, or a checkpoint is whole."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from penstock.cli.shared import console
+
+HELP = "check this machine, or a checkpoint"
+ABOUT = ("Check whether this machine has what a run needs, or whether a checkpoint "
+         "is whole.")
+EXAMPLES = """\
+Looks for Java, memory, cores, Python, PySpark, disk space and a free local port,
+and runs a small job on Spark. Every fault comes with its remedy.
+With a checkpoint it reads that instead, and names every file of it that is damaged or
+missing. Exit status 1 when there is a fault.
+"""
+
+
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    parser.add_argument("checkpoint", nargs="?", type=Path,
+                        help="the checkpoint to read; nothing of it is changed")
+    parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
+
+
+def run(arguments: Namespace) -> int:
+    """Look, and name every fault with its remedy."""
+    from penstock.doctor import examine, examine_checkpoint
+
+    if arguments.checkpoint is not None:
+        return examine_checkpoint(console(), arguments.checkpoint)
+    return examine(console(), spark=not arguments.no_spark)

@@ -1,0 +1,43 @@
+"""`penstock events`: the record of a run, summarised, and its books checked."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from penstock.cli.shared import add_record, console
+
+HELP = "account for a run"
+ABOUT = "Summarise the record of a run and check its books."
+EXAMPLES = """\
+RUN is a checkpoint folder (its newest run), the folder of one run, or an
+events.jsonl. Exit status 1 when the books do not balance.
+
+examples:
+  penstock events state
+  penstock events state/runs/20250101T000000.000000Z --json
+"""
+
+
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    add_record(parser)
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Summarise; status 1 when the books do not balance."""
+    from rich.text import Text
+
+    from penstock.events import Summary, digest, read_events
+    from penstock.view import Account
+
+    summary = Summary.of(read_events(arguments.run))
+    if arguments.json:
+        print(json.dumps(digest(summary), indent=2))
+    else:
+        out = console()
+        out.print(Account(summary))
+        if summary.run.state == "running":
+            out.print(Text(" the record has no end: the run goes on, or was cut off", "yellow"))
+    return 1 if summary.accounting() else 0

@@ -1,0 +1,53 @@
+"""`penstock explain`: the shared plan of an application, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from penstock.cli.shared import read
+
+HELP = "show the shared plan"
+ABOUT = "Show streams, paths and what is shared by whom."
+EXAMPLES = """\
+Needs neither Spark nor Java.
+
+examples:
+  penstock explain app.sql
+  penstock explain app.sql --json | python3 -m json.tool
+"""
+
+
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    parser.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
+    parser.add_argument("--json", action="store_true", help="the same as JSON, with every name")
+    parser.add_argument("--import", action="store_true", dest="imports",
+                        help="import the modules of Python functions to know them for certain, "
+                             "as run does; without it none of your code runs")
+
+
+def run(arguments: Namespace) -> int:
+    """Bind, plan, ask the policies, tell."""
+    from penstock.explain.foreseen import notes
+    from penstock.explain.plans import explain, explain_json
+    from penstock.explain.refresh_preview import renewals
+    from penstock.explain.segment_preview import segments
+    from penstock.language import bind, load_function, read_signature
+    from penstock.planning import plan
+    from penstock.policies import operators, refresh
+
+    load = load_function if arguments.imports else read_signature
+    application = bind(read(arguments.application), folder=arguments.application.parent, load=load)
+    doubts = notes(application, imported=arguments.imports)
+    made = plan(application)
+    renewed = renewals(made, application.settings.get("refresh", refresh.DEFAULT))
+    cut = segments(made, application.settings.get("operators", operators.DEFAULT))
+    if arguments.json:
+        told = explain_json(application, made, cut, renewed)
+        print(json.dumps({**told, "notes": doubts}, indent=2))
+    else:
+        print(explain(application, made, cut, renewed))
+        print("".join(["notes\n", *(f"  {doubt}\n" for doubt in doubts)]) if doubts else "", end="")
+    return 0

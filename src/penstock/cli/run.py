@@ -1,0 +1,58 @@
+"""`penstock run`: the standing queries of an application, until they end or are stopped."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from penstock.cli.shared import add_checkpoint, add_master, console, read
+
+HELP = "run an application"
+ABOUT = "Run the standing queries of an application."
+EXAMPLES = """\
+examples:
+  penstock run app.sql                              until Ctrl-C
+  penstock run app.sql --until-drained              bounded inputs to their end, then stop
+  penstock run app.sql --checkpoint state           go on where an earlier run stopped
+  penstock run app.sql --master spark://host:7077   on a cluster
+"""
+
+
+def add(parser: ArgumentParser) -> None:
+    """What can be asked of it."""
+    parser.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
+    parser.add_argument("--until-drained", action="store_true",
+                        help="read bounded inputs to their end, answer, and stop")
+    add_checkpoint(parser, "a new folder in .penstock")
+    add_master(parser)
+    parser.add_argument("--operators", metavar="POLICY",
+                        help="the policy that decides what runs next; overrides SET operators")
+
+
+def run(arguments: Namespace) -> int:
+    """Run it, show it, account for it."""
+    from penstock.cli.running import Job, run_job
+
+    file: Path = arguments.application
+    job = Job(
+        text=read(file),
+        folder=file.resolve().parent,
+        title=file.name,
+        checkpoint=arguments.checkpoint or fresh_checkpoint(file, time.time()),
+        file=file,
+        until_drained=arguments.until_drained,
+        master=arguments.master,
+        operators=arguments.operators,
+    )
+    return run_job(job, console()).status
+
+
+def fresh_checkpoint(file: Path, now: float) -> Path:
+    """A folder that no run has used, named after the application and the moment.
+
+    >>> fresh_checkpoint(Path("apps/web.sql"), 0).as_posix()
+    '.penstock/web-19700101-000000'
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+    return Path(".penstock") / f"{file.stem}-{stamp}"

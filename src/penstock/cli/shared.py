@@ -1,0 +1,71 @@
+"""What several commands share: arguments, the text of an application, standard output."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 120
+"""Columns of a table that goes to a file or a pipe."""
+
+
+class CallFault(PenstockError):
+    """The command line names something that is not there."""
+
+
+def add_record(parser: ArgumentParser) -> None:
+    """The record of a run."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
+
+
+def add_checkpoint(parser: ArgumentParser, default: str) -> None:
+    """The checkpoint of a run."""
+    parser.add_argument("--checkpoint", type=Path, metavar="DIR",
+                        help=f"the folder from which a stopped run goes on (default: {default})")
+
+
+def add_master(parser: ArgumentParser) -> None:
+    """Where Spark runs."""
+    parser.add_argument("--master", metavar="URL",
+                        help="the Spark master (default: all cores of this machine)")
+
+
+def positive(text: str) -> float:
+    """A number of seconds."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+    return value
+
+
+def count(text: str) -> int:
+    """A number of things, at least one."""
+    value = int(text)
+    if not 1 <= value <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
+    return value
+
+
+def read(file: Path) -> str:
+    """The text of an application."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CallFault(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CallFault(f"{file} is not text in UTF-8: {error.reason}") from error
+
+
+def console() -> Console:
+    """Standard output: as wide as the terminal, or wide enough for a table."""
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=WIDE)
