@@ -34,8 +34,7 @@ def test_as_many_routes_lead_through_an_operator_as_leaves_lie_under_it(
     network = trees.tree(depth, fan_out, dict.fromkeys(names, 1.0))
     for name in names:
         through = sum(name in {s.operator for s in route.stages} for route in network.routes)
-        level = int(name[1:].split(".")[0])
-        assert through == fan_out ** (depth - level)
+        assert through == trees.under(name, depth, fan_out)
 
 
 def test_the_response_times_of_the_prb_paper() -> None:

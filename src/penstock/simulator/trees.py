@@ -47,6 +47,16 @@ def tree(
     return Network(tuple(routes))
 
 
+def under(operator: str, depth: int, fan_out: int) -> int:
+    """How many leaves lie under an operator: paths that lead through it.
+
+    >>> under("d4.0", depth=6, fan_out=2)
+    4
+    """
+    level = int(operator[1:].split(".")[0])
+    return int(fan_out ** (depth - level))
+
+
 def zipf(
     low: float, high: float, skew: float, count: int, random: np.random.Generator
 ) -> Floats:
