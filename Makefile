@@ -53,5 +53,5 @@ reproduce: $(STAMP) ## the experiments behind every figure
 clean: ## remove .venv, caches and results
 	rm -rf $(VENV) build dist results penstock-demo spark-warehouse metastore_db derby.log
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src harness tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src -name '*.egg-info' -type d -prune -exec rm -rf {} +

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import fanout, response, simulator, sustained
 from benchmarks.aggregates import program as aggregates
 from benchmarks.bursts import program as bursts
-from penstock.report.form import run
+from harness.program import run
 
 PROGRAMS = {"aggregates": aggregates.run, "bursts": bursts.run, "fanout": fanout.run,
             "response": response.run, "simulator": simulator.run, "sustained": sustained.run}

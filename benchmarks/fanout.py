@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from harness.findings import Report
+from harness.program import Progress
 from penstock import Engine
 from penstock.generators.packets import OnOff
-from penstock.report.form import Progress, Report
 from penstock.spark.session import local_session
 
 SCHEMA = "ts TIMESTAMP, src INT, dst INT, port INT, flow INT, length INT"

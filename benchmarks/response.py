@@ -26,9 +26,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from harness.findings import Report
+from harness.program import Progress
 from penstock import Engine
 from penstock.events import kinds as ev
-from penstock.report.form import Progress, Report
 
 CHEAP_ROWS, HEAVY_ROWS = 5_000, 10_000
 """Rows of a block."""

@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from benchmarks.queueing import Processor, response
+from harness.findings import Report
+from harness.program import Progress
 from penstock.policies.operators import Route, policy
-from penstock.report.form import Progress, Report
 from penstock.simulator.arrivals import poisson
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network, path

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from harness.findings import Report
+from harness.program import Progress
 from penstock import Engine
 from penstock.events import Event
 from penstock.events import kinds as ev
-from penstock.report.form import Progress, Report
 
 RATE, BURST, LENGTH, QUERIES = 100_000, 5, 0.5, 50
 PORTS = (80, 443, 53, 22, 25, 123, 8080, 3306, 5432, 6379)

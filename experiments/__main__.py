@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments import aggregates, chain, prb
-from penstock.report.form import run
+from harness.program import run
 
 PROGRAMS = {
     "aggregates": aggregates.run,

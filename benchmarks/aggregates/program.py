@@ -15,7 +15,8 @@ from benchmarks.aggregates.answers import wrong
 from benchmarks.aggregates.memory import Peak
 from benchmarks.aggregates.pipelines import SUM, Ran
 from benchmarks.aggregates.traffic import RATE, Window, windows, write_packets
-from penstock.report.form import Progress, Report
+from harness.findings import Report
+from harness.program import Progress
 from penstock.spark.session import local_session
 
 

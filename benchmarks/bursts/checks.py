@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.bursts.measuring import Measured
 from benchmarks.bursts.pacing import Pace
 from benchmarks.bursts.pipelines import QUANTUM
-from penstock.report.form import Report
+from harness.findings import Report
 
 CLOSE = 0.25
 """A prediction may be off by this part."""

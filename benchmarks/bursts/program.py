@@ -20,10 +20,11 @@ from benchmarks.bursts.checks import check
 from benchmarks.bursts.measuring import WARM_ROUNDS, Ground, Measured, measure, middle, native
 from benchmarks.bursts.pacing import Pace
 from benchmarks.bursts.pipelines import PIPELINES, Pipeline, prepare
+from harness.findings import Report
+from harness.program import Progress
 from penstock import Engine
 from penstock.policies.operators import POLICIES, policies
 from penstock.report.figures import Drawing, draw
-from penstock.report.form import Progress, Report
 from penstock.simulator.outcomes import Floats
 from penstock.whatif.predictions import Outcome, compare
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from experiments.aggregates.queries import Load
 from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, SHORT, Runs, Size, Sweep
+from harness.findings import Report
 from penstock.report.figures import Drawing, Points, draw
-from penstock.report.form import Report
 from penstock.simulator.outcomes import Floats
 
 THROUGHPUT, LATENCY = "answers per second", "panes too many between answers"

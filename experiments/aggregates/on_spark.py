@@ -16,10 +16,10 @@ import numpy as np
 from experiments.aggregates.figures import LATENCY, THROUGHPUT, Telling
 from experiments.aggregates.queries import GROUPS, LONGEST, SHORTEST
 from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, SHORT
+from harness.program import Progress
 from penstock import Engine
 from penstock.events.kinds import Event, RefreshDecided, RefreshFinished
 from penstock.report.figures import Drawing
-from penstock.report.form import Progress
 
 PANE = 0.2
 RATE = 8_000

@@ -7,7 +7,8 @@ from pathlib import Path
 from experiments.aggregates import calibration, example, figures, influences, on_spark
 from experiments.aggregates.figures import Telling
 from experiments.aggregates.runs import Size, run_all
-from penstock.report.form import Progress, Report
+from harness.findings import Report
+from harness.program import Progress
 
 FULL = Size(queries=(40, 80, 160, 240), seeds=5, seconds=200, factors=(0.25, 0.5, 1.0, 2.0, 4.0),
             ratios=(0.0, 0.1, 0.3, 1.0, 3.0), varied=160, live=(80, 240))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.aggregates.queries import Load
+from harness.program import Progress
 from penstock.policies.refresh import policy
 from penstock.policies.refresh.tasks import subgroups
-from penstock.report.form import Progress
 from penstock.simulator.fleet import scatter
 from penstock.simulator.outcomes import Floats
 from penstock.simulator.refreshes import play

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.chain.runs import Found, Job, Load, Runs
+from harness.findings import Report
 from penstock.report.figures import Drawing, Points, draw
-from penstock.report.form import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from experiments.chain.calibration import MULTIPLE, SINGLE, TRACE, plan, utilisa
 from experiments.chain.queries import QUERIES, service
 from experiments.chain.runs import Job, Runs, play
 from experiments.chain.traces import Recorded, present
-from penstock.report.form import Progress, Report
+from harness.findings import Report
+from harness.program import Progress
 from penstock.simulator.fleet import scatter
 
 TITLE = "Operator scheduling in data stream systems"

@@ -8,7 +8,8 @@ from pathlib import Path
 from experiments.prb import expensive, overhead, readings, skew
 from experiments.prb.runs import Size, play_all
 from experiments.prb.telling import Telling
-from penstock.report.form import Progress, Report
+from harness.findings import Report
+from harness.program import Progress
 
 FULL = Size(
     tuples=10_000,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.prb.queries import Query
+from harness.program import Progress
 from penstock.policies.operators import policy
-from penstock.report.form import Progress
 from penstock.simulator.arrivals import poisson
 from penstock.simulator.fleet import scatter
 from penstock.simulator.host import Overhead, simulate

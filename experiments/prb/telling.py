@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.prb.runs import FIFO, PRB, RB, RR, Runs, Sweep
+from harness.findings import Report
 from penstock.report.figures import Drawing, Points, draw
-from penstock.report.form import Report
 from penstock.simulator.outcomes import Floats
 
 SHORT = {RR: "RR", FIFO: "FIFO", RB: "RB", PRB: "PRB"}

@@ -14,7 +14,7 @@ from benchmarks.aggregates.answers import wrong
 from benchmarks.aggregates.pipelines import PaneTable
 from benchmarks.aggregates.program import Bench, Size
 from benchmarks.aggregates.traffic import BEGIN, RATE, Window, windows, write_packets
-from penstock.report.form import Report
+from harness.findings import Report
 
 SECONDS = 3
 

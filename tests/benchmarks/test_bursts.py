@@ -20,13 +20,13 @@ from benchmarks.bursts.checks import check
 from benchmarks.bursts.measuring import Ground, Measured, _cold_reads, middle
 from benchmarks.bursts.pacing import Pace
 from benchmarks.bursts.pipelines import PIPELINES, ROWS, Pipeline, prepare
+from harness.findings import Report
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind, load_function
 from penstock.model import Block
 from penstock.planning import plan
 from penstock.policies.operators import POLICIES
-from penstock.report.form import Report
 from penstock.simulator.outcomes import Floats
 from penstock.testing import FakeHost
 from penstock.whatif.predictions import compare

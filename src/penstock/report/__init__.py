@@ -1,1 +1,1 @@
-"""What people are shown of runs and measurements: tables, figures, findings."""
+"""What people are shown of measurements: figures, and numbers as text."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.findings import Report
+from harness.program import Progress, main
 from penstock.report.figures import Drawing, draw
-from penstock.report.form import Progress, Report, main
 
 
 def one(quick: bool, out: Path, progress: Progress) -> Report:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.findings import Check, Figure, Report
 from penstock.report.numbers import shown
-
-if TYPE_CHECKING:
-    from penstock.report.form import Check, Figure, Report
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1240px; margin: 2em auto; padding: 0 1em }

@@ -1,0 +1,1 @@
+"""What benchmarks and experiments share: findings, their tables and page, the command line."""
