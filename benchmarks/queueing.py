@@ -16,7 +16,7 @@ from typing import Any
 
 import simpy
 
-from penstock.policies.operators import Policy, Segment
+from penstock.policies.operators import Ranked, Segment
 from penstock.simulator.outcomes import Fate
 from penstock.simulator.workload import Workload
 
@@ -42,7 +42,7 @@ class Block:
 class Processor:
     """Runs a workload under a policy whose choice is the lowest rank."""
 
-    def __init__(self, workload: Workload, policy: Policy) -> None:
+    def __init__(self, workload: Workload, policy: Ranked) -> None:
         network = workload.network
         routes = network.told()
         known = {found.id: found for found in network.places(routes, policy.prepare(routes))}

@@ -38,7 +38,7 @@ def summary(queries: int = 3, streams: int = 1) -> Summary:
     names = tuple(f"query_{number}" for number in range(queries))
     read = tuple(f"stream_{number}" for number in range(streams))
     events: list[Event] = [
-        EngineStarted(at=0.0, streams=read, operators="fifo", cores=2,
+        EngineStarted(at=0.0, streams=read, policies={"operators": "fifo"}, cores=2,
                    totals={name: 10_000 for name in read}),
         *(QueryAdded(at=0.0, query=name, inputs=(("stream_0",),), sink="parquet",
                      latency=2.0) for name in names),
@@ -103,7 +103,8 @@ def windowed(plain: int, windows: int) -> Summary:
     """Queries of both kinds; the aggregates have answered for three windows."""
     names = [f"sum_{number}" for number in range(windows)]
     return Summary.of([
-        EngineStarted(at=0.0, streams=("s",), operators="chain", cores=2, refresh="hybrid+late"),
+        EngineStarted(at=0.0, streams=("s",), cores=2,
+                      policies={"operators": "chain", "refresh": "hybrid+late"}),
         *(QueryAdded(at=0.0, query=f"q_{number}", inputs=(("s",),)) for number in range(plain)),
         *(QueryAdded(at=0.0, query=name, inputs=(("s",),),
                      window=(600_000_000, 2_500_000)) for name in names),
@@ -168,7 +169,7 @@ def test_the_picture_fits_with_queries_of_both_kinds(plain: int, windows: int, h
 def late(promised: float | None = 0.2) -> Summary:
     """A query whose first block, of 4000 rows, took 250 ms, and whose second took 50 ms."""
     return Summary.of([
-        EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=2),
+        EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=2),
         QueryAdded(at=0.0, query="q", inputs=(("s",),), latency=promised),
         GroupFormed(at=0.0, group=1, path="p", members=("q",)),
         BlockArrived(at=1.0, block=Block("s", 0, 4000, 160_000, 1.0), read=4000),
@@ -251,8 +252,8 @@ def test_names_are_not_read_as_markup() -> None:
 
 
 def test_an_endless_stream_and_a_failed_one_have_no_bar() -> None:
-    some = Summary.of([EngineStarted(at=0.0, streams=("endless", "broken"), operators="fifo",
-                                     cores=1, totals={"broken": 5}),
+    some = Summary.of([EngineStarted(at=0.0, streams=("endless", "broken"), cores=1,
+                                     policies={"operators": "fifo"}, totals={"broken": 5}),
                        StreamFailed(at=1.0, stream="broken", reason="no such path")])
     text = "\n".join(drawn(Picture(some, "app.sql"), 200))
     assert "failed: no such path" in text
@@ -377,7 +378,7 @@ def test_what_data_put_into_a_reason_does_not_control_the_terminal() -> None:
     console, file = plain()
     view, bad = watch(console, "app.sql"), "\x1b]0;mine\x07\x1b[2J"
     some = Summary.of([
-        EngineStarted(at=0.0, streams=("s", "t"), operators="fifo", cores=2),
+        EngineStarted(at=0.0, streams=("s", "t"), policies={"operators": "fifo"}, cores=2),
         QueryAdded(at=0.0, query="a", inputs=(("s",),)),
         FileSetAside(at=1.0, stream="s", file=f"in/{bad}.csv", reason="it is empty"),
         QueryFailed(at=1.0, query="a",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.bursts.measuring import Series
 from penstock.events import kinds as ev
 from penstock.policies.operators import Route, Stage
-from penstock.policies.operators.oracles import clairvoyant
+from penstock.policies.operators.model.oracles import clairvoyant
 from penstock.whatif.recorded import Recording
 
 

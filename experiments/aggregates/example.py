@@ -7,7 +7,7 @@ import numpy as np
 from experiments.aggregates.figures import Telling
 from experiments.aggregates.runs import AS, CS, H_LP, HS
 from penstock.policies.refresh import Group, Query, policy
-from penstock.policies.refresh.tasks import Task, cost_per_pane, task
+from penstock.policies.refresh.model.tasks import Task, cost_per_pane, task
 from penstock.report.figures import Drawing
 from penstock.simulator.refreshes import Refreshed, Refreshing, play
 

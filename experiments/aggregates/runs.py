@@ -10,7 +10,7 @@ import numpy as np
 from experiments.aggregates.queries import Load
 from harness.program import Progress
 from penstock.policies.refresh import policy
-from penstock.policies.refresh.tasks import subgroups
+from penstock.policies.refresh.model.tasks import subgroups
 from penstock.simulator.fleet import scatter
 from penstock.simulator.outcomes import Floats
 from penstock.simulator.refreshes import play

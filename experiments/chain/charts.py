@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.chain.book import Book
 from experiments.chain.queries import ABOVE_ONE, FOUR, MICROSECOND, Points, join_routes
-from penstock.policies.operators.charts import Chart, chart
+from penstock.policies.operators.model.charts import Chart, chart
 from penstock.report.figures import draw_chart
 
 

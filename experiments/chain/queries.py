@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from penstock.policies.operators import Route, Stage
-from penstock.policies.operators.charts import Chart, chart, window_join
+from penstock.policies.operators.model.charts import Chart, chart, window_join
 from penstock.simulator.network import Network
 
 Points = tuple[tuple[float, float], ...]

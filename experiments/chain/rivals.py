@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from experiments.chain.queries import MICROSECOND
-from penstock.policies.operators import Policy, Run, Segment, policy
+from penstock.policies.operators import Decision, Policy, Segment, policy
 from penstock.policies.operators.chain import Chain
 from penstock.policies.operators.greedy import Greedy
 
@@ -47,17 +47,17 @@ class ChainByOperator(Chain):
     its definition says and Proposition 2 needs.
     """
 
-    def turn(self, segment: Segment) -> Run:
+    def turn(self, segment: Segment) -> Decision:
         """The whole queue."""
-        return Run(segment.id, segment.reason, limit=inf)
+        return Decision(segment.id, segment.reason, limit=inf)
 
 
 class GreedyByOperator(Greedy):
     """Greedy in the same manner."""
 
-    def turn(self, segment: Segment) -> Run:
+    def turn(self, segment: Segment) -> Decision:
         """The whole queue."""
-        return Run(segment.id, segment.reason, limit=inf)
+        return Decision(segment.id, segment.reason, limit=inf)
 
 
 BY_OPERATOR: dict[str, Policy] = {

@@ -12,7 +12,7 @@ from experiments.chain.queries import BYTES, QUERIES
 from experiments.chain.rivals import BOUND, rival
 from experiments.chain.traces import Traffic
 from penstock.policies.operators import Route, Stage
-from penstock.policies.operators.oracles import Level, clairvoyant
+from penstock.policies.operators.model.oracles import Level, clairvoyant
 from penstock.simulator.arrivals import blocks
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network

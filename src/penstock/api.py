@@ -10,14 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from penstock import policies
 from penstock.clock import SystemClock
 from penstock.errors import CheckpointError, RunError
 from penstock.events import Event, Recorder, Summary, Warned, new_record
 from penstock.language import bind, bind_question, bind_statements
 from penstock.model import Application, Statement
-from penstock.policies.operators import DEFAULT, policy
-from penstock.policies.refresh import DEFAULT as REFRESH
-from penstock.policies.refresh import policy as refresh_policy
 from penstock.spark.delivery.results import Results
 from penstock.spark.host import SparkHost
 from penstock.spark.questions import Questions
@@ -105,8 +103,7 @@ class Engine:
 
     def _put_into_force(self, application: Application) -> None:
         self._refuse_if_reading()
-        policy(application.settings.get("operators", DEFAULT))  # a wrong one is refused at once
-        refresh_policy(application.settings.get("refresh", REFRESH))
+        policies.read(application.settings)  # a wrong one is refused at once
         if self._host is not None and not self._host.wait(0):
             self._host.change(application)
         self._application = application

@@ -43,7 +43,8 @@ CREATE QUERY long AS SELECT port FROM packets WHERE length > 1000;
 """
 
 RUN: tuple[Event, ...] = (
-    EngineStarted(at=0.0, streams=("packets",), operators="fifo", cores=2, totals={"packets": 100}),
+    EngineStarted(at=0.0, streams=("packets",), policies={"operators": "fifo"}, cores=2,
+                  totals={"packets": 100}),
     QueryAdded(at=0.0, query="long", inputs=(("packets",),)),
     GroupFormed(at=0.0, group=1, path="p", members=("long",)),
     BlockArrived(at=1.0, block=Block("packets", 0, 100, 800, 1.0), read=100, progress=100),

@@ -46,10 +46,10 @@ def host_of(rejected: Callable[[SegmentJob], int], options: str = "", **settings
         CREATE QUERY q {options} AS SELECT a FROM s WHERE odd(a);
         CREATE QUERY good AS SELECT a FROM s;
     """, load=load)
-    core = Core(policy("fifo"), Settings(**settings))  # type: ignore[arg-type]
+    core = Core({"operators": policy("fifo")}, Settings(**settings))  # type: ignore[arg-type]
     core.adopt(plan(application))
     host = Rejecting(core, application=application)
-    host.handle(ev.EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=1))
+    host.handle(ev.EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=1))
     host._join(application.queries)
     return host
 

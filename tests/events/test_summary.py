@@ -58,8 +58,8 @@ def finished(run: int, rows_in: int = 10, at: float = 2.0, **rows_out: int) -> R
 
 
 START: tuple[Event, ...] = (
-    EngineStarted(at=0.0, streams=("s",), operators="fifo", cores=2, totals={"s": 100},
-               unit={"s": "rows"}),
+    EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=2,
+                  totals={"s": 100}, unit={"s": "rows"}),
     QueryAdded(at=0.0, query="q", inputs=(("s",),)),
     GroupFormed(at=0.0, group=1, path="p", members=("q",)),
 )

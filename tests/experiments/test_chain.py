@@ -17,7 +17,7 @@ from experiments.chain.rivals import PAPERS, flush, labels, mixed, rival
 from experiments.chain.runs import Job, Load, bound, play, workload
 from experiments.chain.sweeps import burst
 from experiments.chain.traces import Burst, Synthetic
-from penstock.policies.operators.charts import Chart, chart
+from penstock.policies.operators.model.charts import Chart, chart
 from penstock.simulator.host import simulate
 
 MODULES = ("book", "calibration", "queries", "rivals", "runs", "sweeps", "traces")

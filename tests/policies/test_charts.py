@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.policies.operators import Route, Stage, policy
-from penstock.policies.operators.charts import Chart, chart, window_join
+from penstock.policies.operators.model.charts import Chart, chart, window_join
 
 
 @st.composite

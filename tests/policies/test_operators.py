@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.paths.scheduler import Scheduler
+from penstock.engine.paths.scheduler import Scheduler, Turn
 from penstock.errors import PolicyError
 from penstock.policies.operators import (
     POLICIES,
@@ -28,7 +28,7 @@ from penstock.policies.operators import (
     policies,
     policy,
 )
-from penstock.policies.operators.charts import Chart
+from penstock.policies.operators.model.charts import Chart
 from penstock.simulator import host
 from penstock.simulator.network import Network, path
 from penstock.simulator.results import Result
@@ -219,7 +219,7 @@ def replayed(text: str, substitute: Copy, at: int) -> Result:
     class Replacing(Scheduler):
         __slots__ = ("decided",)
 
-        def decide(self, now: float) -> int:
+        def decide(self, now: float) -> Turn | None:
             self.decided = getattr(self, "decided", 0) + 1
             if self.decided == at:
                 assert self._look is not None

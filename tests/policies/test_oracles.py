@@ -11,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.policies.operators import Route, Stage
-from penstock.policies.operators.charts import Chart
-from penstock.policies.operators.oracles import Job, Level, clairvoyant, least_memory, least_peak
+from penstock.policies.operators.model.charts import Chart
+from penstock.policies.operators.model.oracles import (
+    Job,
+    Level,
+    clairvoyant,
+    least_memory,
+    least_peak,
+)
 
 Blocks = list[tuple[Chart, int]]
 

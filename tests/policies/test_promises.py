@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.policies.operators import Queue, Route, Run, View, policy
-from penstock.policies.operators.charts import Chart
+from penstock.policies.operators import Decision, Queue, Route, View, policy
 from penstock.policies.operators.mixed import Mixed
+from penstock.policies.operators.model.charts import Chart
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network
 from penstock.simulator.results import Result
@@ -95,7 +95,7 @@ class Recording(Mixed):
 
     gammas: list[float]
 
-    def choose(self, view: View) -> Run | None:
+    def choose(self, view: View) -> Decision | None:
         choice = Mixed.choose(self, view)
         if not self.gammas or self.gammas[-1] != self.gamma:
             self.gammas.append(self.gamma)

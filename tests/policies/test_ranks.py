@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from penstock.policies.operators import Queue, Route, Stage, View, policy
-from penstock.policies.operators.charts import Chart
+from penstock.policies.operators.model.charts import Chart
 
 THREE = Route("p", (Stage("a", 4.0, 0.5), Stage("b", 2.0, 3.0), Stage("c", 1.0, 0.4)))
 """Of 1 row 0.5 reach b, 1.5 reach c, 0.6 come out; the chart is (4, 0.5), (5, 1.5), (6.5, 0)."""

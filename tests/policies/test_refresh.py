@@ -28,9 +28,9 @@ from penstock.policies.refresh import (
     policies,
     policy,
 )
-from penstock.policies.refresh.coincidences import alone, mean_cost
 from penstock.policies.refresh.hybrid import KEPT
-from penstock.policies.refresh.tasks import cost_per_pane, subgroups, task
+from penstock.policies.refresh.model.coincidences import alone, mean_cost
+from penstock.policies.refresh.model.tasks import cost_per_pane, subgroups, task
 
 TEXTS = [*POLICIES, *(f"{name}+{modifier}" for name in POLICIES if POLICIES[name].shares
                       for modifier in MODIFIERS)]

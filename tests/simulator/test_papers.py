@@ -7,8 +7,8 @@ import pytest
 
 from penstock.policies.operators import Policy, Route, Stage, policy
 from penstock.policies.operators.chain_flush import ChainFlush
-from penstock.policies.operators.charts import Chart, window_join
-from penstock.policies.operators.oracles import clairvoyant
+from penstock.policies.operators.model.charts import Chart, window_join
+from penstock.policies.operators.model.oracles import clairvoyant
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network, path
 from penstock.simulator.workload import Workload

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.paths.scheduler import Scheduler
-from penstock.policies.operators import POLICIES, Policy, Route, Run, View, policy
+from penstock.engine.paths.scheduler import Scheduler, Turn
+from penstock.policies.operators import POLICIES, Decision, Policy, Route, View, policy
 from penstock.policies.operators.chain_flush import ChainFlush
-from penstock.policies.operators.charts import Chart, chart
-from penstock.policies.operators.oracles import (
+from penstock.policies.operators.model.charts import Chart, chart
+from penstock.policies.operators.model.oracles import (
     Job,
     Level,
     clairvoyant,
@@ -162,7 +162,7 @@ def watched(workload: Workload, chosen: Policy) -> tuple[Result, int]:
     most = 0
 
     class Watching(Scheduler):
-        def decide(self, now: float) -> int:
+        def decide(self, now: float) -> Turn | None:
             nonlocal most
             assert self._look is not None
             counts = in_the_middle(self._look.__self__)  # type: ignore[attr-defined]
@@ -381,7 +381,7 @@ def test_a_policy_is_not_told_what_becomes_of_a_block() -> None:
     seen: list[View] = []
 
     class Watching(ChainFlush):
-        def choose(self, view: View) -> Run | None:
+        def choose(self, view: View) -> Decision | None:
             seen.append(view)
             return ChainFlush.choose(self, view)
 

@@ -129,7 +129,8 @@ def test_policies_changed_in_the_middle_of_a_burst_lose_and_repeat_no_row(
         e.stop()
         assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
     changes = [n for n, event in enumerate(events) if isinstance(event, ev.PolicyChanged)]
-    assert [events[n].operators for n in changes] == ["greedy", "chain"]
+    told = [{"operators": "greedy"}, {"operators": "chain"}]
+    assert [events[n].policies for n in changes] == told
     for n in changes:
         waited = [event.blocks for event in events[:n] if isinstance(event, ev.Queued)]
         assert waited[-1] > 1, "there was a burst"

@@ -354,7 +354,7 @@ def test_a_record_without_a_finished_run_is_refused() -> None:
 
 
 def test_a_policy_that_nobody_knows_any_more_is_named() -> None:
-    record = [ev.EngineStarted(at=0.0, streams=("s",), operators="lottery",
+    record = [ev.EngineStarted(at=0.0, streams=("s",), policies={"operators": "lottery"},
                             cores=2), *burst().record[1:]]
     with pytest.raises(PolicyError, match="lottery"):
         compare(record, {})
@@ -435,7 +435,7 @@ def test_a_wrong_call_gives_status_2_and_says_why(
 
 
 @pytest.mark.parametrize(("events", "message"), [
-    ((), "is empty"), ((ev.EngineStarted(at=0.0, streams=("s",), operators="fifo",
+    ((), "is empty"), ((ev.EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"},
                                       cores=2),), "no run finished")])
 def test_a_record_that_tells_nothing_gives_status_2(
     events: tuple[ev.Event, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

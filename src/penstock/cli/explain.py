@@ -36,14 +36,15 @@ def run(arguments: Namespace) -> int:
     from penstock.explain.segment_preview import segments
     from penstock.language import bind, load_function, read_signature
     from penstock.planning import plan
-    from penstock.policies import operators, refresh
+    from penstock.policies import texts
 
     load = load_function if arguments.imports else read_signature
     application = bind(read(arguments.application), folder=arguments.application.parent, load=load)
     doubts = notes(application, imported=arguments.imports)
     made = plan(application)
-    renewed = renewals(made, application.settings.get("refresh", refresh.DEFAULT))
-    cut = segments(made, application.settings.get("operators", operators.DEFAULT))
+    chosen = texts(application.settings)
+    renewed = renewals(made, chosen["refresh"])
+    cut = segments(made, chosen["operators"])
     if arguments.json:
         told = explain_json(application, made, cut, renewed)
         print(json.dumps({**told, "notes": doubts}, indent=2))

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from penstock.cli.shared import add_checkpoint, add_master, console, read
+from penstock.policies import FAMILIES
 
 HELP = "run an application"
 ABOUT = "Run the standing queries of an application."
@@ -26,8 +27,10 @@ def add(parser: ArgumentParser) -> None:
                         help="read bounded inputs to their end, answer, and stop")
     add_checkpoint(parser, "a new folder in .penstock")
     add_master(parser)
-    parser.add_argument("--operators", metavar="POLICY",
-                        help="the policy that decides what runs next; overrides SET operators")
+    for family in FAMILIES.values():
+        parser.add_argument(f"--{family.name}", metavar="POLICY",
+                            help=f"the policy that decides {family.decides}; overrides SET "
+                                 f"{family.name} (default: {family.default})")
 
 
 def run(arguments: Namespace) -> int:
@@ -43,7 +46,7 @@ def run(arguments: Namespace) -> int:
         file=file,
         until_drained=arguments.until_drained,
         master=arguments.master,
-        operators=arguments.operators,
+        policies={name: text for name in FAMILIES if (text := getattr(arguments, name))},
     )
     return run_job(job, console()).status
 

@@ -6,10 +6,10 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Timer
 from threading import enumerate as enumerate_threads
@@ -44,7 +44,8 @@ class Job:
     """The application, for the command that goes on."""
     until_drained: bool = False
     master: str | None = None
-    operators: str | None = None
+    policies: Mapping[str, str] = field(default_factory=dict)
+    """By family, instead of what the application sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,9 @@ def _leave(status: int) -> None:
 def _declare(engine: Engine, job: Job) -> None:
     """Everything is bound before anything starts."""
     engine.load(job.text, folder=job.folder)
-    if job.operators is not None:
-        quoted = job.operators.replace("'", "''")
-        engine.execute(f"SET operators = '{quoted}'")
+    for family, text in job.policies.items():
+        quoted = text.replace("'", "''")
+        engine.execute(f"SET {family} = '{quoted}'")
 
 
 def _start(engine: Engine, job: Job, console: Console) -> None:

@@ -80,7 +80,7 @@ def _report(comparison: Comparison) -> dict[str, Any]:
     return {
         "state": comparison.state,
         "seconds": comparison.seconds,
-        "operators": recording.started.operators,
+        "operators": recording.started.policies["operators"],
         "costs": {path: {"runs": model.runs, **asdict(model.cost),
                          "stages": [asdict(stage) for stage in model.stages]}
                   for path, model in recording.paths.items()},

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from penstock.engine.instructions import Cancel, Finish, Instruction, Note, SegmentJob, Wake
 from penstock.engine.paths.active_job import Running
 from penstock.engine.paths.queue_entries import AGAIN, Entry
+from penstock.engine.paths.scheduler import Turn
 from penstock.engine.paths.stage_costs import names
 from penstock.engine.queue_memory import Place
 from penstock.engine.state import State
 from penstock.events import kinds as ev
 from penstock.model import Block
-from penstock.plan import Member, Plan
-from penstock.policies.operators import Policy, Segment
-from penstock.policies.operators.routes import remainders
-from penstock.policies.refresh import Policy as RefreshPolicy
+from penstock.plan import Member, Path, Plan
+from penstock.policies import FAMILIES
+from penstock.policies.operators import Segment
+from penstock.policies.operators.model.routes import remainders
 
 _JOINING = (ev.QueryAdded, ev.SynopsisBegun)
 
@@ -40,17 +43,19 @@ class Core(State):
         if first_run is not None:
             self._runs = first_run
 
-    def use(self, policy: Policy, at: float, name: str) -> None:
-        """Decide by another policy from now on; what waits goes on from where it is."""
-        self.policy = policy
-        self._schedule()
-        self._pending.append(Note(event=ev.PolicyChanged(at=at, operators=name)))
-        self._prepare(at, f"the policy is {name} now")
-
-    def use_refresh(self, policy: RefreshPolicy, at: float, name: str) -> None:
-        """Let another policy decide which answers of window aggregates are renewed."""
-        self._windows.use(policy, at)
-        self._pending.append(Note(event=ev.PolicyChanged(at=at, refresh=name)))
+    def use(self, family: str, policy: object, at: float, name: str) -> None:
+        """Decide by another policy of a family from now on; what waits goes on from where it is."""
+        chosen = FAMILIES[family].among({family: policy})
+        self._pending.append(Note(event=ev.PolicyChanged(at=at, policies={family: name})))
+        match family:
+            case "operators":
+                self.policy = chosen
+                self._schedule()
+                self._prepare(at, f"the policy is {name} now")
+            case "refresh":
+                self._windows.use(chosen, at)
+            case _:
+                raise AssertionError(f"nobody in the engine asks a policy for {family}")
 
     def allow(self, seconds: float) -> None:
         """Jobs that begin from now on may take so long."""
@@ -90,13 +95,29 @@ class Core(State):
             cuts[cut.path].append(cut)
         self._scheduler.adopt([remainder for route in routes
                                for remainder in remainders(route, cuts[route.id])])
+        self._waiting.touch_all()
         for id, segments in cuts.items():
-            made = tuple(segment.operators for segment in segments)
-            before = self._cuts.get(id)
-            self._cuts[id] = made
-            if before not in (made, None):
-                self._pending.append(Note(event=ev.PathCut(at=at, path=id, segments=made,
-                                                           reason=reason)))
+            self._note_cut(at, id, segments, reason)
+
+    def _prepare_again(self, at: float, changed: Mapping[str, str]) -> None:
+        """Paths have other figures, for these reasons: what depends on them is cut and ranked."""
+        if self.policy.sees_all:
+            self._prepare(at, next(iter(changed.values())))
+            return
+        for id, reason in changed.items():
+            route = self.figures.tell_again(self.plan, id)
+            cuts = self.policy.prepare([route])
+            self._scheduler.replace(self._waiting.numbers[id, 0], remainders(route, cuts))
+            self._waiting.touch(id)
+            self._note_cut(at, id, cuts, reason)
+
+    def _note_cut(self, at: float, path: str, segments: Sequence[Segment], reason: str) -> None:
+        made = tuple(segment.operators for segment in segments)
+        before = self._cuts.get(path)
+        self._cuts[path] = made
+        if before not in (made, None):
+            self._pending.append(Note(event=ev.PathCut(at=at, path=path, segments=made,
+                                                       reason=reason)))
 
     # --- events ------------------------------------------------------------------------------
 
@@ -104,6 +125,7 @@ class Core(State):
         match event:
             case ev.EngineStarted(streams=streams):
                 self._open = dict.fromkeys(streams)
+                self._waiting.touch_all()
             case ev.BlockHeld(block=block):
                 self._blocks.hold(block, earlier=True)
             case ev.BlockArrived(block=block):
@@ -122,9 +144,11 @@ class Core(State):
                 self._begin_synopsis(event)
             case ev.StreamEnded(stream=stream):
                 self._open.pop(stream, None)
+                self._waiting.touch_all()
                 self._close_panes(event.at, stream)
             case ev.StreamFailed(stream=stream, reason=reason):
                 self._open.pop(stream, None)
+                self._waiting.touch_all()
                 self._broken[stream] = reason
                 self._end_readers(stream)
             case ev.RunFinished():
@@ -318,13 +342,15 @@ class Core(State):
         self.figures.record(
             event.at, running.path, running.first, running.last, run, event.measured,
             event.sampling)
-        if changed := self.figures.changed(self.plan):
-            self._prepare(event.at, changed)
+        if changed := self.figures.changed(self.plan, running.path.id):
+            self._prepare_again(event.at, changed)
 
     def _ended(self, run: int) -> Running:
         """A run is through, and went well."""
         self._timeouts.end(run)
-        return self._running.pop(run)
+        running = self._running.pop(run)
+        self._waiting.touch(running.path.id)
+        return running
 
     def _fail_run(self, at: float, run: int, reason: str, out: list[Instruction]) -> None:
         """Try once more; then halve the members until the one that fails stands alone.
@@ -333,6 +359,7 @@ class Core(State):
         """
         limit = self._timeouts.end(run)
         running = self._running.pop(run)
+        self._waiting.touch(running.path.id)
         members = tuple(m for m in running.entries[0].members if m.query not in running.left)
         units = list(dict.fromkeys(map(self._unit, members)))
         again = running.retried if limit is None else self._timeouts.are_suspects(members)
@@ -372,23 +399,41 @@ class Core(State):
 
     def _run(self, at: float, out: list[Instruction], urgent: bool) -> bool:
         """Begin the run that the policy chooses; an urgent one must be worth overtaking for."""
-        for number, place in enumerate(self._waiting.places):
-            segment = self._scheduler.segments[number]
-            if self.policy.sees_all and urgent and (running := self._under_way(place)):
-                self._scheduler.wake(number, running.entries[0].arrived)  # it may go on
-            elif not self._is_busy(segment) and self._ready(place, at, out):
-                self._scheduler.wake(number, self._waiting.queues[place].entries[0].arrived)
-            else:
-                self._scheduler.sleep(number)
-        number = self._scheduler.decide(at)
-        if number < 0 or (urgent and (self._is_busy(self._scheduler.carried(number))
-                                      or not self._overtaking.is_worth(self._running.values()))):
+        self._wake_queues(at)
+        if self._gathering.next is not None:
+            out.append(Wake(at=self._gathering.next))
+        if urgent and self._scheduler.weighs_all:
+            self._wake_running()
+        turn = self._scheduler.decide(at)
+        if turn is None or (urgent and (
+                self._is_busy(turn.segment)
+                or not self._overtaking.is_worth(turn, self._running.values()))):
             return False
-        self._start(at, number, out, urgent)
+        self._start(at, turn, out, urgent)
         return True
 
-    def _ready(self, place: Place, at: float, out: list[Instruction]) -> bool:
+    def _wake_queues(self, at: float) -> None:
+        """Tell the scheduler of the queues that have changed, or have gathered long enough."""
+        for place in (*self._waiting.changed(), *self._gathering.over(at)):
+            number = self._waiting.numbers[place]
+            if not self._is_busy(self._scheduler.segments[number]) and self._ready(place, at):
+                head = self._waiting.queues[place].entries[0]
+                self._scheduler.wake(number, head.arrived, rows=head.rows)
+            else:
+                self._scheduler.sleep(number)
+
+    def _wake_running(self) -> None:
+        """Let what is under way compete: it may go on. The next decision looks at it again."""
+        for running in self._running.values():
+            number = self._waiting.numbers.get((running.path.id, running.first))
+            if number is not None:
+                head = running.entries[0]
+                self._scheduler.wake(number, head.arrived, self._done(running), head.rows)
+                self._waiting.touch(running.path.id)
+
+    def _ready(self, place: Place, at: float) -> bool:
         """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
+        self._gathering.end(place)
         queue = self._waiting.queues[place]
         if not queue:
             return False
@@ -397,26 +442,27 @@ class Core(State):
         closing = path.reads not in self._open
         if place[1] > 0 or due <= at or closing or queue.is_full():
             return True
-        out.append(Wake(at=due))
+        self._gathering.wait(place, due)
         return False
 
-    def _start(self, at: float, number: int, out: list[Instruction], urgent: bool) -> None:
-        segment = self._scheduler.carried(number)
+    def _start(self, at: float, turn: Turn, out: list[Instruction], urgent: bool) -> None:
+        segment = turn.segment
         if self._is_busy(segment):
-            segment = self._scheduler.segments[number]
+            segment = self._scheduler.segments[turn.place]
         place = self._waiting.places[segment.place]
         path = self._paths[place[0]]
         waiting = len(self._waiting)
         most = self.figures.rows_within(
-            self.settings.lasting(path.end == "panes"), *place, self._scheduler.onward(segment))
+            self._lasting(turn, path), *place, self._scheduler.onward(segment))
         longest = self.settings.longest(path.end == "panes")
-        train, retried = self._waiting.take(place, min(most, longest))
+        train, retried = self._waiting.take(place, min(most, longest), turn.most_blocks)
         self._runs += 1
         first, last = place[1], place[1] + len(segment.operators)
         members, entering = train[0].members, sum(entry.rows for entry in train)
         expected = self.figures.expected(entering, *place)
         yields = self._overtaking.may_be(segment, expected, self.settings.quantum)
         self._running[self._runs] = Running(path, segment, train, retried, at, urgent, yields)
+        self._waiting.touch(path.id)
         again = self._timeouts.has_suspects(members)
         self._timeouts.begin(self._runs, at, self._timeouts.limit(expected, again))
         group, formed = self._waiting.riders.group(path.id, members)
@@ -425,7 +471,7 @@ class Core(State):
             out.append(Note(event=ev.GroupFormed(at=at, group=group, path=path.id, members=riders,
                                                  stages=tuple(names(path)))))
         blocks = tuple(block for entry in train for block in entry.blocks)
-        reason = self._scheduler.run.reason + (", overtaking" if urgent else "")
+        reason = turn.reason + (", overtaking" if urgent else "")
         out.append(Note(event=ev.JobDecided(at=at, job=self._runs, segment=segment.id, group=group,
                                          stream=path.reads,
                                          blocks=tuple(block.number for block in blocks),
@@ -445,6 +491,17 @@ class Core(State):
             measure=first == 0 and self.figures.is_due(
                 path, at, self.settings.measure_every,
                 busy=waiting > len(train) or at - train[0].arrived > self.settings.quantum)))
+
+    def _lasting(self, turn: Turn, path: Path) -> float:
+        """Seconds for which a run should last.
+
+        By the settings, unless the policy says it; and not beyond the time at which a policy that
+        is asked after every block wants to be asked again.
+        """
+        if turn.lasting is not None:
+            return turn.lasting
+        usual = self.settings.lasting(path.end == "panes")
+        return usual if turn.limit == inf else min(usual, turn.quantum)
 
     # --- the end -----------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
 
 from penstock.engine.aggregates.pane_backfill import Refilling
 from penstock.engine.aggregates.refresher import Refresher
@@ -24,21 +25,21 @@ from penstock.engine.settings import Settings
 from penstock.engine.spool_limit import Room
 from penstock.engine.timeouts import Timeouts
 from penstock.plan import Member, Path, Plan
+from penstock.policies import operators, refresh
 from penstock.policies.operators import Policy, Queue, Segment
-from penstock.policies.refresh import DEFAULT as REFRESH
-from penstock.policies.refresh import Policy as RefreshPolicy
-from penstock.policies.refresh import policy as refresh_policy
 
 
 @dataclass(slots=True)
 class State:
     """The queues, what is under way, and what is known of queries and streams."""
 
-    policy: Policy
+    policies: InitVar[Mapping[str, object]]
+    """By family the policy that decides; where there is none, the default."""
     settings: Settings = Settings()
     plan: Plan = field(default_factory=lambda: Plan((), ()))
     figures: Figures = field(default_factory=Figures)
-    refresh: RefreshPolicy = field(default_factory=lambda: refresh_policy(REFRESH))
+    policy: Policy = field(init=False)
+    """Which segment runs next."""
     _scheduler: Scheduler = field(init=False)
     _overtaking: Overtaking = field(init=False)
     _waiting: Waiting = field(init=False)
@@ -66,14 +67,16 @@ class State:
     _failures: dict[str, str] = field(default_factory=dict)
     _finished: bool = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, policies: Mapping[str, object]) -> None:
         """Nothing is planned yet."""
+        self.policy = operators.FAMILY.among(policies)
         self._waiting = Waiting(Blocks(self.settings.retention))
         self._refilling = Refilling(self._waiting, self._running)
         self._timeouts = Timeouts(self.settings.timeout)
         self._room_in_spool = Room(self.settings.spool)
         self._schedule()
-        self._windows = Windows(Refresher(self.refresh, self.settings.until_drained))
+        refreshing = refresh.FAMILY.among(policies)
+        self._windows = Windows(Refresher(refreshing, self.settings.until_drained))
 
     def _schedule(self) -> None:
         self._scheduler = Scheduler(self.policy, (), self._look)
@@ -84,18 +87,23 @@ class State:
         segment, place = self._scheduler.segments[number], self._waiting.places[number]
         begun, done = [], 0.0
         if running := self._under_way(place):
-            begun = running.entries
-            done = running.done * self.figures.cost(place[0], running.first, running.last)
+            begun, done = running.entries, self._done(running)
         waiting = self._waiting.queues[place].entries
-        head = (begun or waiting)[0]
-        blocks = [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
-        blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
-        return Queue(segment, len(blocks), head.arrived, done, head.rows, tuple(blocks))
+        head, length = (begun or waiting)[0], len(begun) + len(waiting)
+        blocks: list[tuple[float, float]] = []
+        if self.policy.looks_at_blocks:
+            blocks += [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
+            blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
+        return Queue(segment, length, head.arrived, done, head.rows, tuple(blocks))
 
     def _under_way(self, place: Place) -> Running | None:
         """The run that began with this stage and is not through."""
         return next((running for running in self._running.values()
                      if (running.path.id, running.first) == place), None)
+
+    def _done(self, running: Running) -> float:
+        """Seconds per row that a run has spent, going by the part of its work that is done."""
+        return running.done * self.figures.cost(running.path.id, running.first, running.last)
 
     def _is_busy(self, segment: Segment) -> bool:
         """Whether stages of this segment are at work already: one run at a time, in order."""

@@ -33,8 +33,8 @@ class EngineStarted:
 
     at: float
     streams: tuple[str, ...]
-    operators: str
-    """The operator policy, as `SET operators` names it."""
+    policies: Mapping[str, str]
+    """By family the policy that decides, as `SET` names it."""
     cores: int
     totals: Mapping[str, int | None] = field(default_factory=dict)
     """Per stream how much a bounded source holds, in its unit; None when it is endless."""
@@ -53,8 +53,6 @@ class EngineStarted:
     """Bytes that may be held in executor memory."""
     quantum: float | None = None
     """Seconds for which a job may run, going by the one before; None: for as long as it takes."""
-    refresh: str = ""
-    """The refresh policy, as `SET refresh` names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +196,11 @@ class GroupFormed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChanged:
-    """Another policy decides from now on; the one that stays is empty."""
+    """Other policies decide from now on."""
 
     at: float
-    operators: str = ""
-    refresh: str = ""
+    policies: Mapping[str, str]
+    """By family; those of other families stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

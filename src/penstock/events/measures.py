@@ -209,8 +209,8 @@ class RunMeasures:
     started: float = 0.0
     now: float = 0.0
     """The time of the latest event."""
-    operators: str = ""
-    refresh: str = ""
+    policies: dict[str, str] = field(default_factory=dict)
+    """By family the policy that decides."""
     cores: int = 0
     checkpoint: str = ""
     decided: int = 0

@@ -128,7 +128,7 @@ class Summary:
     def _engine_started(self, event: k.EngineStarted) -> None:
         run = self.run
         run.state, run.started, run.cores = "running", event.at, event.cores
-        run.operators, run.refresh = event.operators, event.refresh
+        run.policies = dict(event.policies)
         run.checkpoint = event.checkpoint
         run.memory = event.memory
         for name in event.streams:
@@ -307,8 +307,7 @@ class Summary:
             self._memberships -= len(oldest.riders)
 
     def _policy_changed(self, event: k.PolicyChanged) -> None:
-        self.run.operators = event.operators or self.run.operators
-        self.run.refresh = event.refresh or self.run.refresh
+        self.run.policies |= event.policies
 
     def _job_decided(self, event: k.JobDecided) -> None:
         self.run.decided += 1

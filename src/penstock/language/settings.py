@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from penstock.language import durations, sizes
+from penstock.policies import FAMILIES
 
 _POLICY = re.compile(
     r"""\s*+[a-z_]\w*+\s*+
@@ -52,13 +53,10 @@ def _count(text: str) -> str:
     return text.strip()
 
 
-SETTINGS: dict[str, Callable[[str], str]] = {
-    "filters": _policy,
-    "joins": _policy,
+SETTINGS: dict[str, Callable[[str], str]] = dict(sorted({
+    **dict.fromkeys(FAMILIES, _policy),
     "memory": _size,
-    "operators": _policy,
     "quantum": _duration,
-    "refresh": _policy,
     "retention": _duration,
     "retry": _duration,
     "slots": _count,
@@ -66,5 +64,5 @@ SETTINGS: dict[str, Callable[[str], str]] = {
     "synopses": _size,
     "timeout": _duration,
     "trigger": _duration,
-}
+}.items()))
 """What normalises the value of each setting, or raises ValueError."""

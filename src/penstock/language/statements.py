@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
+from penstock.errors import LanguageError, NotYet, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
 from penstock.language import durations, functions, sinks, types
 from penstock.language.aggregates import is_aggregate
@@ -37,6 +37,7 @@ from penstock.model import (
     Variable,
     name_key,
 )
+from penstock.policies import PLANNED
 
 Load = Callable[[str, str, str], PythonFunction | Signature]
 """Finds what SQL must know of a function, from its module, its name and the folder."""
@@ -267,6 +268,9 @@ class StatementBinder:
         name, place = cursor.name("the name of a setting")
         name = name.lower()
         cursor.source = Source(cursor.source.text, f"setting {name}")
+        if name in PLANNED:
+            message = f"policies that decide {PLANNED[name]} are not supported yet"
+            raise cursor.source.fault(NotYet, message, place)
         if name not in SETTINGS:
             hint = suggestion(name, SETTINGS) or f"there are {', '.join(SETTINGS)}"
             raise cursor.source.fault(UnknownName, f"no setting '{name}'", place, hint)

@@ -1,1 +1,42 @@
 """Pure choices with their reasons, in families; each family's catalogue lists its policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.policies import operators, refresh
+from penstock.policies.family import PolicyFamily
+
+FAMILIES: dict[str, PolicyFamily[Any]] = {
+    "operators": operators.FAMILY,
+    "refresh": refresh.FAMILY,
+}
+"""Every family by the name of its setting; to add one, add a folder and a line here."""
+
+PLANNED = {
+    "joins": "in which order window joins are probed",
+    "filters": "in which order predicates are evaluated",
+}
+"""Families to come, and what they will decide: `SET` refuses them until they work."""
+
+
+def texts(settings: Mapping[str, str]) -> dict[str, str]:
+    """By family what the settings of an application choose, or the default.
+
+    >>> texts({"operators": "chain", "memory": "1 GB"})
+    {'operators': 'chain', 'refresh': 'hybrid+late_pending'}
+    """
+    return {name: settings.get(name, family.default) for name, family in FAMILIES.items()}
+
+
+def read(settings: Mapping[str, str]) -> dict[str, object]:
+    """By family the policy that the settings of an application choose, or the default.
+
+    >>> read({"operators": "chain"})
+    {'operators': Chain(), 'refresh': LatePending(of=Hybrid())}
+    """
+    return {name: FAMILIES[name].read(text) for name, text in texts(settings).items()}
+
+
+__all__ = ["FAMILIES", "PLANNED", "PolicyFamily", "read", "texts"]

@@ -9,7 +9,7 @@ from math import isfinite
 import numpy as np
 
 from penstock.policies.operators import policy
-from penstock.policies.operators.oracles import Level, clairvoyant
+from penstock.policies.operators.model.oracles import Level, clairvoyant
 from penstock.simulator.host import simulate
 from penstock.simulator.outcomes import Floats
 from penstock.simulator.results import Result

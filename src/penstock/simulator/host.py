@@ -16,7 +16,7 @@ from math import inf
 
 import numpy as np
 
-from penstock.engine.paths.scheduler import Scheduler
+from penstock.engine.paths.scheduler import Scheduler, Turn
 from penstock.engine.statistics import Statistics
 from penstock.policies.operators import Policy, Queue, Segment, Stage
 from penstock.simulator.outcomes import Fate
@@ -82,7 +82,7 @@ def _uncollected() -> Iterator[None]:
 class _Block:
     """A block on its way."""
 
-    __slots__ = ("arrived", "fate", "left", "route", "stage")
+    __slots__ = ("arrived", "fate", "left", "route", "rows", "stage")
 
     def __init__(self, arrived: float, route: int, fate: Fate) -> None:
         self.arrived = arrived
@@ -91,11 +91,8 @@ class _Block:
         self.stage = 0
         self.left = fate.work[0]
         """Seconds of work that its operator still has with it."""
-
-    @property
-    def rows(self) -> float:
+        self.rows = fate.rows[0]
         """Rows it has now."""
-        return self.fate.rows[self.stage]
 
     @property
     def done(self) -> float:
@@ -175,7 +172,8 @@ class _Simulation:
         if partner >= 0:
             self._settle_join(place, partner)
         elif queue:
-            self.scheduler.wake(place, queue[0].arrived, queue[0].done)
+            head = queue[0]
+            self.scheduler.wake(place, head.arrived, head.done, head.rows)
         else:
             self.scheduler.sleep(place)
 
@@ -186,7 +184,7 @@ class _Simulation:
         side = self._next_side(place, partner)
         if side >= 0:
             head = self.queues[side][0]
-            self.scheduler.wake(side, head.arrived, head.done)
+            self.scheduler.wake(side, head.arrived, head.done, head.rows)
 
     def _next_side(self, place: int, partner: int) -> int:
         """Of a join the side with the older head, if both are there or no more can come; or -1."""
@@ -211,7 +209,7 @@ class _Simulation:
         if self.partner[place] >= 0:
             self._settle(place)
         elif len(queue) == 1:
-            self.scheduler.wake(place, block.arrived)
+            self.scheduler.wake(place, block.arrived, 0.0, block.rows)
 
     # --- time --------------------------------------------------------------------------------
 
@@ -225,22 +223,22 @@ class _Simulation:
                 self._put(self.ways[coming[1]][0], _Block(*coming))
                 coming = next(agenda, None)
             self.next_arrival = coming[0] if coming is not None else inf
-            place = scheduler.decide(self.now)
-            if place >= 0:
+            turn = scheduler.decide(self.now)
+            if turn is not None:
                 self.decisions += 1
                 self.now += overhead.schedule
-                self._turn(place)
+                self._take(turn)
             elif coming is not None:
                 self.now = coming[0]
             elif not self._close():
                 return self._result()
 
-    def _turn(self, place: int) -> None:
+    def _take(self, turn: Turn) -> None:
         """Run a queue until the policy wants to be asked again."""
+        place, left = turn.place, turn.limit
         queue = self.queues[place]
-        run = self.scheduler.run
         self._switch(place, queue[0])
-        until, left = self.now + run.quantum, run.limit
+        until = self.now + turn.quantum
         stop = min(until, self.next_arrival) if self.policy.preemptive else until
         while True:
             block = queue[0]
@@ -281,8 +279,8 @@ class _Simulation:
             block.left -= at - self.now
             self.now = at
         self.block = block
-        if self.scheduler.dynamic:
-            self.scheduler.wake(place, block.arrived, block.done)
+        if self.scheduler.follows_progress:
+            self.scheduler.wake(place, block.arrived, block.done, block.rows)
 
     def _pass_on(self, place: int, block: _Block) -> None:
         """An operator has finished a block."""
@@ -298,11 +296,12 @@ class _Simulation:
         if self.partner[place] >= 0:
             self._settle(place)
         elif queue:
-            self.scheduler.wake(place, queue[0].arrived)
+            head = queue[0]
+            self.scheduler.wake(place, head.arrived, 0.0, head.rows)
         else:
             self.scheduler.sleep(place)
         if kept and not ended:
-            block.stage, block.left = stage, fate.work[stage]
+            block.stage, block.left, block.rows = stage, fate.work[stage], kept
             self._put(way[stage], block)
         elif kept:
             self.outputs.append((self.now, block.arrived, block.route, kept))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.policies.operators import Route, Segment, Stage
-from penstock.policies.operators.routes import remainders
+from penstock.policies.operators.model.routes import remainders
 
 
 @dataclass(frozen=True, slots=True)

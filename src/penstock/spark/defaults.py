@@ -8,13 +8,13 @@ from math import inf
 from penstock.engine.settings import Settings
 from penstock.language import durations, sizes
 from penstock.model import Application
-from penstock.policies.operators import DEFAULT
-from penstock.policies.refresh import DEFAULT as REFRESH
+from penstock.policies import FAMILIES
 
 DRAIN_GATHER = 1.0
 """Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
-DEFAULTS = {"operators": DEFAULT, "refresh": REFRESH, "memory": "512 MB", "synopses": "512 MB",
-            "quantum": "1 second", "retention": "1 hour", "retry": "10 minutes", "slots": "1",
+DEFAULTS = {**{name: family.default for name, family in FAMILIES.items()},
+            "memory": "512 MB", "synopses": "512 MB", "quantum": "1 second",
+            "retention": "1 hour", "retry": "10 minutes", "slots": "1",
             "spool": "none", "timeout": "5 minutes", "trigger": "200 ms"}
 
 

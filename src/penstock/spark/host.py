@@ -18,6 +18,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock import policies
 from penstock.clock import Clock, SteadyClock
 from penstock.engine import (
     Cancel,
@@ -43,8 +44,6 @@ from penstock.language import durations, sizes
 from penstock.model import Application, Query, Stream
 from penstock.plan import Group, Path, Plan
 from penstock.planning import plan as planned
-from penstock.policies.operators import policy
-from penstock.policies.refresh import policy as refresh_policy
 from penstock.spark.aggregates.large_groups import Large
 from penstock.spark.aggregates.synopsis_store import Kept, Windows
 from penstock.spark.compile.compiler import Compiler
@@ -101,8 +100,8 @@ class SparkHost(Stopping):
         self._ingests: dict[str, Ingest] = {}
         self._faults: dict[str, str] = {}
         self._inbox: queue.Queue[ev.Event | Callable[[], None]] = queue.Queue()
-        self._core = Core(policy(self._setting("operators")), settings(application, until_drained),
-                          refresh=refresh_policy(self._setting("refresh")))
+        self._core = Core(policies.read(application.settings),
+                          settings(application, until_drained))
         self._positions = Positions(
             self._core, self._deliveries.positions, partial(contents_of, self._spools))
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
@@ -129,12 +128,13 @@ class SparkHost(Stopping):
                    for s in wanted if s not in self._faults}
         settings = self._core.settings
         self._handle(ev.EngineStarted(
-            at=self._clock.now(), streams=tuple(wanted), operators=self._setting("operators"),
-            cores=self._cores, totals={s: e.total for s, e in extents.items()},
+            at=self._clock.now(), streams=tuple(wanted),
+            policies=policies.texts(self.application.settings), cores=self._cores,
+            totals={s: e.total for s, e in extents.items()},
             unit={s: e.unit for s, e in extents.items()}, checkpoint=str(self._checkpoint.root),
             progress={s: spool.last.progress for s, spool in self._spools.items() if spool.last},
             slots=settings.slots, gather=settings.gather, hold=settings.hold,
-            memory=settings.memory, quantum=settings.quantum, refresh=self._setting("refresh")))
+            memory=settings.memory, quantum=settings.quantum))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(at=self._clock.now(), block=block))
@@ -544,13 +544,12 @@ class SparkHost(Stopping):
         for name in gone:
             self._handle(ev.QueryDropped(at=self._clock.now(), query=name))
             self._deliveries.leave(name)
-        before = self._setting("operators"), self._setting("refresh")
+        before = policies.texts(self.application.settings)
         self._adopt(application)
-        now, operators, refresh = self._clock.now(), *map(self._setting, ("operators", "refresh"))
-        if operators != before[0]:
-            self._core.use(policy(operators), now, operators)
-        if refresh != before[1]:
-            self._core.use_refresh(refresh_policy(refresh), now, refresh)
+        for family, text in policies.texts(application.settings).items():
+            if text != before[family]:
+                chosen = policies.FAMILIES[family].read(text)
+                self._core.use(family, chosen, self._clock.now(), text)
         self._core.allow(durations.seconds(self._setting("timeout")))
         self._join(added)
         self._begin(opened)

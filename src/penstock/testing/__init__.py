@@ -28,10 +28,9 @@ from penstock.language import bind
 from penstock.model import Application, Block
 from penstock.plan import members_of
 from penstock.planning import plan
+from penstock.policies import refresh as refreshes
 from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
-from penstock.policies.refresh import DEFAULT as REFRESH
-from penstock.policies.refresh import policy as refresh_policy
 from penstock.testing.virtual_panes import (
     BYTES_PER_ROW,
     Answer,
@@ -117,21 +116,22 @@ class FakeHost(VirtualHost):
         cost: Callable[[SegmentJob], float] = one_second,
         fails: Callable[[SegmentJob], str] = never,
         operators: Figures | None = None,
-        refresh: str = REFRESH,
+        refresh: str = refreshes.DEFAULT,
         refreshing: Callable[[RefreshJob], float] = a_tenth,
         breaks: Callable[[RefreshJob], str] = never,
     ) -> FakeHost:
         """A host that runs this application from time 0."""
         application = bind(sql)
         chosen = policy_of(policy) if isinstance(policy, str) else policy
-        core = Core(chosen, settings or Settings(until_drained=True),
-                    refresh=refresh_policy(refresh))
+        core = Core({"operators": chosen, "refresh": refreshes.policy(refresh)},
+                    settings or Settings(until_drained=True))
         core.adopt(plan(application))
         host = cls(core, application=application, cost=cost, fails=fails,
                    operators=operators or {}, refreshing=refreshing, breaks=breaks)
         known = core.settings
         host.handle(ev.EngineStarted(
-            at=0.0, streams=tuple(application.streams), operators=str(policy), cores=1,
+            at=0.0, streams=tuple(application.streams), cores=1,
+            policies={"operators": str(policy), "refresh": refresh},
             slots=known.slots, gather=known.gather, hold=known.hold,
             memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
         host._join(application.queries)

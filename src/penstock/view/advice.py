@@ -24,7 +24,7 @@ def shown(advice: Advice) -> Iterator[RenderableType]:
     off = {name: found.percent for name, found in advice.comparison.closeness().items()}
     told = ", ".join(f"{name} {percent:+.0f} %" for name, percent in off.items()
                      if percent is not None)
-    ran = advice.comparison.recording.started.operators
+    ran = advice.comparison.recording.started.policies["operators"]
     yield Padding(f"the replay of {ran}, which really ran, is off by: {told}", (0, 1))
     for note in advice.comparison.notes:
         yield Padding(Text(note, "yellow"), (0, 1))

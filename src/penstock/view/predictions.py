@@ -48,7 +48,7 @@ def shown(comparison: Comparison) -> Iterator[RenderableType]:
 def _heading(comparison: Comparison) -> RenderableType:
     started = comparison.recording.started
     text = Text.assemble(
-        (f"{started.operators}", "bold"), f", {comparison.state} after ",
+        (started.policies["operators"], "bold"), f", {comparison.state} after ",
         seconds(comparison.seconds), f": {counted(comparison.recorded.runs, 'run')}, ",
         counted(len(comparison.recorded.queries), "query"))
     return Padding(text, (0, 1))

@@ -12,7 +12,7 @@ from rich.progress import Progress as ProgressBar
 from rich.text import Text
 
 from penstock.policies.operators import Route
-from penstock.policies.operators.charts import Chart, chart
+from penstock.policies.operators.model.charts import Chart, chart
 from penstock.report.figures import REMEDY, Drawing, available, draw, draw_chart
 from penstock.report.numbers import shown
 from penstock.simulator.comparison import BOUND, Curve, Outcome, averaged, averaged_queries

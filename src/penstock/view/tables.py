@@ -70,13 +70,19 @@ class Picture:
         left.append(f"  {run.state}", STATES.get(run.state, ""))
         right = Text(no_wrap=True)
         if run.cores and wide >= 60:
-            policies = [run.operators]
-            if wide >= 76 and any(q.window for q in list(self.summary.queries.values())):
-                policies.append(run.refresh)
-            told = ", ".join([*policies, counted(run.cores, "core")])
+            told = ", ".join([*_policies(self.summary, wide), counted(run.cores, "core")])
             right.append(f"{told}  ", _QUIET)
         right.append(f"{clock(run.seconds)} ", "bold")
         return _sides(left, right)
+
+
+def _policies(summary: Summary, wide: int) -> Iterator[str]:
+    """The policies that have something to decide, as far as there is room for them."""
+    policies = dict(summary.run.policies)
+    aggregates = wide >= 76 and any(query.window for query in list(summary.queries.values()))
+    if not aggregates:
+        policies.pop("refresh", None)
+    yield from policies.values()
 
 
 def _queries(summary: Summary, wide: int, room: int) -> Iterator[RenderableType]:
@@ -225,7 +231,7 @@ def _run_line(summary: Summary) -> RenderableType:
     if run.failed:
         line.append(f" ({run.failed} more failed)", "bold red")
     if run.refreshes:
-        line.append(f", {counted(run.refreshes, 'refresh')} by {run.refresh}")
+        line.append(f", {counted(run.refreshes, 'refresh')} by {run.policies.get('refresh', '')}")
     line.append(f", {counted(run.jobs, 'job')}, {seconds(run.seconds_running)} running, ")
     line.append(f"{seconds(run.seconds_deciding)} deciding")
     if latency.weight:

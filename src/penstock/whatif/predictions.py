@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 
 import numpy as np
 
 from penstock.events import Summary
 from penstock.events import kinds as ev
-from penstock.policies.operators import Policy
+from penstock.policies.operators import Policy, Ranked, Segment
 from penstock.policies.operators import policy as policy_of
 from penstock.simulator.outcomes import Floats
 from penstock.whatif.alike_queries import folded
@@ -115,7 +116,7 @@ def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Compa
     """Replay a record under the policy that ran and under others."""
     record = folded(list(events))
     recording = Recording.of(record.events)
-    ran = recording.started.operators
+    ran = recording.started.policies["operators"]
     tried = {ran: policy_of(ran)}
     tried.update((name, p) for name, p in policies.items() if p != tried[ran])
     had = {(d.path, d.block) for d in _deliveries(record.events)}
@@ -253,6 +254,7 @@ def _notes(
     if unknown:
         yield (f"{', '.join(unknown)}: no run finished, so nothing is known of the cost, and the "
                "replays let it wait")
-    turning = [name for name, policy in policies.items() if type(policy).turn is not Policy.turn]
+    turning = [name for name, policy in policies.items()
+               if isinstance(policy, Ranked) and policy.turn(Segment("", "", ())).quantum < inf]
     if turning:
         yield f"{', '.join(turning)}: a turn is a whole job, which is not interrupted"

@@ -321,7 +321,7 @@ def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
     started = recording.started
     settings = Settings(slots=started.slots, gather=started.gather, hold=started.hold,
                         memory=started.memory, quantum=started.quantum or inf)
-    host = _Replay(Core(policy, settings), recording=recording)
+    host = _Replay(Core({"operators": policy}, settings), recording=recording)
     for step in recording.script:
         host.run(until=nextafter(step.event.at, -inf))  # at one time what is from outside is first
         host.clock.advance(step.event.at)

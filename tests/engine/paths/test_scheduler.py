@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from penstock.engine.paths.scheduler import Scheduler
 from penstock.policies.operators import (
     POLICIES,
+    Decision,
     Policy,
     Queue,
     Route,
-    Run,
     Segment,
     Stage,
     View,
@@ -23,7 +23,8 @@ from penstock.policies.operators import (
 )
 
 RANKED = [text for text in (*POLICIES, "round_robin(quantum=0.25)", "mixed(gamma=0.2)",
-                            "mixed(gamma=inf)", "edf(latency=3)")
+                            "mixed(gamma=inf)", "edf(latency=3)", "chain_flush(latency=3)",
+                            "chain_flush(latency=9, tuples=10)")
           if not policy(text).sees_all]
 
 ROUTES = [
@@ -40,19 +41,20 @@ class Head:
 
     arrived: float
     done: float = 0.0
+    rows: float = 1.0
 
 
 class Twin:
     """A scheduler, and what its policy would say to a view of all that it was told."""
 
-    def __init__(self, chosen: Policy) -> None:
-        self.policy = chosen
+    def __init__(self, chosen: Policy, now: float = 100.0) -> None:
+        self.policy, self.now = chosen, now
         self.scheduler = Scheduler(chosen, chosen.prepare(ROUTES))
         self.ready: dict[int, Head] = {}
 
     def wake(self, place: int, head: Head) -> None:
         self.ready[place] = head
-        self.scheduler.wake(place, head.arrived, head.done)
+        self.scheduler.wake(place, head.arrived, head.done, head.rows)
 
     def sleep(self, place: int) -> None:
         self.ready.pop(place, None)
@@ -63,20 +65,21 @@ class Twin:
 
     def decide(self) -> int:
         """Both decide; the place they agree on, -1 for none."""
-        queues = tuple(Queue(self.segment(i), 1, head.arrived, head.done)
+        queues = tuple(Queue(self.segment(i), 1, head.arrived, head.done, head.rows)
                        for i, head in sorted(self.ready.items()))
-        expected = self.policy.choose(View(100.0, queues, self.scheduler.last))
-        place = self.scheduler.decide(100.0)
-        if expected is None:
-            assert place == -1
-        else:
-            assert self.segment(place).id == expected.segment
-            assert self.scheduler.run == expected
-        return place
+        expected = self.policy.choose(View(self.now, queues, self.scheduler._last))
+        turn = self.scheduler.decide(self.now)
+        if expected is None or turn is None:
+            assert turn is None and expected is None
+            return -1
+        assert expected == Decision(self.segment(turn.place).id, turn.reason, turn.quantum,
+                                    turn.limit, turn.most_blocks, turn.lasting, turn.whole)
+        return turn.place
 
 
 steps = st.lists(st.one_of(
     st.tuples(st.just("wake"), st.integers(0, 11), st.integers(0, 3)),
+    st.tuples(st.just("wait"), st.just(0), st.integers(0, 8)),
     st.tuples(st.just("sleep"), st.integers(0, 11), st.just(0)),
     st.tuples(st.just("run"), st.sampled_from(["finish", "go on", "drain"]), st.integers(0, 3)),
 ), max_size=60)
@@ -89,11 +92,13 @@ def test_the_heap_agrees_with_choosing_among_all(
     text: str, steps: list[tuple[str, int | str, int]]
 ) -> None:
     """As hosts do it: what ran is said again, with its next head, its progress, or as empty."""
-    twin = Twin(policy(text))
+    twin = Twin(policy(text), now=0.0)
     count = len(twin.scheduler.segments)
     for verb, what, number in steps:
         if verb == "wake":
-            twin.wake(int(what) % count, Head(float(number)))
+            twin.wake(int(what) % count, Head(float(number), rows=1.0 + number % 2))
+        elif verb == "wait":
+            twin.now += number / 4
         elif verb == "sleep":
             twin.sleep(int(what) % count)
         elif (place := twin.decide()) >= 0:
@@ -104,7 +109,7 @@ def test_the_heap_agrees_with_choosing_among_all(
 def _after(twin: Twin, place: int, what: str, number: int) -> None:
     head = twin.ready[place]
     if what == "finish":
-        twin.wake(place, Head(head.arrived + number))
+        twin.wake(place, replace(head, arrived=head.arrived + number, done=0.0))
     elif what == "drain":
         twin.sleep(place)
     else:
@@ -118,7 +123,7 @@ def test_adopting_new_segments_puts_every_queue_to_sleep(text: str) -> None:
     twin.wake(0, Head(0.0))
     assert twin.decide() == 0
     twin.scheduler.adopt(twin.policy.prepare(ROUTES))
-    assert twin.scheduler.decide(1.0) == -1
+    assert twin.scheduler.decide(1.0) is None
 
 
 def test_round_robin_visits_every_ready_queue_before_it_comes_back() -> None:
@@ -168,7 +173,7 @@ def test_saying_the_same_again_does_not_make_the_heap_grow() -> None:
     for now in range(1000):
         for place in range(3):
             scheduler.wake(place, oldest=0.0)
-        assert scheduler.decide(float(now)) >= 0
+        assert scheduler.decide(float(now)) is not None
     assert len(scheduler._heap) == 3
 
 
@@ -176,17 +181,22 @@ def test_a_policy_that_chooses_for_itself_sees_the_ready_queues_in_plan_order() 
     seen = []
 
     class Last(Policy):
-        def choose(self, view: View) -> Run | None:
+        def choose(self, view: View) -> Decision | None:
             seen.append([queue.segment.id for queue in view.queues])
-            return self.turn(view.queues[-1].segment) if view.queues else None
+            return Decision(view.queues[-1].segment.id, "") if view.queues else None
 
     chosen = Last()
     cuts = chosen.prepare(ROUTES)
     scheduler = Scheduler(chosen, cuts, lambda place: Queue(scheduler.segments[place], 1, 0.0))
-    assert scheduler.decide(0.0) == -1
+    assert chosen_place(scheduler) is None
     scheduler.wake(2, 0.0)
     scheduler.wake(0, inf)
-    assert scheduler.decide(0.0) == 2
+    assert chosen_place(scheduler) == 2
     scheduler.sleep(2)
-    assert scheduler.decide(0.0) == 0
+    assert chosen_place(scheduler) == 0
     assert seen == [[], ["a", "c"], ["a"]]
+
+
+def chosen_place(scheduler: Scheduler) -> int | None:
+    turn = scheduler.decide(0.0)
+    return None if turn is None else turn.place

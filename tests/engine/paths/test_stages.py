@@ -117,7 +117,7 @@ def test_the_cuts_may_change_while_rows_wait_between_stages() -> None:
     run = host("greedy")
     run.arrive("s", at=0.0)
     run.run(until=0.5)  # the first stage is through
-    run.core.use(policy("fifo"), 0.5, "fifo")
+    run.core.use("operators", policy("fifo"), 0.5, "fifo")
     run.run()
     assert stages(run)[-1][1] == 4
     assert Summary.of(run.record).queries["q"].rows_in == 100

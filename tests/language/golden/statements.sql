@@ -87,16 +87,28 @@ SELECT src FROM packets; SELECT dst FROM packets;
 
 -- case: settings are normalised and the last one counts
 SET operators = 'fifo'; SET operators = 'Mixed( gamma=0.01 , k = 3 )'; SET refresh = 'hybrid+late_pending';
-SET memory = '512  mb'; SET retention = 10 MIN; set FILTERS = a_greedy; SET joins = 'mqt';
+SET memory = '512  mb'; SET retention = 10 MIN;
 SET slots = 2
 -- gives:
--- SET filters = a_greedy
--- SET joins = mqt
 -- SET memory = 512 MB
 -- SET operators = mixed(gamma=0.01, k=3)
 -- SET refresh = hybrid+late_pending
 -- SET retention = 10 MIN
 -- SET slots = 2
+
+-- case: policies for window joins of streams are to come
+SET joins = 'mqt'
+-- gives:
+-- NotYet: setting joins, line 1, column 5: policies that decide in which order window joins are probed are not supported yet
+--   SET joins = 'mqt'
+--       ^^^^^
+
+-- case: policies for the order of predicates are to come
+set FILTERS = a_greedy
+-- gives:
+-- NotYet: setting filters, line 1, column 5: policies that decide in which order predicates are evaluated are not supported yet
+--   set FILTERS = a_greedy
+--       ^^^^^^^
 
 -- case: the same declaration again changes nothing
 CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, port INT, length INT) FROM parquet 'data/packets' TIME ts LATENESS 5 s

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from penstock.errors import WorkloadError
 from penstock.generators.packets import OnOff
 from penstock.policies.operators import POLICIES, Stage
-from penstock.policies.operators.charts import chart, window_join
+from penstock.policies.operators.model.charts import chart, window_join
 from penstock.simulator.description import KEYS, KINDS, load, read
 from penstock.simulator.description.feeds import _KINDS
 from penstock.simulator.host import Overhead

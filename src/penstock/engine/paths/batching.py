@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 
+from penstock.engine.queue_memory import Place
 from penstock.engine.settings import Settings
 from penstock.plan import Path, Plan
 
@@ -14,9 +16,15 @@ class Gathering:
 
     _hold: dict[str, float] = field(default_factory=dict)
     """By path: seconds that its strictest query can wait, where all write folders of their own."""
+    _due: dict[Place, float] = field(default_factory=dict)
+    """The queues that gather, each with when that is over."""
+    _order: list[tuple[float, Place]] = field(default_factory=list)
+    """The same in order of time, and some that are out of date."""
 
     def adopt(self, plan: Plan) -> None:
-        """Look at who writes where."""
+        """Look at who writes where; no queue gathers until it is seen again."""
+        self._due.clear()
+        self._order.clear()
         self._hold = {path.id: min(plan.query(m.query).latency or 0.0 for m in path.members)
                       for path in plan.paths
                       if path.end == "sink" and all(m.query in plan.alone for m in path.members)}
@@ -29,3 +37,31 @@ class Gathering:
         if path.end == "panes":
             return 0.0
         return max(settings.hold * self._hold.get(path.id, 0.0), settings.gather)
+
+    # --- the queues that gather --------------------------------------------------------------
+
+    def wait(self, place: Place, due: float) -> None:
+        """The blocks of a queue wait for others until then."""
+        if self._due.get(place) != due:
+            self._due[place] = due
+            heapq.heappush(self._order, (due, place))
+
+    def end(self, place: Place) -> None:
+        """A queue gathers no longer: it is empty, blocked, or may run."""
+        self._due.pop(place, None)
+
+    def over(self, at: float) -> list[Place]:
+        """The queues that have gathered long enough, each told once."""
+        found = []
+        while (due := self.next) is not None and due <= at:
+            _, place = heapq.heappop(self._order)
+            del self._due[place]
+            found.append(place)
+        return found
+
+    @property
+    def next(self) -> float | None:
+        """When the next queue has gathered long enough."""
+        while self._order and self._due.get(self._order[0][1]) != self._order[0][0]:
+            heapq.heappop(self._order)
+        return self._order[0][0] if self._order else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from penstock.engine.paths.active_job import Running
-from penstock.engine.paths.scheduler import Scheduler
+from penstock.engine.paths.scheduler import Scheduler, Turn
 from penstock.engine.paths.stage_costs import Figures
 from penstock.policies.operators import Segment
 
@@ -32,21 +32,19 @@ class Overtaking:
         be done in small pieces, each with a cost of its own, and whoever overtakes shares the cores
         with the pieces that have begun. Nothing is known of a run that takes 0 seconds.
         """
-        return (self.scheduler.policy.preemptive and self.scheduler.outranked(segment, BETTER)
+        return (self.scheduler.policy.preemptive and self.scheduler.is_outranked(segment, BETTER)
                 and not 0 < expected <= LONG * quantum)
 
-    def is_worth(self, running: Iterable[Running]) -> bool:
-        """Whether the latest choice is much better than all that is under way, or is due."""
+    def is_worth(self, turn: Turn, running: Iterable[Running]) -> bool:
+        """Whether a turn is much better than all that is under way, or is due."""
         others = list(running)
         if not others or not all(other.yields for other in others):
             return False
-        return self.scheduler.run.whole or self.scheduler.last < BETTER * min(
-            map(self._rank, others))
+        return turn.whole or turn.rank < BETTER * min(map(self._rank, others))
 
     def _rank(self, running: Running) -> float:
         """The rank of a run by the work that is left of it; on a path that is gone, the last."""
         if not self.figures.knows(running.path.id):
             return inf
         whole = self.figures.cost(running.path.id, running.first, running.last)
-        return self.scheduler.policy.rank(running.segment, running.done * whole,
-                                          self.scheduler.last)
+        return self.scheduler.rank(running.segment, running.done * whole)

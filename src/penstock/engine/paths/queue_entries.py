@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from penstock.model import Block
 from penstock.plan import Member
@@ -79,18 +80,18 @@ class StageQueue:
         self.entries.insert(place, entry)
         return True
 
-    def train(self, most_rows: float = TRAIN_ROWS) -> list[Entry]:
+    def train(self, most_rows: float = TRAIN_ROWS, most_blocks: float = inf) -> list[Entry]:
         """The entries that would ride in one job now: those at the head that are of one kind."""
         head = self.entries[0]
         riders: list[Entry] = []
-        rows = 0
+        rows = blocks = 0
         for entry in self.entries:
             if entry.lane != head.lane or entry.members != head.members:
                 continue
-            if riders and rows + entry.rows > most_rows:
+            rows, blocks = rows + entry.rows, blocks + len(entry.blocks)
+            if riders and (rows > most_rows or blocks > most_blocks):
                 break
             riders.append(entry)
-            rows += entry.rows
             if len(riders) == TRAIN_BLOCKS:
                 break
         return riders

@@ -11,7 +11,7 @@ from penstock.engine.statistics import Statistics
 from penstock.events.kinds import Figure
 from penstock.plan import Path, Plan
 from penstock.policies.operators import Route, Stage
-from penstock.policies.operators.routes import gain, rest
+from penstock.policies.operators.model.routes import gain, rest
 
 MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
@@ -41,11 +41,20 @@ class Figures:
     _sampling: float = 0.0
     """Seconds that samples have taken, but for the very first."""
     _began: float = inf
+    _renewed: bool = False
+    """Whether a window of the statistics has ended."""
+    _ran: dict[str, None] = field(default_factory=dict)
+    """The paths that ran in the present window, or in the one that has ended."""
 
     def tell(self, plan: Plan) -> list[Route]:
         """The paths with what is known of them now."""
         self.told = {path.id: self._route(plan, path) for path in plan.paths}
         return list(self.told.values())
+
+    def tell_again(self, plan: Plan, path: str) -> Route:
+        """One path with what is known of it now."""
+        self.told[path] = self._route(plan, plan.path(path))
+        return self.told[path]
 
     def _route(self, plan: Plan, path: Path) -> Route:
         queries = [plan.query(member.query) for member in path.members]
@@ -68,14 +77,14 @@ class Figures:
             self._samples[path.id] += 1
         rows, _, seconds, _, _ = run
         for name, figure in measured.items():
-            self.statistics.record(name, at, *figure)
+            self._record(name, at, *figure)
         ran = names(path)[first:last]
         if rows and seconds:
             timed = ran if last < len(path.stages) else ran[:-1]
             each = rest(list(map(self.statistics.stage, timed)))
             self._latest[path.id, first] = rows, seconds, each
         if len(ran) == 1:
-            self.statistics.record(ran[0], at, *run)
+            self._record(ran[0], at, *run)
         elif last == len(path.stages):
             self._record_last(at, ran, run)
 
@@ -86,7 +95,10 @@ class Figures:
         entering = rows * gain(before)
         if entering >= 1 and all(map(self.statistics.knows, ran[:-1])):
             beyond = max(seconds - rows * rest(before), 0.0)
-            self.statistics.record(ran[-1], at, entering, rows_out, beyond)
+            self._record(ran[-1], at, entering, rows_out, beyond)
+
+    def _record(self, name: str, at: float, *figure: float) -> None:
+        self._renewed |= self.statistics.record(name, at, *figure)
 
     def is_due(self, path: Path, at: float, every: float, busy: bool) -> bool:
         """Whether the stages of a path are to be timed apart now; then not before ``every``.
@@ -105,19 +117,30 @@ class Figures:
             self._timed[path.id] = at
         return due
 
-    def changed(self, plan: Plan) -> str:
-        """What differs materially from the figures that the policy was told, in words."""
-        for id, route in self.told.items():
-            for told, known in zip(route.stages, self._stages(plan.path(id)), strict=True):
-                if differs(told.cost, known.cost):
-                    return (f"{known.operator} costs {known.cost * 1e6:.3g} us a row, "
-                            f"{told.cost * 1e6:.3g} us before")
-                if differs(told.selectivity, known.selectivity):
-                    return (f"{known.operator} keeps {known.selectivity:.3g} of its rows, "
-                            f"{told.selectivity:.3g} before")
-                if differs(told.width, known.width):
-                    return (f"rows after {known.operator} are {known.width:.3g} times as wide as "
-                            f"before it, {told.width:.3g} times earlier")
+    def changed(self, plan: Plan, ran: str) -> dict[str, str]:
+        """The paths that differ materially from what the policy was told, with what does, in words.
+
+        Since this was last asked a job ran on one path. Only its figures can be others; when a
+        window of the statistics ends, also those of the paths that ran in it.
+        """
+        self._ran[ran] = None
+        looked = list(self._ran) if self._renewed else [ran]
+        if self._renewed:
+            self._ran, self._renewed = {ran: None}, False
+        found = ((path, self._difference(plan, path)) for path in looked if path in self.told)
+        return {path: words for path, words in found if words}
+
+    def _difference(self, plan: Plan, path: str) -> str:
+        for told, known in zip(self.told[path].stages, self._stages(plan.path(path)), strict=True):
+            if differs(told.cost, known.cost):
+                return (f"{known.operator} costs {known.cost * 1e6:.3g} us a row, "
+                        f"{told.cost * 1e6:.3g} us before")
+            if differs(told.selectivity, known.selectivity):
+                return (f"{known.operator} keeps {known.selectivity:.3g} of its rows, "
+                        f"{told.selectivity:.3g} before")
+            if differs(told.width, known.width):
+                return (f"rows after {known.operator} are {known.width:.3g} times as wide as "
+                        f"before it, {told.width:.3g} times earlier")
         return ""
 
     def knows(self, path: str) -> bool:

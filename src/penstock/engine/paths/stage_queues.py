@@ -24,11 +24,18 @@ class Waiting:
     riders: Riders = field(default_factory=Riders)
     places: list[Place] = field(default_factory=list)
     """Before which stages work can wait, in plan order."""
+    numbers: dict[Place, int] = field(default_factory=dict)
+    """By place: which of them it is."""
     queues: dict[Place, StageQueue] = field(default_factory=dict)
     _home: dict[Member, str] = field(default_factory=dict)
     _rank: dict[Member, int] = field(default_factory=dict)
     _retry: set[tuple[Place, int, int]] = field(default_factory=set)
     _forgotten: list[Forget] = field(default_factory=list)
+    _of: dict[str, list[Place]] = field(default_factory=dict)
+    """By path: its places."""
+    _changed: dict[Place, None] = field(default_factory=dict)
+    """The places of which the scheduler has to hear."""
+    _count: int = 0
 
     def adopt(self, plan: Plan) -> None:
         """What waits moves to the paths that now carry it."""
@@ -37,8 +44,13 @@ class Waiting:
         members = [(member, path.id) for path in plan.paths for member in path.members]
         self._home = dict(members)
         self._rank = {member: rank for rank, (member, _) in enumerate(members)}
-        self.places = [(path.id, k) for path in plan.paths for k in range(len(path.stages))]
+        self._of = {path.id: [(path.id, k) for k in range(len(path.stages))]
+                    for path in plan.paths}
+        self.places = [place for places in self._of.values() for place in places]
+        self.numbers = {place: number for number, place in enumerate(self.places)}
         self.queues = {place: StageQueue() for place in self.places}
+        self._changed = dict.fromkeys(self.places)
+        self._count = 0
         for place, entry in waiting:
             self.account.leave(place, entry)
             self.put_back(place, entry, entry.members)
@@ -56,7 +68,7 @@ class Waiting:
                 shares.setdefault((self._home[member], own), []).append(member)
         for (path, own), riders in shares.items():
             entry = Entry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), own)
-            if self.queues[path, 0].add(entry, self._rank.__getitem__):
+            if self._enter((path, 0), entry):
                 self.blocks.take(block)
                 self.account.hold(entry)
                 self.account.enter((path, 0), entry)
@@ -93,10 +105,11 @@ class Waiting:
 
     def begin_anew(self, path: str) -> None:
         """Give up the rows that were kept between stages of a path: their blocks begin anew."""
-        for place, queue in self.queues.items():
-            for entry in list(queue.entries) if place[0] == path and place[1] else ():
+        for place in self._of.get(path, ())[1:]:
+            queue = self.queues[place]
+            for entry in list(queue.entries):
                 queue.remove([entry])
-                self.account.leave(place, entry)
+                self._leave(place, entry)
                 lane = AGAIN if entry.lane == AGAIN else None
                 for block in entry.blocks:
                     self.add(block, entry.members, lane=lane)
@@ -104,19 +117,34 @@ class Waiting:
                 self._forget(entry)
 
     def _wait(self, entry: Entry, place: Place) -> None:
-        self.queues[place].add(entry, self._rank.__getitem__)
+        self._enter(place, entry)
         self.account.enter(place, entry)
+
+    def _enter(self, place: Place, entry: Entry) -> bool:
+        """Put an entry into a queue; False when it merged with another."""
+        self._changed[place] = None
+        added = self.queues[place].add(entry, self._rank.__getitem__)
+        self._count += added
+        return added
+
+    def _leave(self, place: Place, entry: Entry) -> None:
+        """An entry was taken out of a queue."""
+        self._changed[place] = None
+        self._count -= 1
+        self.account.leave(place, entry)
 
     # --- going -------------------------------------------------------------------------------
 
-    def take(self, place: Place, most_rows: float) -> tuple[list[Entry], bool]:
+    def take(
+        self, place: Place, most_rows: float, most_blocks: float = inf
+    ) -> tuple[list[Entry], bool]:
         """The next train from a queue, and whether it has been tried before: then it goes alone."""
         queue = self.queues[place]
         retried = (place, *queue.entries[0].order) in self._retry
-        train = queue.entries[:1] if retried else queue.train(most_rows)
+        train = queue.entries[:1] if retried else queue.train(most_rows, most_blocks)
         queue.remove(train)
         for entry in train:
-            self.account.leave(place, entry)
+            self._leave(place, entry)
             self._retry.discard((place, *entry.order))
         return train, retried
 
@@ -130,7 +158,7 @@ class Waiting:
         """A query waits for nothing any more."""
         for place, queue in self.queues.items():
             for entry in queue.withdraw(query):
-                self.account.leave(place, entry)
+                self._leave(place, entry)
                 self.let_go(entry)
                 self._forget(entry)
 
@@ -159,9 +187,22 @@ class Waiting:
 
     # --- looking -----------------------------------------------------------------------------
 
+    def touch(self, path: str) -> None:
+        """A job on this path has begun or ended: its queues are blocked, or free."""
+        self._changed.update(dict.fromkeys(self._of.get(path, ())))
+
+    def touch_all(self) -> None:
+        """Whatever decides which queues may run is another."""
+        self._changed = dict.fromkeys(self.places)
+
+    def changed(self) -> list[Place]:
+        """The places whose queues have changed since this was last asked."""
+        changed, self._changed = list(self._changed), {}
+        return changed
+
     def __len__(self) -> int:
         """How many entries wait."""
-        return sum(len(queue) for queue in self.queues.values())
+        return self._count
 
     def is_wanted_by(self, query: str) -> bool:
         """Whether something waits for a query."""
@@ -170,9 +211,8 @@ class Waiting:
 
     def before(self, path: str) -> Iterator[Entry]:
         """What waits anywhere on a path."""
-        for place, queue in self.queues.items():
-            if place[0] == path:
-                yield from queue.entries
+        for place in self._of.get(path, ()):
+            yield from self.queues[place].entries
 
     @property
     def held_in_memory(self) -> int:

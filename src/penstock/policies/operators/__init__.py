@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from penstock.policies.naming import named, parted
-from penstock.policies.operators.base import Policy, Queue, Run, View
+from penstock.policies.family import PolicyFamily
+from penstock.policies.naming import named
+from penstock.policies.operators.base import (
+    Decision,
+    Flushing,
+    Policy,
+    Queue,
+    Ranked,
+    View,
+    instant,
+)
 from penstock.policies.operators.chain import Chain
 from penstock.policies.operators.chain_flush import ChainFlush
 from penstock.policies.operators.edf import Edf
 from penstock.policies.operators.fifo import Fifo
 from penstock.policies.operators.greedy import Greedy
 from penstock.policies.operators.mixed import Mixed
+from penstock.policies.operators.model.routes import Route, Segment, Stage
 from penstock.policies.operators.preemptive_rate_based import PreemptiveRateBased
 from penstock.policies.operators.rate_based import RateBased
 from penstock.policies.operators.round_robin import RoundRobin
-from penstock.policies.operators.routes import Route, Segment, Stage
 
 POLICIES: dict[str, type[Policy]] = {
     "fifo": Fifo,
@@ -41,14 +50,24 @@ def policy(text: str) -> Policy:
     return named(text, POLICIES, "operator policy")
 
 
+FAMILY = PolicyFamily(
+    name="operators",
+    decides="which segment of which path runs next",
+    contract=Policy,
+    catalogue=POLICIES,
+    default=DEFAULT,
+    read=policy,
+)
+
+
 def policies(text: str) -> dict[str, Policy]:
     """Several policies, separated by commas, each under its own text.
 
     >>> list(policies("fifo, mixed(gamma=0.01), chain_flush(latency=2, tuples=10)"))
     ['fifo', 'mixed(gamma=0.01)', 'chain_flush(latency=2, tuples=10)']
     """
-    return {part: policy(part) for part in parted(text)}
+    return FAMILY.several(text)
 
 
-__all__ = ["DEFAULT", "POLICIES", "Policy", "Queue", "Route", "Run", "Segment", "Stage", "View",
-           "policies", "policy"]
+__all__ = ["DEFAULT", "FAMILY", "POLICIES", "Decision", "Flushing", "Policy", "Queue", "Ranked",
+           "Route", "Segment", "Stage", "View", "instant", "policies", "policy"]

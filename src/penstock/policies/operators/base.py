@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
-from penstock.policies.operators.routes import Route, Segment, whole
+from penstock.policies.operators.model.routes import Route, Segment, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,23 @@ class Queue:
 
     @property
     def due(self) -> float:
-        """When the head is to be through, or simply when it came if nothing is promised."""
+        """What decides among equal ranks: when the head came, and the grace of its segment."""
         return self.oldest + self.segment.grace
 
     @property
     def left(self) -> float:
         """Expected seconds until the head is through, if nothing else ran."""
         return max(0.0, self.segment.rest - self.done) * self.head
+
+    @property
+    def deadline(self) -> float:
+        """When the head is to be through, going by the latency that its query was promised."""
+        return self.oldest + self.segment.latency
+
+    @property
+    def latest_start(self) -> float:
+        """When the head has to be begun to be through at its deadline."""
+        return self.deadline - self.left
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +58,18 @@ class View:
 
     @property
     def instant(self) -> float:
-        """Less time than this is none: sums of costs are rounded."""
-        return 1e-9 * max(1.0, abs(self.now))
+        """Less time than this is none."""
+        return instant(self.now)
+
+
+def instant(now: float) -> float:
+    """Less time than this is none at such a time: sums of costs are rounded."""
+    return 1e-9 * max(1.0, abs(now))
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """The decision: run the head of this segment's queue, for this reason."""
+class Decision:
+    """Run the head of this segment's queue, for this reason."""
 
     segment: str
     reason: str
@@ -62,18 +77,18 @@ class Run:
     """Ask again after so many seconds, although the work may not be finished."""
     limit: float = 1
     """Ask again after so many blocks of the queue."""
+    most_blocks: float = inf
+    """Blocks that may ride in one job at most, where a host lets several ride together."""
+    lasting: float | None = None
+    """Seconds that such a job should last; None leaves it to the host."""
     whole: bool = False
     """Carry it to the output at one go, where a cut costs time: there is none to lose."""
 
 
 class Policy:
-    """Decides what runs next.
+    """Decides what runs next: cuts paths into segments, then takes one of the queues it is shown.
 
-    A policy cuts paths into segments and gives each a *rank* (`prepare`). The queue of the lowest
-    rank runs next; among equals the one that is due first, then the older, then the one further on
-    its path (of blocks that came together one is finished before the next is begun), then plan
-    order. That order is all of most policies, and lets the engine keep its queues sorted instead of
-    asking about all of them. A policy that needs to see more says so by a `choose` of its own.
+    Few policies need to see all queues. A policy whose order can be said in numbers is `Ranked`.
     """
 
     preemptive: ClassVar[bool] = False
@@ -81,28 +96,50 @@ class Policy:
 
     @property
     def sees_all(self) -> bool:
-        """Whether `choose` is to be shown every queue; otherwise ranks say all."""
-        return type(self).choose is not Policy.choose
+        """Whether `choose` has to be asked, with every queue in view."""
+        return True
 
     @property
     def looks_at_blocks(self) -> bool:
-        """Whether `choose` needs to know every waiting block."""
+        """Whether `choose` needs to know every waiting block; a view has none otherwise."""
         return False
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
         """Cut the routes into segments and rank them; again whenever their figures change."""
         return tuple(whole(route) for route in routes)
 
+    def choose(self, view: View) -> Decision | None:
+        """The queue to run next, or None to wait."""
+        raise NotImplementedError
+
+
+class Ranked(Policy):
+    """The queue of the lowest rank runs next, so the engine keeps its queues sorted.
+
+    Among equals the one that is due first runs, then the older, then the one further on its path
+    (of blocks that came together one is finished before the next is begun), then plan order. The
+    segments of a route depend on that route alone: when its figures change, only it is prepared
+    again. `choose` says the same of a view, for tests to compare with.
+    """
+
+    dynamic: ClassVar[bool] = False
+    """Whether `rank` depends on more than the segment."""
+
+    @property
+    def sees_all(self) -> bool:
+        """Ranks say all, unless a form of the policy has a `choose` of its own."""
+        return False
+
     def rank(self, segment: Segment, done: float, last: float) -> float:
         """The lower the sooner, for a queue on whose head ``done`` seconds were spent already."""
         return segment.rank
 
-    def turn(self, segment: Segment) -> Run:
+    def turn(self, segment: Segment) -> Decision:
         """The decision for a segment when it is the first in rank."""
-        return Run(segment.id, segment.reason)
+        return Decision(segment.id, segment.reason)
 
-    def choose(self, view: View) -> Run | None:
-        """The queue to run next, or None to wait."""
+    def choose(self, view: View) -> Decision | None:
+        """The queue that is the first in rank."""
         if not view.queues:
             return None
         return self.turn(self.foremost(view.queues, view.last).segment)
@@ -111,3 +148,32 @@ class Policy:
         """The queue of the lowest rank, and what decides among equals."""
         return min(queues, key=lambda q: (self.rank(q.segment, q.done, last), q.due, q.oldest,
                                           -q.segment.first))
+
+
+class Flushing(Ranked):
+    """A ranked policy that also asks for the order of deadlines.
+
+    The engine keeps the queues sorted by the *latest start* of their heads too: the deadline less
+    the work from there to the output. While a head's latest start has come, `flush` decides, on
+    the earliest deadline of these. Otherwise the first in rank has its `turn`. Either lasts until
+    the next latest start at most.
+    """
+
+    def flush(self, segment: Segment, deadline: float, left: float) -> Decision:
+        """The decision for a segment whose head has ``left`` seconds of work to its deadline."""
+        raise NotImplementedError
+
+    def choose(self, view: View) -> Decision | None:
+        """What is due, or else the first in rank."""
+        if not view.queues:
+            return None
+        soon = view.now + view.instant
+        due = [queue for queue in view.queues if queue.latest_start <= soon]
+        later = (queue.latest_start for queue in view.queues)
+        quantum = min((at for at in later if at > soon), default=inf) - view.now
+        if due:
+            urgent = min(due, key=lambda queue: (queue.deadline, -queue.segment.first))
+            decision = self.flush(urgent.segment, urgent.deadline, urgent.left)
+        else:
+            decision = self.turn(self.foremost(view.queues, view.last).segment)
+        return replace(decision, quantum=min(decision.quantum, quantum))

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from penstock.policies.operators.base import Policy
-from penstock.policies.operators.charts import chart
-from penstock.policies.operators.routes import Route, Segment, segment
+from penstock.policies.operators.base import Ranked
+from penstock.policies.operators.model.charts import chart
+from penstock.policies.operators.model.routes import Route, Segment, segment
 
 
 @dataclass(frozen=True, slots=True)
-class Chain(Policy):
+class Chain(Ranked):
     """Follows the lower envelope of every progress chart, the steepest segment of all first.
 
     An operator that frees little is run early if it hides one that frees much. With selectivities
     of at most 1 the waiting memory is at every instant within one unit per path of what a
     scheduler could reach that knows the future (Theorem 4.3); the price is latency.
 
-    >>> from penstock.policies.operators.charts import Chart
+    >>> from penstock.policies.operators.model.charts import Chart
     >>> points = [(0, 1), (400, 0.9), (2000, 0.88), (2200, 0.1), (4000, 0)]
     >>> route = Route("p", Chart.of_points(points).stages("abcd"))
     >>> [(segment.operators, segment.reason) for segment in Chain().prepare([route])]

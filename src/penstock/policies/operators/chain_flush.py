@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
 
 from penstock.errors import PolicyError
-from penstock.policies.operators.base import Queue, Run, View
+from penstock.policies.operators.base import Decision, Flushing, View
 from penstock.policies.operators.chain import Chain
-from penstock.policies.operators.routes import Route, Segment
+from penstock.policies.operators.model.routes import Route, Segment
 
 
 @dataclass(frozen=True, slots=True)
-class ChainFlush(Chain):
+class ChainFlush(Chain, Flushing):
     """Saves memory as Chain does, and keeps the latency that queries were promised.
 
     ``latency`` is the promise to queries that state none. There are two forms.
@@ -23,8 +23,9 @@ class ChainFlush(Chain):
     The efficient one (the default) looks at the heads of the queues. A head is *due* when the work
     from there to the output would end at its deadline or later; while any is due, the one with
     the earliest deadline runs. Otherwise Chain's choice runs until the first is due, at most
-    ``tuples`` blocks of it. It does not count the work of what waits before a block or behind the
-    heads, so after a burst deadlines are missed by a little.
+    ``tuples`` blocks of it: unless they are given, one, or as many as ride in one job. It does not
+    count the work of what waits before a block or behind the heads, so after a burst deadlines are
+    missed by a little.
 
     The exact one (``exact=true``) looks at every block. In order of deadlines, block i has the
     slack r_i - (t_1 + ... + t_i), what remains until its deadline less the work for itself and for
@@ -34,7 +35,8 @@ class ChainFlush(Chain):
     later are due later, which is so with one promise for all. A block of a stricter query may find
     spent what EDF would have kept, for nobody knew that it would come.
 
-    >>> from penstock.policies.operators.charts import Chart
+    >>> from penstock.policies.operators.base import Queue
+    >>> from penstock.policies.operators.model.charts import Chart
     >>> route = Route("p", Chart.of_points([(0, 1), (1, 0.2), (5, 0)]).stages("ab"), latency=9.0)
     >>> policy = ChainFlush()
     >>> first, second = policy.prepare([route])
@@ -49,13 +51,14 @@ class ChainFlush(Chain):
 
     latency: float = inf
     exact: bool = False
-    tuples: float = 1
+    tuples: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse limits that mean nothing."""
         if not self.latency > 0:
             raise PolicyError("chain_flush: latency must be positive")
-        if not self.tuples >= 1 or (self.tuples < inf and self.tuples % 1):
+        if self.tuples is not None and not (
+                self.tuples == inf or (self.tuples >= 1 and self.tuples % 1 == 0)):
             raise PolicyError("chain_flush: tuples must be a whole number of at least 1")
 
     @property
@@ -67,29 +70,31 @@ class ChainFlush(Chain):
         """Chain's segments, with the promise of this policy where a query has none."""
         return Chain.prepare(self, [route.promised(self.latency) for route in routes])
 
-    def choose(self, view: View) -> Run | None:
+    @property
+    def sees_all(self) -> bool:
+        """The exact form must."""
+        return self.exact
+
+    def choose(self, view: View) -> Decision | None:
         """What is due, or else Chain's choice."""
-        if not view.queues:
-            return None
-        return self._exact(view) if self.exact else self._efficient(view)
+        return self._exact(view) if self.exact and view.queues else Flushing.choose(self, view)
 
     # --- section 5.2: queue heads ------------------------------------------------------------
 
-    def _efficient(self, view: View) -> Run:
-        soon = view.now + view.instant
-        due = [queue for queue in view.queues if _latest_start(queue) <= soon]
-        later = (_latest_start(queue) for queue in view.queues)
-        quantum = min((at for at in later if at > soon), default=inf) - view.now
-        if not due:
-            chosen = self.foremost(view.queues)
-            return replace(self.turn(chosen.segment), limit=self.tuples, quantum=quantum)
-        urgent = min(due, key=lambda queue: (_deadline(queue), -queue.segment.first))
-        late = f"its deadline is at {_deadline(urgent):.3f} s, {urgent.left:.3g} s of work away"
-        return Run(urgent.segment.id, late, quantum, whole=True)
+    def turn(self, segment: Segment) -> Decision:
+        """Chain's choice, for so many blocks."""
+        if self.tuples is None:
+            return Decision(segment.id, segment.reason)
+        return Decision(segment.id, segment.reason, limit=self.tuples, most_blocks=self.tuples)
+
+    def flush(self, segment: Segment, deadline: float, left: float) -> Decision:
+        """The one whose deadline is the first of those that are due."""
+        late = f"its deadline is at {deadline:.3f} s, {left:.3g} s of work away"
+        return Decision(segment.id, late, whole=True)
 
     # --- section 5.1: every block ------------------------------------------------------------
 
-    def _exact(self, view: View) -> Run:
+    def _exact(self, view: View) -> Decision:
         instant = view.instant
         blocks = sorted(
             (arrival + queue.segment.latency, left, i, k) for i, queue in enumerate(view.queues)
@@ -103,17 +108,8 @@ class ChainFlush(Chain):
             allowed = sorted({block[2] for block in blocks[: tight + 1]})
             chosen = self.foremost([view.queues[i] for i in allowed])
         # What stands before the chosen block is passed over, as long as its slack lasts.
-        head = bisect_left(blocks, (_deadline(chosen), *chosen.blocks[0][1:], -1))
+        head = bisect_left(blocks, (chosen.deadline, *chosen.blocks[0][1:], -1))
         passed = (slack for slack in slacks[:head] if slack > instant)
-        run = self.turn(chosen.segment)
-        reason = run.reason if tight is None else f"{run.reason}, and a deadline is tight"
-        return replace(run, reason=reason, quantum=min(passed, default=inf),
-                       whole=tight is not None)
-
-
-def _deadline(queue: Queue) -> float:
-    return queue.oldest + queue.segment.latency
-
-
-def _latest_start(queue: Queue) -> float:
-    return _deadline(queue) - queue.left
+        reason = chosen.segment.reason + (", and a deadline is tight" if tight is not None else "")
+        return Decision(chosen.segment.id, reason, quantum=min(passed, default=inf),
+                        whole=tight is not None)

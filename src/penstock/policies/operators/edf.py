@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import inf
 
 from penstock.errors import PolicyError
-from penstock.policies.operators.base import Policy
-from penstock.policies.operators.routes import Route, Segment, whole
+from penstock.policies.operators.base import Ranked
+from penstock.policies.operators.model.routes import Route, Segment, whole
 
 
 @dataclass(frozen=True, slots=True)
-class Edf(Policy):
+class Edf(Ranked):
     """Earliest deadline first: if any schedule keeps every deadline, this one does.
 
     A deadline is the arrival plus the latency that the query was promised, or ``latency`` where it

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.policies.operators.base import Policy
-from penstock.policies.operators.routes import Route, Segment, whole
+from penstock.policies.operators.base import Ranked
+from penstock.policies.operators.model.routes import Route, Segment, whole
 
 
 @dataclass(frozen=True, slots=True)
-class Fifo(Policy):
+class Fifo(Ranked):
     """Serves blocks in the order of their arrival, whatever they cost and however much they keep.
 
     The largest latency is the least that one processor can give; a burst fills the queues, because
@@ -19,8 +19,9 @@ class Fifo(Policy):
     >>> from penstock.policies.operators.base import Queue, View
     >>> a, b = Fifo().prepare([Route("a", ()), Route("b", ())])
     >>> queues = Queue(a, length=9, oldest=3.0), Queue(b, length=1, oldest=1.0)
-    >>> Fifo().choose(View(now=5.0, queues=queues))
-    Run(segment='b', reason='its oldest block came first', quantum=inf, limit=1, whole=False)
+    >>> decision = Fifo().choose(View(now=5.0, queues=queues))
+    >>> decision.segment, decision.reason, decision.limit
+    ('b', 'its oldest block came first', 1)
 
     Reference: section 4.2 of the chain paper.
     """

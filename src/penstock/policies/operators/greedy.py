@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.policies.operators.base import Policy
-from penstock.policies.operators.charts import Chart
-from penstock.policies.operators.routes import Route, Segment, each, segment
+from penstock.policies.operators.base import Ranked
+from penstock.policies.operators.model.charts import Chart
+from penstock.policies.operators.model.routes import Route, Segment, each, segment
 
 
 @dataclass(frozen=True, slots=True)
-class Greedy(Policy):
+class Greedy(Ranked):
     """Looks at one operator at a time: priority (1 - s) / t.
 
     So a fast filter behind a slow one is never reached during a burst, which is where Chain is
     better.
 
-    >>> from penstock.policies.operators.routes import Stage
+    >>> from penstock.policies.operators.model.routes import Stage
     >>> route = Route("p", (Stage("slow", 4.0, 0.2), Stage("fast", 1.0, 0.5)))
     >>> [(segment.operators, segment.reason) for segment in Greedy().prepare([route])]
     [(('slow',), 'frees 0.2 per second'), (('fast',), 'frees 1 per second')]

@@ -9,9 +9,9 @@ from itertools import accumulate
 from math import inf
 
 from penstock.errors import PolicyError
-from penstock.policies.operators.base import Policy, Queue, Run, View
+from penstock.policies.operators.base import Decision, Queue, Ranked, View
 from penstock.policies.operators.chain import steepest
-from penstock.policies.operators.routes import Route, Segment, segment
+from penstock.policies.operators.model.routes import Route, Segment, segment
 
 _CALM = 0.5
 """While the latency ahead stays below this part of the limit, Chain serves everything."""
@@ -21,13 +21,13 @@ _BY_AGE = "its oldest block came first"
 
 
 @dataclass(slots=True)
-class Mixed(Policy):
+class Mixed(Ranked):
     """Segments whose slope lies below ``gamma`` become one, served in order of arrival.
 
     With gamma 0 this is Chain, with an infinite gamma FIFO; between them memory is traded for
     latency.
 
-    >>> from penstock.policies.operators.charts import Chart
+    >>> from penstock.policies.operators.model.charts import Chart
     >>> points = [(0, 1), (1, 0.1), (99, 0.001), (100, 0)]
     >>> route = Route("p", Chart.of_points(points).stages("abc"))
     >>> [segment.operators for segment in Mixed(gamma=0.01).prepare([route])]
@@ -104,16 +104,16 @@ class Mixed(Policy):
 
     # --- the adaptive form -------------------------------------------------------------------
 
-    def choose(self, view: View) -> Run | None:
+    def choose(self, view: View) -> Decision | None:
         """By ranks; but gamma is found first, if it was not given."""
         if not (view.queues and self.sees_all):
-            return Policy.choose(self, view)
+            return Ranked.choose(self, view)
         ahead, slack = _ahead(view)
         self.gamma = self._found(ahead) if slack > view.instant else inf
         chosen = min(view.queues, key=self._order).segment
         by_age = f"{_BY_AGE}, and it frees less than {self.gamma:.3g} per second"
         reason = by_age if self._is_gentle(chosen) else chosen.reason
-        return Run(chosen.id, reason, quantum=slack if self.gamma < inf else inf,
+        return Decision(chosen.id, reason, quantum=slack if self.gamma < inf else inf,
                    whole=self.gamma == inf)
 
     def _order(self, queue: Queue) -> tuple[float, float, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.policies.operators.model.routes import Segment
 from penstock.policies.operators.rate_based import RateBased, output_rate
-from penstock.policies.operators.routes import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class PreemptiveRateBased(RateBased):
     """
 
     preemptive = True
+    dynamic = True
 
     def rank(self, segment: Segment, done: float, last: float) -> float:
         """The output rate, given what was already spent on the head."""

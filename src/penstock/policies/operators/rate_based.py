@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from penstock.policies.operators.base import Policy
-from penstock.policies.operators.routes import Route, Segment, each, segment
+from penstock.policies.operators.base import Ranked
+from penstock.policies.operators.model.routes import Route, Segment, each, segment
 
 
 @dataclass(frozen=True, slots=True)
-class RateBased(Policy):
+class RateBased(Ranked):
     """Priority is the global output rate: rows out per second of work from here to the output.
 
     It rises along a path, so a block once started is carried through unless a better one waits at
     the end of an operator. A block that arrives meanwhile waits, however cheap it would be.
 
-    >>> from penstock.policies.operators.routes import Stage
+    >>> from penstock.policies.operators.model.routes import Stage
     >>> route = Route("p", (Stage("a", 4.0, 0.5), Stage("b", 2.0)))
     >>> [(segment.operators, segment.reason) for segment in RateBased().prepare([route])]
     [(('a',), 'gives 0.1 rows per second'), (('b',), 'gives 0.5 rows per second')]

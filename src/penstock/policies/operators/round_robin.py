@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from penstock.errors import PolicyError
-from penstock.policies.operators.base import Policy, Run
-from penstock.policies.operators.routes import Route, Segment, each, segment
+from penstock.policies.operators.base import Decision, Ranked
+from penstock.policies.operators.model.routes import Route, Segment, each, segment
 
 _LAP = 2**20
 """Places on the circle: more than any plan has operators."""
 
 
 @dataclass(frozen=True, slots=True)
-class RoundRobin(Policy):
+class RoundRobin(Ranked):
     """Walks in a circle over the operators and gives each that is ready ``quantum`` seconds.
+
+    Where several blocks ride in one job, a turn is one job that should last as long. Unless it is
+    given, a quantum is one second, or what the host's jobs last.
 
     Nobody starves, and nobody is favoured: the more operators there are, the less often the one
     that would free memory gets its turn.
@@ -31,11 +34,13 @@ class RoundRobin(Policy):
     Reference: section 4.2 of the chain paper, section 3.1 of the prb paper.
     """
 
-    quantum: float = 1.0
+    quantum: float | None = None
+
+    dynamic = True
 
     def __post_init__(self) -> None:
         """Time must pass."""
-        if not self.quantum > 0:
+        if self.quantum is not None and not self.quantum > 0:
             raise PolicyError("round_robin: quantum must be positive")
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
@@ -48,7 +53,8 @@ class RoundRobin(Policy):
         lap = max(0, ceil((last + 1 - segment.place) / _LAP))
         return float(lap * _LAP + segment.place)
 
-    def turn(self, segment: Segment) -> Run:
+    def turn(self, segment: Segment) -> Decision:
         """As many blocks as the quantum holds."""
-        return Run(segment.id, segment.reason, quantum=self.quantum, limit=float("inf"))
+        quantum = 1.0 if self.quantum is None else self.quantum
+        return Decision(segment.id, segment.reason, quantum, limit=inf, lasting=self.quantum)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.policies.family import PolicyFamily
 from penstock.policies.naming import named, parted
 from penstock.policies.refresh.aggressive import Aggressive
 from penstock.policies.refresh.base import Decision, Policy, View
@@ -10,8 +11,8 @@ from penstock.policies.refresh.edf import Edf
 from penstock.policies.refresh.hybrid import Hybrid
 from penstock.policies.refresh.late import Late
 from penstock.policies.refresh.late_pending import LatePending
+from penstock.policies.refresh.model.tasks import Costs, Due, Group, Query, Task
 from penstock.policies.refresh.no_sharing import NoSharing
-from penstock.policies.refresh.tasks import Costs, Due, Group, Query, Task
 
 POLICIES: dict[str, type[Policy]] = {
     "no_sharing": NoSharing,
@@ -45,14 +46,24 @@ def policy(text: str) -> Policy:
     return made
 
 
+FAMILY = PolicyFamily(
+    name="refresh",
+    decides="which answers of window aggregates are renewed next, and which of them together",
+    contract=Policy,
+    catalogue=POLICIES,
+    default=DEFAULT,
+    read=policy,
+)
+
+
 def policies(text: str) -> dict[str, Policy]:
     """Several policies, separated by commas, each under its own text.
 
     >>> list(policies("no_sharing, hybrid+late"))
     ['no_sharing', 'hybrid+late']
     """
-    return {part: policy(part) for part in parted(text)}
+    return FAMILY.several(text)
 
 
-__all__ = ["DEFAULT", "MODIFIERS", "POLICIES", "Costs", "Decision", "Due", "Group", "Policy",
-           "Query", "Task", "View", "policies", "policy"]
+__all__ = ["DEFAULT", "FAMILY", "MODIFIERS", "POLICIES", "Costs", "Decision", "Due", "Group",
+           "Policy", "Query", "Task", "View", "policies", "policy"]

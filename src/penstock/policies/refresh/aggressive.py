@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.policies.refresh.base import Policy
-from penstock.policies.refresh.tasks import Group, Task, subgroups, task
+from penstock.policies.refresh.model.tasks import Group, Task, subgroups, task
 
 
 @dataclass(frozen=True, slots=True)
 class Aggressive(Policy):
     """Shares every scan, and answers long windows far more often than anybody asked.
 
-    >>> from penstock.policies.refresh.tasks import Query
+    >>> from penstock.policies.refresh.model.tasks import Query
     >>> group = Group("g", (Query("a", 10, 2), Query("b", 30, 5), Query("c", 30, 5, exactly=True)))
     >>> [(one.id, len(one.queries)) for one in Aggressive().prepare([group])]
     [('g every 2', 2), ('g exactly 5', 1)]

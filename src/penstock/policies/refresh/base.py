@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from penstock.policies.refresh.tasks import Due, Group, Task, cost_per_pane, subgroups
+from penstock.policies.refresh.model.tasks import Due, Group, Task, cost_per_pane, subgroups
 
 
 @dataclass(frozen=True, slots=True)

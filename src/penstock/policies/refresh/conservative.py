@@ -12,7 +12,7 @@ class Conservative(Policy):
     """Nobody is answered more often than asked; what is due at the same time shares the scan.
 
     >>> from penstock.policies.refresh.base import View
-    >>> from penstock.policies.refresh.tasks import Due, Group, Query
+    >>> from penstock.policies.refresh.model.tasks import Due, Group, Query
     >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3)))
     >>> two, three = Conservative().prepare([group])
     >>> Conservative().choose(View((Due(two, end=6, left=0), Due(three, end=6, left=0))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.policies.refresh.base import Policy
-from penstock.policies.refresh.tasks import Group, Task, task
+from penstock.policies.refresh.model.tasks import Group, Task, task
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Edf(Policy):
     is dropped.
 
     >>> from penstock.policies.refresh.base import View
-    >>> from penstock.policies.refresh.tasks import Due, Query
+    >>> from penstock.policies.refresh.model.tasks import Due, Query
     >>> a, b = Edf().prepare([Group("g", (Query("a", 10, 2), Query("b", 6, 2)))])
     >>> Edf().choose(View((Due(a, end=5, left=0), Due(b, end=5, left=-1))))
     Decision(tasks=('g b',), reason='g b is 1 pane late')

@@ -9,8 +9,8 @@ from math import factorial
 
 from penstock.policies.refresh.aggressive import Aggressive
 from penstock.policies.refresh.base import Policy
-from penstock.policies.refresh.coincidences import alone
-from penstock.policies.refresh.tasks import Group, Query, Task, cost_per_pane, subgroups, task
+from penstock.policies.refresh.model.coincidences import alone
+from penstock.policies.refresh.model.tasks import Group, Query, Task, cost_per_pane, subgroups, task
 
 KEPT = 64
 """So many partial schedules are carried on at each step of the search: all of them for up to six

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from penstock.errors import PolicyError
 from penstock.policies.refresh.base import Policy
-from penstock.policies.refresh.tasks import Due, Group, Task
+from penstock.policies.refresh.model.tasks import Due, Group, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Late(Policy):
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.conservative import Conservative
-    >>> from penstock.policies.refresh.tasks import Query
+    >>> from penstock.policies.refresh.model.tasks import Query
     >>> late = Late(Conservative())
     >>> two, three, five = late.prepare([Group("g", (
     ...     Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))])

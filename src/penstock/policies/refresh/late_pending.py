@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.policies.refresh.late import Late
-from penstock.policies.refresh.tasks import Due
+from penstock.policies.refresh.model.tasks import Due
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class LatePending(Late):
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.conservative import Conservative
-    >>> from penstock.policies.refresh.tasks import Group, Query
+    >>> from penstock.policies.refresh.model.tasks import Group, Query
     >>> policy = LatePending(Conservative())
     >>> two, three, five = policy.prepare([Group("g", (
     ...     Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.policies.refresh.base import Policy
-from penstock.policies.refresh.tasks import Group, Task, subgroups
+from penstock.policies.refresh.model.tasks import Group, Task, subgroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class NoSharing(Policy):
     """The paper's baseline: two tasks of a group scan the synopsis twice, even if due together.
 
     >>> from penstock.policies.refresh.base import View
-    >>> from penstock.policies.refresh.tasks import Due, Query
+    >>> from penstock.policies.refresh.model.tasks import Due, Query
     >>> group = Group("g", (Query("a", 10, 2), Query("b", 6, 2), Query("c", 15, 3)))
     >>> tasks = NoSharing().prepare([group])
     >>> NoSharing().choose(View(tuple(Due(task, end=6, left=0) for task in tasks))).tasks

@@ -9,8 +9,8 @@ from math import inf
 import numpy as np
 
 from penstock.policies.operators import Route, Stage
-from penstock.policies.operators.charts import Chart, window_join
-from penstock.policies.operators.routes import gain
+from penstock.policies.operators.model.charts import Chart, window_join
+from penstock.policies.operators.model.routes import gain
 from penstock.simulator import trees
 from penstock.simulator.description.feeds import Feed, feed
 from penstock.simulator.description.tables import LARGEST, Table

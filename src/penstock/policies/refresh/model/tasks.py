@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from penstock.policies.refresh.coincidences import mean_cost
+from penstock.policies.refresh.model.coincidences import mean_cost
 
 
 @dataclass(frozen=True, slots=True)

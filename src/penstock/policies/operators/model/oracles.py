@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise, repeat
 from math import inf
 
-from penstock.policies.operators.charts import Chart, chart
-from penstock.policies.operators.routes import Route
+from penstock.policies.operators.model.charts import Chart, chart
+from penstock.policies.operators.model.routes import Route
 
 # --- the bound -------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ def clairvoyant(
     ``arrivals`` holds the times at which blocks enter each route, ``rows`` their sizes (1 each, if
     not given). In Example 1 of the paper Greedy is at the bound whenever an operator ends:
 
-    >>> from penstock.policies.operators.routes import Stage
+    >>> from penstock.policies.operators.model.routes import Stage
     >>> route = Route("q", (Stage("1", 1.0, 0.2), Stage("2", 5.0)))
     >>> bound = clairvoyant([route], {"q": range(7)})
     >>> [round(bound.at(time), 6) for time in range(7)]

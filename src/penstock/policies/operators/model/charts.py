@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import inf
 
-from penstock.policies.operators.routes import Route, Stage
+from penstock.policies.operators.model.routes import Route, Stage
 
 
 @dataclass(frozen=True, slots=True)

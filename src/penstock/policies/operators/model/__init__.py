@@ -1,0 +1,1 @@
+"""What operator policies reason about: routes and segments, progress charts, and oracles."""
