@@ -36,7 +36,7 @@ _LATENCY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProgressChart:
     """The progress chart of a route, for people."""
 
     route: str
@@ -78,7 +78,7 @@ def by_query(queries: Mapping[str, Mapping[str, Figures]], unit: str) -> Rendera
     return Group(*parts)
 
 
-def progress(charts: Sequence[Progress], unit: str) -> RenderableType:
+def progress(charts: Sequence[ProgressChart], unit: str) -> RenderableType:
     """Progress charts in numbers: what becomes of a block, and which operators run together."""
     parts: list[RenderableType] = []
     for chart in charts:

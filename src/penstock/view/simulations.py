@@ -17,7 +17,7 @@ from penstock.report.figures import REMEDY, Drawing, available, draw, draw_chart
 from penstock.report.numbers import shown
 from penstock.simulator.comparison import BOUND, Curve, Outcome, averaged, averaged_queries
 from penstock.simulator.scenario import Scenario
-from penstock.view.comparison import Progress, by_query, progress, side_by_side
+from penstock.view.comparison import ProgressChart, by_query, progress, side_by_side
 from penstock.view.formats import counted
 
 _MOST_CHARTS = 8
@@ -80,14 +80,14 @@ def _charts(scenario: Scenario) -> list[tuple[Route, Chart]]:
     return found
 
 
-def _progress(route: Route, known: Chart) -> Progress:
+def _progress(route: Route, known: Chart) -> ProgressChart:
     """A chart in numbers; what a segment frees is in rows, as a policy's gamma is."""
     rates, ends = chart(route).slopes, known.envelope
     lines = []
     for i, stage in enumerate(route.stages, 1):
         segment = next(number for number, end in enumerate(ends[1:]) if i <= end)
         lines.append((stage.operator, known.times[i], known.sizes[i], rates[segment], segment + 1))
-    return Progress(route.id, tuple(lines))
+    return ProgressChart(route.id, tuple(lines))
 
 
 # --- drawing ---------------------------------------------------------------------------------
