@@ -27,10 +27,10 @@ _MARKS = ("AnalysisException", "ClassNotFoundException", "DATA_SOURCE_NOT_FOUND"
 
 
 @dataclass(slots=True)
-class Retries:
+class StreamRetries:
     """The pauses between tries.
 
-    >>> retries = Retries(patience=10.0)
+    >>> retries = StreamRetries(patience=10.0)
     >>> [retries.pause(now) for now in (0.0, 1.0, 3.0, 7.0, 15.0)]
     [1.0, 2.0, 4.0, 8.0, None]
     """
@@ -76,7 +76,7 @@ class Tries:
 
         A stream that has made ``progress`` begins with short pauses again.
         """
-        retries = Retries(self.patience)
+        retries = StreamRetries(self.patience)
         fault: Exception | None = None
         while not self.stop.is_set():
             before = progress()
@@ -95,7 +95,7 @@ class Tries:
             if not self._wait(fault, retries):
                 return
 
-    def _wait(self, fault: Exception, retries: Retries) -> bool:
+    def _wait(self, fault: Exception, retries: StreamRetries) -> bool:
         """Whether to read on after a fault; then the pause before that is over."""
         now, text = self.clock.now(), reason(fault)
         pause = retries.pause(now) if may_pass(fault) else None
