@@ -208,9 +208,9 @@ class Watch:
             case ev.JobDecided():
                 self._decided[event.job] = event
                 self.events.append(event)
-            case ev.RunFinished():
+            case ev.JobFinished(kept=None):
                 self.events.append(event)
-                run = self._decided[event.job]
+                run = self._decided[event.job].work
                 names = [name for name, (stream, _) in queries().items() if stream == run.stream]
                 self.delivered.update({(run.stream, block, name): event.at
                                        for block in run.blocks for name in names or ["heavy"]})
@@ -241,9 +241,9 @@ def calibrate(spark: Any, prepared: Path, work: Path) -> tuple[float, float]:
                 feeder.put(stream, number)
                 _until(lambda n=before: len(watch.delivered) > n)  # type: ignore[misc]
     seconds: dict[str, list[float]] = {"s1": [], "heavy": []}
-    decided = {e.job: e.stream for e in watch.events if isinstance(e, ev.JobDecided)}
+    decided = {e.job: e.work.stream for e in watch.events if isinstance(e, ev.JobDecided)}
     for event in watch.events:
-        if isinstance(event, ev.RunFinished):
+        if isinstance(event, ev.JobFinished) and not event.kept:
             seconds[decided[event.job]].append(event.seconds)
     return float(np.median(seconds["s1"][-3:])), float(np.median(seconds["heavy"][-3:]))
 
@@ -259,7 +259,7 @@ def measure(
     decided = [e for e in watch.events if isinstance(e, ev.JobDecided) and e.at >= began]
     return {
         "engine": policy, **responses(feeder, watch.delivered), "seconds": ended - began,
-        "runs": len(decided), "overtaking": sum(e.urgent for e in decided),
+        "runs": len(decided), "overtaking": sum(e.work.urgent for e in decided),
         "deciding %": 100 * sum(e.seconds for e in decided) / (ended - began),
         "faults": len(engine.status().accounting()), "_answers": answers(work / "out"),
     }

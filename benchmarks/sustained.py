@@ -45,8 +45,8 @@ class Watch:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case ev.RunFinished(job=run, at=at):
-                self.delivered[run] = at
+            case ev.JobFinished(job=job, at=at):
+                self.delivered[job] = at
             case ev.Memory():
                 self.memory.append(event)
 

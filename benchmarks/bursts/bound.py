@@ -33,5 +33,5 @@ def bound(recording: Recording, events: Sequence[ev.Event], began: float) -> Ser
 
 def _streams(events: Sequence[ev.Event]) -> dict[str, str]:
     """By path the stream that it reads."""
-    homes = {e.group: e.path for e in events if isinstance(e, ev.GroupFormed)}
-    return {homes[e.group]: e.stream for e in events if isinstance(e, ev.JobDecided)}
+    homes = {e.riders: e.path for e in events if isinstance(e, ev.RidersFormed)}
+    return {homes[e.work.riders]: e.work.stream for e in events if isinstance(e, ev.JobDecided)}

@@ -141,14 +141,14 @@ class Watch:
         self.events.append(event)
         if isinstance(event, ev.JobDecided):
             self._decided[event.job] = event
-        elif isinstance(event, ev.RunFinished):
-            of = self._decided[event.job]
+        elif isinstance(event, ev.JobFinished) and not event.kept:
+            of = self._decided[event.job].work
             self.done.update(((of.stream, number), event.at) for number in of.blocks)
 
-    def spans(self, since: float) -> list[tuple[ev.JobDecided, ev.RunFinished | ev.RunKept]]:
+    def spans(self, since: float) -> list[tuple[ev.JobDecided, ev.JobFinished]]:
         """The runs that ended since a time."""
         return [(self._decided[e.job], e) for e in self.events
-                if isinstance(e, ev.RunFinished | ev.RunKept) and e.at >= since]
+                if isinstance(e, ev.JobFinished) and e.at >= since]
 
 
 @contextmanager
@@ -175,7 +175,7 @@ def seconds_per_block(pipeline: Pipeline, policy: str, ground: Ground) -> float:
     with running(pipeline, policy, ground, work) as watch:
         began = burst(pipeline, ground, work, np.zeros(pipeline.at_once), lambda: len(watch.done))
     return sum(ended.seconds for decided, ended in watch.spans(began)
-               if decided.stages[0] == 0) / pipeline.at_once
+               if decided.work.stages[0] == 0) / pipeline.at_once
 
 
 def measure(
@@ -190,14 +190,14 @@ def measure(
             for number in range(WARM_ROUNDS * queries, WARM_ROUNDS * queries + len(times))]
     queued = [e for e in watch.events if isinstance(e, ev.Queued) and e.at >= began]
     runs = [ended for _, ended in watch.spans(began)]
-    deciding = sum(e.seconds for e in watch.events if isinstance(e,
-                                                                 ev.JobDecided) and e.at >= began)
+    deciding = sum(e.seconds for e in watch.events
+                   if isinstance(e, ev.JobDecided) and e.at >= began)
     figures = {
         "peak waiting MB": max(e.bytes for e in queued) / 1e6,
         "peak hot MB": max(e.hot for e in queued) / 1e6,
         "cold re-reads": _cold_reads(watch.events, began),
         **_latency(done, times, began),
-        "runs": len(runs), "jobs": sum(e.jobs for e in runs),
+        "runs": len(runs), "jobs": sum(e.spark_jobs for e in runs),
         "scheduling s": deciding, "scheduling %": 100 * deciding / (max(done) - began),
     }
     series = [e.at - began for e in queued], [e.bytes / 1e6 for e in queued]
@@ -223,9 +223,10 @@ def _cold_reads(events: list[ev.Event], since: float) -> int:
                 hot.add((stream, number))
             case ev.BlockCold(stream=stream, number=number):
                 hot.discard((stream, number))
-            case ev.RunKept(at=at, on_disk=True) if at >= since:
+            case ev.JobFinished(at=at, kept=ev.KeptRows(on_disk=True)) if at >= since:
                 count += 1
-            case ev.JobDecided(at=at, stages=(0, _), stream=stream, blocks=blocks):
+            case ev.JobDecided(at=at, work=ev.PathWork(
+                    stages=(0, _), stream=stream, blocks=blocks)):
                 taken = {(stream, number) for number in blocks}
                 count += len((taken & read) - hot) if at >= since else 0
                 read |= taken

@@ -18,7 +18,7 @@ from experiments.aggregates.queries import GROUPS, LONGEST, SHORTEST
 from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, SHORT
 from harness.program import Progress
 from penstock import Engine
-from penstock.events.kinds import Event, RefreshDecided, RefreshFinished
+from penstock.events.kinds import Event, JobDecided, JobFinished, RefreshWork, ScanWork
 from penstock.report.figures import Drawing
 
 PANE = 0.2
@@ -71,17 +71,17 @@ def drawn(queries: int, seed: int) -> list[Asked]:
 
 def measured(asked: Sequence[Asked], events: Iterable[Event], since: float) -> Measured:
     """Answers per second, and how many panes too many lay between two answers of a query."""
-    ends: dict[int, list[RefreshDecided]] = {}
+    ends: dict[int, tuple[ScanWork, ...]] = {}
     answered: dict[str, list[int]] = {one.name: [] for one in asked}
     last, count = since, 0
     for event in events:
-        if isinstance(event, RefreshDecided):
-            ends.setdefault(event.job, []).append(event)
-        elif isinstance(event, RefreshFinished) and event.at >= since:
+        if isinstance(event, JobDecided) and isinstance(event.work, RefreshWork):
+            ends[event.job] = event.work.scans
+        elif isinstance(event, JobFinished) and event.job in ends and event.at >= since:
             last = max(last, event.at)
-            for decided in ends.get(event.job, []):
-                for query in decided.queries:
-                    answered[query].append(decided.end)
+            for scan in ends[event.job]:
+                for query in scan.queries:
+                    answered[query].append(scan.end)
                     count += 1
     late = [np.mean([max(0, b - a - one.slide) for a, b in zip(found, found[1:], strict=False)])
             for one in asked if len(found := answered[one.name]) > 1]

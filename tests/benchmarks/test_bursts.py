@@ -81,14 +81,14 @@ def test_conditions_keep_their_part_of_the_rows_independently(written: Path) -> 
 
 def test_a_read_is_cold_unless_it_is_the_first_or_the_block_is_in_memory() -> None:
     def decided(at: float, run: int, first: int = 0) -> ev.JobDecided:
-        return ev.JobDecided(at=at, job=run, segment="p", group=1, stream="s", blocks=(7,), rows=10,
-                          reason="", stages=(first, 2))
+        return ev.JobDecided(at=at, job=run, kind="segment", reason="", work=ev.PathWork(
+            segment="p", riders=1, stream="s", blocks=(7,), rows=10, stages=(first, 2)))
 
     events: list[ev.Event] = [
         decided(1.0, 1), decided(2.0, 2),
         ev.BlockHot(at=2.5, stream="s", number=7, bytes=80), decided(3.0, 3),
-        ev.RunKept(at=4.0, job=3, seconds=1.0, rows=5, bytes=40,
-                   on_disk=True), decided(5.0, 4, first=1),
+        ev.JobFinished(at=4.0, job=3, kind="segment", seconds=1.0, result=ev.SegmentResult(
+            rows_in=5, kept=ev.KeptRows(rows=5, bytes=40, on_disk=True))), decided(5.0, 4, first=1),
         ev.BlockCold(at=5.5, stream="s", number=7), decided(6.0, 5)]
     assert _cold_reads(events, since=0.0) == 3, "runs 2 and 5, and what run 3 kept"
     assert _cold_reads(events, since=5.0) == 1

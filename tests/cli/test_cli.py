@@ -26,12 +26,14 @@ from penstock.events import (
     EngineStarted,
     EngineStopped,
     Event,
-    GroupFormed,
     JobDecided,
+    JobFinished,
+    PathWork,
     QueryAdded,
     QueryFailed,
     Recorder,
-    RunFinished,
+    RidersFormed,
+    SegmentResult,
     Summary,
     new_record,
 )
@@ -46,11 +48,12 @@ RUN: tuple[Event, ...] = (
     EngineStarted(at=0.0, streams=("packets",), policies={"operators": "fifo"}, cores=2,
                   totals={"packets": 100}),
     QueryAdded(at=0.0, query="long", inputs=(("packets",),)),
-    GroupFormed(at=0.0, group=1, path="p", members=("long",)),
+    RidersFormed(at=0.0, riders=1, path="p", members=("long",)),
     BlockArrived(at=1.0, block=Block("packets", 0, 100, 800, 1.0), read=100, progress=100),
-    JobDecided(at=1.0, job=1, segment="p", group=1, stream="packets", blocks=(0,), rows=100,
-            reason="the oldest"),
-    RunFinished(at=1.5, job=1, seconds=0.4, rows_in=100, rows_out={"long": 7}, jobs=1),
+    JobDecided(at=1.0, job=1, kind="segment", reason="the oldest", work=PathWork(
+        segment="p", riders=1, stream="packets", blocks=(0,), rows=100)),
+    JobFinished(at=1.5, job=1, kind="segment", seconds=0.4, rows_out={"long": 7}, spark_jobs=1,
+                result=SegmentResult(rows_in=100)),
     EngineStopped(at=2.0, outcome="drained"),
 )
 

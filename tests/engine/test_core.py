@@ -296,7 +296,7 @@ def test_a_stuck_query_is_cancelled_found_and_stopped_alone() -> None:
     host.run()
     assert host.failures == {"q5": "its job did not finish within 5 min, nor within 30 s when it "
                                    "was tried again; SET timeout gives jobs more"}
-    finished = {e.job for e in host.record if isinstance(e, ev.RunFinished)}
+    finished = {e.job for e in host.record if isinstance(e, ev.JobFinished) and not e.kept}
     delivered = [(m.query, b.number) for run in host.runs if run.number in finished
                  for b in run.blocks for m in run.members]
     assert sorted(delivered) == sorted((f"q{n}", b) for n in range(8) if n != 5 for b in range(3))
@@ -312,8 +312,8 @@ def test_other_queries_get_on_once_a_stuck_one_was_cancelled() -> None:
         host.arrive("t", at=at)
     host.run()
     assert set(host.failures) == {"q1"}
-    seen = [(e.at, e.blocks) for e in host.record if isinstance(e, ev.JobDecided)
-            and e.segment == "t/fanout"]
+    seen = [(e.at, e.work.blocks) for e in host.record if isinstance(e, ev.JobDecided)
+            and e.work.segment == "t/fanout"]
     assert seen[0][0] < 400 and {b for _, blocks in seen for b in blocks} == {0, 1, 2}
 
 

@@ -25,7 +25,7 @@ def test_a_drained_run_answers_for_the_rows_that_its_windows_reach_back_to(
     while (scan := refresher.decide(0.0)) is not None:
         assert scan.end > answered
         held |= {row for row in rows if scan.end - length <= row < scan.end}
-        refresher.passed(scan.number)
+        refresher.passed(scan)
     reach = Window(length, slide, exactly=True).reaches_back(answered)
     between = {row for row in rows if row >= reach and row % slide < slide - length}
     assert rows - held == {row for row in rows if row < reach} | between

@@ -44,15 +44,16 @@ def counted_anew(core: Core) -> tuple[int, int]:
     return len(sizes), sum(sizes.values())
 
 
-def queues_anew(core: Core) -> dict[str, tuple[int, int, int]]:
+def queues_anew(core: Core) -> dict[str, ev.QueueLevel]:
     def hot(entry: Entry) -> int:
         if entry.job:
-            return 0 if entry.on_disk else entry.bytes
+            return 0 if entry.kept.on_disk else entry.bytes
         held = [core._blocks._held[block.stream, block.number] for block in entry.blocks]
         return sum(one.block.bytes for one in held if one.hot)
 
-    return {queue_name(place): (len(queue), sum(e.bytes for e in queue.entries),
-                                sum(hot(e) for e in queue.entries))
+    return {queue_name(place): ev.QueueLevel(
+                entries=len(queue), bytes=sum(e.bytes for e in queue.entries),
+                hot=sum(hot(e) for e in queue.entries))
             for place, queue in core._waiting.queues.items() if queue.entries}
 
 
@@ -65,10 +66,11 @@ class Audited(FakeHost):
         seen = [e for e in self.record if isinstance(e, ev.Queued)]
         told = (seen[-1].blocks, seen[-1].bytes) if seen else (0, 0)
         assert told == counted_anew(self.core)
-        queues: dict[str, tuple[int, int, int]] = {}
+        queues: dict[str, ev.QueueLevel] = {}
         for account in seen:
             queues.update(account.queues)
-        assert {name: q for name, q in queues.items() if any(q)} == queues_anew(self.core)
+        filled = {name: q for name, q in queues.items() if q != ev.QueueLevel()}
+        assert filled == queues_anew(self.core)
         assert self.core._room >= 0 or not self.core._blocks.hot_bytes, "blocks go first"
         return instructions
 
@@ -138,7 +140,7 @@ def looked_at(waiting: int) -> Counter[str]:
     notes = [order.event for order in ordered if isinstance(order, Note)]
     (account,) = [event for event in notes if isinstance(event, ev.Queued)]
     assert account.blocks == waiting + 1
-    assert account.queues[queue_name((run.path, 0))][0] == waiting + 1 - len(run.blocks)
+    assert account.queues[queue_name((run.path, 0))].entries == waiting + 1 - len(run.blocks)
     return looks
 
 
@@ -178,10 +180,10 @@ def test_a_query_that_asks_for_a_hot_block_has_it_hot() -> None:
     host.run(until=1.5)  # one of three has read it
     host.add("CREATE QUERY w WITH (start = 'earliest') AS SELECT b FROM s WHERE f(b, b)",
              backlog=((0, 0, 0),))
-    seen: dict[str, tuple[int, int, int]] = {}
+    seen: dict[str, ev.QueueLevel] = {}
     for event in host.record:
         seen.update(event.queues if isinstance(event, ev.Queued) else {})
-    assert seen["w#0"] == (1, 1600, 1600)
+    assert seen["w#0"] == ev.QueueLevel(entries=1, bytes=1600, hot=1600)
 
 
 def test_rows_for_which_there_is_no_room_are_not_kept_in_memory() -> None:
@@ -189,6 +191,6 @@ def test_rows_for_which_there_is_no_room_are_not_kept_in_memory() -> None:
     for n in range(8):
         host.arrive("s", at=0.9 * n)
     host.run()
-    kept = [e for e in host.record if isinstance(e, ev.RunKept)]
-    assert 0 < sum(e.on_disk for e in kept) < len(kept)
+    kept = [e for e in host.record if isinstance(e, ev.JobFinished) and e.kept]
+    assert 0 < sum(e.kept.on_disk for e in kept) < len(kept)
     assert 0 < max(in_memory(host)) <= 2000

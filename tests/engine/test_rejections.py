@@ -30,15 +30,17 @@ def host_of(rejected: Callable[[SegmentJob], int], options: str = "", **settings
     """A host on which a predicate raises for so many rows of a run and lets the others pass."""
 
     class Rejecting(FakeHost):
-        def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
+        def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
             end = super().outcome(job)
-            if not isinstance(end, ev.RunFinished) or job.members[0].query != "q":
+            if isinstance(end, ev.JobFailed) or end.kept or job.members[0].query != "q":
                 return end
             bad = rejected(job)
-            counts = {op.id: end.rows_in - bad for op in self.core.plan.path(job.path).operators
+            left = end.result.rows_in - bad
+            counts = {op.id: left for op in self.core.plan.path(job.path).operators
                       if op.kind == "python"}
-            return replace(end, rejected={"q": bad}, errors={"q": "ValueError: bad luck"},
-                           operators=counts, rows_out={"q": end.rows_in - bad})
+            return replace(end, rows_out={"q": left}, result=replace(
+                end.result, rejected={"q": bad}, errors={"q": "ValueError: bad luck"},
+                operators=counts))
 
     application = bind(f"""
         CREATE STREAM s (a INT) FROM rate;

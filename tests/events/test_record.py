@@ -6,7 +6,7 @@ import errno
 import os
 import types
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -19,8 +19,9 @@ from penstock.errors import CheckpointError
 from penstock.events import (
     KINDS,
     Event,
+    JobFinished,
     Recorder,
-    RunFinished,
+    SegmentResult,
     StreamEnded,
     Tick,
     find_record,
@@ -28,8 +29,7 @@ from penstock.events import (
     read_events,
     record,
 )
-from penstock.events.lines import decode, encode
-from penstock.model import Block
+from penstock.events.lines import FORMAT, HEADER, decode, encode
 
 
 def values(hint: Any) -> st.SearchStrategy[Any]:
@@ -45,8 +45,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(args[0]), values(args[1]), max_size=4)
     if hint is float:
         return st.floats(allow_nan=False)
-    if hint is Block:
-        return built(Block)
+    if is_dataclass(hint):
+        return built(hint)
     return st.from_type(hint)
 
 
@@ -70,10 +70,11 @@ def test_an_event_read_back_equals_the_one_written(kind: type[Any], data: st.Dat
 
 
 def test_integers_of_numpy_are_written_as_integers() -> None:
-    event = RunFinished(at=1.0, job=1, seconds=0.5, rows_in=np.int64(3),
-                        rows_out={"q": np.int32(2)})  # type: ignore[arg-type, dict-item]
-    assert decode(encode(event)) == RunFinished(at=1.0, job=1, seconds=0.5, rows_in=3,
-                                                rows_out={"q": 2})
+    event = JobFinished(
+        at=1.0, job=1, kind="segment", seconds=0.5, rows_out={"q": np.int32(2)},
+        result=SegmentResult(rows_in=np.int64(3)))  # type: ignore[arg-type, dict-item]
+    assert decode(encode(event)) == JobFinished(at=1.0, job=1, kind="segment", seconds=0.5,
+                                                rows_out={"q": 2}, result=SegmentResult(rows_in=3))
 
 
 def test_a_recorder_makes_its_folders_and_keeps_the_order(tmp_path: Path) -> None:
@@ -141,20 +142,36 @@ def test_a_record_that_cannot_be_opened_does_not_stop_the_run(tmp_path: Path) ->
 
 def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    lines = encode(Tick(at=1.0)) + "\n" + encode(StreamEnded(at=2.0, stream="s"))
-    for cut in range(len(encode(Tick(at=1.0))) + 1, len(lines) + 1):
+    whole = f"{HEADER}\n{encode(Tick(at=1.0))}\n"
+    lines = whole + encode(StreamEnded(at=2.0, stream="s"))
+    for cut in range(len(whole), len(lines) + 1):
         path.write_text(lines[:cut])
         assert list(read_events(path)) == [Tick(at=1.0)]
 
 
 def test_a_bad_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    path.write_text(encode(Tick(at=1.0)) + '\n{"kind": "comet"}\n' + encode(Tick(at=2.0)) + "\n")
-    with pytest.raises(CheckpointError, match="line 2"):
+    tick = encode(Tick(at=1.0))
+    path.write_text(f'{HEADER}\n{tick}\n{{"event": "comet"}}\n{tick}\n')
+    with pytest.raises(CheckpointError, match="line 3"):
         list(read_events(path))
 
 
-@pytest.mark.parametrize("line", ["[]", "3", "{}", '{"kind": "tick"}', '{"kind": ["tick"]}', "nul"])
+@pytest.mark.parametrize(("header", "found"), [
+    ('{"kind": "tick", "at": 1.0}', 1), ('{"record": "penstock", "format": 1}', 1),
+    (f'{{"record": "penstock", "format": {FORMAT + 1}}}', FORMAT + 1)])
+def test_a_record_of_another_format_is_refused_with_a_sentence(
+    tmp_path: Path, header: str, found: int
+) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(f"{header}\n{encode(Tick(at=1.0))}\n")
+    told = f"the record has format {found}, and this version reads format {FORMAT} only"
+    with pytest.raises(CheckpointError, match=told):
+        list(read_events(path))
+
+
+@pytest.mark.parametrize(
+    "line", ["[]", "3", "{}", '{"event": "tick"}', '{"event": ["tick"]}', "nul"])
 def test_what_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(CheckpointError):
         decode(line)

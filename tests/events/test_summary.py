@@ -19,17 +19,21 @@ from penstock.events import (
     EngineStopped,
     Event,
     FileSetAside,
-    GroupFormed,
     Histogram,
     JobDecided,
     JobFailed,
+    JobFinished,
     LatencyMissed,
     Memory,
+    PanesResult,
+    PathWork,
     QueryAdded,
     QueryDropped,
     QueryFailed,
     Queued,
-    RunFinished,
+    QueueLevel,
+    RidersFormed,
+    SegmentResult,
     StreamEnded,
     StreamFailed,
     Summary,
@@ -46,22 +50,27 @@ def arrived(number: int, rows: int = 10, at: float = 1.0, stream: str = "s") -> 
     return BlockArrived(at=at, block=block, read=rows, progress=(number + 1) * rows)
 
 
+def level(entries: int, size: int, hot: int) -> QueueLevel:
+    return QueueLevel(entries=entries, bytes=size, hot=hot)
+
+
 def decided(
     run: int, *blocks: int, rows: int = 10, group: int = 1, stream: str = "s"
 ) -> JobDecided:
-    return JobDecided(at=1.0, job=run, segment="p", group=group, stream=stream, blocks=blocks,
-                   rows=rows * len(blocks), reason="oldest", seconds=0.01)
+    return JobDecided(at=1.0, job=run, kind="segment", reason="oldest", seconds=0.01, work=PathWork(
+        segment="p", riders=group, stream=stream, blocks=blocks, rows=rows * len(blocks)))
 
 
-def finished(run: int, rows_in: int = 10, at: float = 2.0, **rows_out: int) -> RunFinished:
-    return RunFinished(at=at, job=run, seconds=0.5, rows_in=rows_in, rows_out=rows_out, jobs=1)
+def finished(run: int, rows_in: int = 10, at: float = 2.0, **rows_out: int) -> JobFinished:
+    return JobFinished(at=at, job=run, kind="segment", seconds=0.5, rows_out=rows_out, spark_jobs=1,
+                       result=SegmentResult(rows_in=rows_in))
 
 
 START: tuple[Event, ...] = (
     EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=2,
                   totals={"s": 100}, unit={"s": "rows"}),
     QueryAdded(at=0.0, query="q", inputs=(("s",),)),
-    GroupFormed(at=0.0, group=1, path="p", members=("q",)),
+    RidersFormed(at=0.0, riders=1, path="p", members=("q",)),
 )
 
 
@@ -83,8 +92,8 @@ def test_rows_of_a_query_are_those_of_its_delivered_blocks() -> None:
 
 
 def test_rows_added_by_joins_and_rejected_rows_are_accounted_for() -> None:
-    end = RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 14}, rejected={"q": 2},
-                      added={"q": 9})
+    end = JobFinished(at=2.0, job=1, kind="segment", seconds=0.5, rows_out={"q": 14},
+                      result=SegmentResult(rows_in=10, rejected={"q": 2}, added={"q": 9}))
     result = Summary.of([*START, arrived(0), decided(1, 0), end])
     assert result.queries["q"].filtered == 3
     assert result.accounting() == []
@@ -93,8 +102,8 @@ def test_rows_added_by_joins_and_rejected_rows_are_accounted_for() -> None:
 def test_each_branch_of_a_union_counts_its_own_blocks() -> None:
     result = Summary.of([
         QueryAdded(at=0.0, query="u", inputs=(("s",), ("t",), ("s",))),
-        GroupFormed(at=0.0, group=1, path="p", members=("u", "u#2")),
-        GroupFormed(at=0.0, group=2, path="p2", members=("u#1",)),
+        RidersFormed(at=0.0, riders=1, path="p", members=("u", "u#2")),
+        RidersFormed(at=0.0, riders=2, path="p2", members=("u#1",)),
         arrived(0), arrived(0, 7, stream="t"),
         decided(1, 0), finished(1, 10, u=20),
         decided(2, 0, rows=7, group=2, stream="t"), finished(2, 7, u=1),
@@ -107,8 +116,8 @@ def test_each_branch_of_a_union_counts_its_own_blocks() -> None:
 def test_each_input_of_a_branch_counts_its_own_blocks() -> None:
     start = [BlockHeld(at=0.0, block=arrived(4, stream="t").block),
              QueryAdded(at=0.0, query="j", inputs=(("s", "t"),), backlog=((0, 1, 4),)),
-             GroupFormed(at=0.0, group=1, path="p", members=("j",)),
-             GroupFormed(at=0.0, group=2, path="p2", members=("j#0.1",))]
+             RidersFormed(at=0.0, riders=1, path="p", members=("j",)),
+             RidersFormed(at=0.0, riders=2, path="p2", members=("j#0.1",))]
     ended = EngineStopped(at=3.0, outcome="drained")
     events = [arrived(0), decided(1, 0), finished(1), decided(2, 4, group=2, stream="t"),
               finished(2)]
@@ -142,8 +151,9 @@ def test_misses_told_by_the_core_that_the_deliveries_do_not_show_are_a_fault() -
 
 def test_queues_are_folded_from_their_changes() -> None:
     result = Summary.of([
-        Queued(at=1.0, blocks=3, bytes=300, hot=100, queues={"p": (3, 300, 100)}),
-        Queued(at=2.0, blocks=3, bytes=250, hot=50, queues={"p": (2, 200, 0), "p@1": (1, 50, 50)}),
+        Queued(at=1.0, blocks=3, bytes=300, hot=100, queues={"p": level(3, 300, 100)}),
+        Queued(at=2.0, blocks=3, bytes=250, hot=50,
+               queues={"p": level(2, 200, 0), "p@1": level(1, 50, 50)}),
     ])
     told = {queue["name"]: queue for queue in digest(result)["queues"]}
     assert told["p"] == {"name": "p", "entries": 2, "bytes": 200, "hot_bytes": 0,
@@ -157,10 +167,10 @@ def test_queues_of_long_ago_are_forgotten_and_those_in_use_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(summary, "QUEUES_KEPT", 2)
-    events = [Queued(at=1.0, blocks=1, bytes=10, hot=0, queues={"busy": (1, 10, 0)})]
+    events = [Queued(at=1.0, blocks=1, bytes=10, hot=0, queues={"busy": level(1, 10, 0)})]
     for name in "abc":
-        events += [Queued(at=1.0, blocks=2, bytes=20, hot=0, queues={name: (1, 10, 0)}),
-                   Queued(at=2.0, blocks=1, bytes=10, hot=0, queues={name: (0, 0, 0)})]
+        events += [Queued(at=1.0, blocks=2, bytes=20, hot=0, queues={name: level(1, 10, 0)}),
+                   Queued(at=2.0, blocks=1, bytes=10, hot=0, queues={name: level(0, 0, 0)})]
     assert list(Summary.of(events).queues) == ["busy", "c"]
 
 
@@ -178,7 +188,7 @@ def test_a_backlog_has_no_latency_but_is_delivered_once() -> None:
 def test_a_query_added_later_waits_for_later_blocks_only() -> None:
     assert faults(arrived(0),
     QueryAdded(at=1.5, query="r", inputs=(("s",),)),
-    GroupFormed(at=1.5, group=2, path="p", members=("q", "r")),
+    RidersFormed(at=1.5, riders=2, path="p", members=("q", "r")),
                   arrived(1), decided(1, 0), finished(1), decided(2, 1, group=2), finished(2),
                   EngineStopped(at=3.0, outcome="drained")) == []
 
@@ -236,11 +246,11 @@ def test_a_stopped_run_leaves_its_queue_standing() -> None:
 
 
 def test_a_refused_sink_fails_its_query_and_counts_nothing_for_it() -> None:
-    end = RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 4, "r": 2},
-                      failed={"q": "no permission"})
+    end = JobFinished(at=2.0, job=1, kind="segment", seconds=0.5, rows_out={"q": 4, "r": 2},
+                      failed={"q": "no permission"}, result=SegmentResult(rows_in=10))
     result = Summary.of([*START,
     QueryAdded(at=0.0, query="r", inputs=(("s",),)),
-    GroupFormed(at=0.0, group=2, path="p", members=("q", "r")),
+    RidersFormed(at=0.0, riders=2, path="p", members=("q", "r")),
                          arrived(0), decided(1, 0, group=2), end])
     assert (result.queries["q"].state, result.queries["q"].rows_in) == ("failed", 0)
     assert (result.queries["r"].rows_out, result.queries["r"].rows_in) == (2, 10)
@@ -249,7 +259,7 @@ def test_a_refused_sink_fails_its_query_and_counts_nothing_for_it() -> None:
 
 def test_a_failed_run_delivers_nothing_and_may_be_tried_again() -> None:
     assert faults(arrived(0), decided(1, 0),
-    JobFailed(at=1.5, job=1, reason="lost executor"), decided(2, 0),
+    JobFailed(at=1.5, job=1, kind="segment", reason="lost executor"), decided(2, 0),
                   finished(2), EngineStopped(at=3.0, outcome="drained")) == []
 
 
@@ -302,11 +312,11 @@ def test_rows_read_must_be_kept_or_rejected() -> None:
 
 def test_late_rows_are_among_those_kept_and_counted_for_window_aggregates_alone() -> None:
     added = QueryAdded(at=0.0, query="w", inputs=(("s",),), window=(10, 5))
-    grouped = GroupFormed(at=0.0, group=7, path="p", members=("q", "w"))
+    grouped = RidersFormed(at=0.0, riders=7, path="p", members=("q", "w"))
     block = BlockArrived(at=1.0, block=Block("s", 0, 10, 1000, 1.0, late=3), read=11, late=3,
                          rejected=1)
-    done = RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 9},
-                       summarised={"w": 5}, late={"w": 4})
+    done = JobFinished(at=2.0, job=1, kind="panes", seconds=0.5, rows_out={"q": 9},
+                       result=PanesResult(rows_in=10, summarised={"w": 5}, late={"w": 4}))
     result = Summary.of([*START, added, grouped, block, decided(1, 0, group=7), done])
     assert result.accounting() == []
     assert (result.streams["s"].kept, result.streams["s"].late) == (10, 3)
@@ -329,21 +339,22 @@ FAULTS: dict[str, tuple[Event, ...]] = {
     "block 0 arrived twice": (arrived(0), arrived(0)),
     "10 rows in + 0 added, but 9 out + 0 late + 2 rejected": (
         arrived(0), decided(1, 0),
-        RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={"q": 9}, rejected={"q": 2})),
+        JobFinished(at=2.0, job=1, kind="segment", seconds=0.5, rows_out={"q": 9},
+                    result=SegmentResult(rows_in=10, rejected={"q": 2}))),
     "stream s, block 0: 11 of 10 rows are late": (
         BlockArrived(at=1.0, block=Block("s", 0, 10, 1000, 1.0), read=10, late=11),),
     "10 rows in + 0 added, but 6 summarised + 5 late + 0 rejected": (
         QueryAdded(at=0.0, query="w", inputs=(("s",),), window=(10, 5)),
-        GroupFormed(at=0.0, group=7, path="p", members=("w",)),
+        RidersFormed(at=0.0, riders=7, path="p", members=("w",)),
         arrived(0), decided(1, 0, group=7),
-        RunFinished(at=2.0, job=1, seconds=0.5, rows_in=10, rows_out={}, summarised={"w": 6},
-                    late={"w": 5})),
+        JobFinished(at=2.0, job=1, kind="panes", seconds=0.5, result=PanesResult(
+            rows_in=10, summarised={"w": 6}, late={"w": 5}))),
     "blocks of 10 rows, decided for 11, 10 read": (
         arrived(0), decided(1, 0, rows=11), finished(1)),
     "blocks of 10 rows, decided for 10, 9 read": (arrived(0), decided(1, 0), finished(1, 9)),
-    "run 5 finished, but nobody had decided it": (finished(5),),
-    "nobody knows group 9": (arrived(0), decided(1, 0, group=9)),
-    "nobody knows query z": (GroupFormed(at=0.0, group=2, path="p", members=("z",)),),
+    "job 5 finished, but nobody had decided it": (finished(5),),
+    "nobody knows riders 9": (arrived(0), decided(1, 0, group=9)),
+    "nobody knows query z": (RidersFormed(at=0.0, riders=2, path="p", members=("z",)),),
     "rows of r, which did not ride": (arrived(0), decided(1, 0), finished(1, r=1)),
     "query q was given blocks of t": (
         arrived(0, stream="t"), decided(1, 0, stream="t"), finished(1)),
@@ -404,7 +415,7 @@ def test_ended_queries_and_old_groups_are_forgotten(monkeypatch: pytest.MonkeyPa
     result = Summary()
     for number in range(20):
         result.apply(QueryAdded(at=0.0, query=f"q{number}", inputs=(("s",),)))
-        result.apply(GroupFormed(at=0.0, group=number, path="p", members=(f"q{number}",)))
+        result.apply(RidersFormed(at=0.0, riders=number, path="p", members=(f"q{number}",)))
         result.apply(QueryFailed(at=0.0, query=f"q{number}", reason="no"))
     assert (len(result.queries), result.forgotten, len(result._groups)) == (5, 15, 5)
 

@@ -147,8 +147,8 @@ def test_a_train_with_a_block_that_is_in_the_panes_is_refused() -> None:
     kept = synopsis(group)
     blocks = tuple(Block("packets", number, 5, 0, 0.0) for number in range(3))
     kept.take(blocks[:2], {0: 10})
-    run = SegmentJob(number=3, segment="", path=group.path, group=1, members=group.members,
-                     blocks=blocks)
+    run = SegmentJob(number=3, kind="panes", segment="", path=group.path, riders=1,
+                     members=group.members, blocks=blocks)
     with pytest.raises(RunError, match="block 0 are in its panes already"):
         Windows(None, 1, None).take(run, made, None, {group.id: kept})
 

@@ -69,7 +69,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "between two units": Moment("delivery.sinks.staged_files:_write", nth=2),
         "recovery removes what never counted": Moment("delivery.commit:Delivery._settle"),
         "moves written, not committed": Moment("delivery.delivery_log:Deliveries.commit"),
-        "half a commit": Moment("storage.local_store:write_all", "torn", about='"run"'),
+        "half a commit": Moment("storage.local_store:write_all", "torn", about='"blocks"'),
         "committed, nothing moved": Moment("delivery.delivery_log:Deliveries.commit", "after"),
         "recovery, nothing moved": Moment("delivery.staging:Staging.redo"),
         "recovery, one file moved": Moment("storage.files:Files.move", "after"),
@@ -77,22 +77,23 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "moved, not settled": Moment("delivery.commit:Delivery._settle"),
         "staging half removed": Moment("storage.files:Files.remove", about="/staging/"),
         "rejects staged": Moment("delivery.asides:Asides.stage_rejects", "after", about="detected"),
-        "a run is over": Moment("host:SparkHost._execute", "after", alone=True),
+        "a job is over": Moment("host:SparkHost._execute", "after", alone=True),
     },
     "windows": {
         "in panes, not committed": Moment("aggregates.synopsis_store:Windows.take", "after"),
         "answered, not staged": Moment("aggregates.synopsis_store:Windows.answers", "after"),
-        "answers staged, not committed": Moment("delivery.delivery_log:Deliveries.answer"),
+        "answers staged, not committed": Moment("storage.guarded:Log.append", about="'ends'"),
         "half a commit of answers": Moment("storage.local_store:write_all", "torn", about='"ends"'),
-        "answers committed, not moved": Moment("delivery.delivery_log:Deliveries.answer", "after"),
-        "a refresh is over": Moment("host:SparkHost._refresh", "after", alone=True),
+        "answers committed, not moved": Moment(
+            "storage.guarded:Log.append", "after", about="'ends'"),
+        "a refresh is over": Moment("jobs.refreshes:Refreshes.run", "after", alone=True),
     },
     "executors": {
         "a group moves to the executors": Moment("host:SparkHost._move_away"),
         "in panes on the executors": Moment("aggregates.executor_panes:ExecutorPanes.add", "after"),
         "while executors answer": Moment("delivery.commit:Delivery.deliver", "300"),
         "answers of executors committed": Moment(
-            "delivery.delivery_log:Deliveries.answer", "after"),
+            "storage.guarded:Log.append", "after", about="'ends'"),
     },
 }  # fmt: skip
 

@@ -316,7 +316,7 @@ def test_a_query_replaced_in_the_middle_of_its_run_leaves_nothing_to_its_namesak
     under_way, failed = threading.Event(), []
 
     def watch(event: ev.Event) -> None:
-        if isinstance(event, ev.JobDecided) and event.segment.startswith("name"):
+        if isinstance(event, ev.JobDecided) and event.work.segment.startswith("name"):
             under_way.set()
         if isinstance(event, ev.JobFailed | ev.QueryFailed):
             failed.append(event)

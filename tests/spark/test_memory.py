@@ -77,7 +77,7 @@ class Ledger:
     def __call__(self, event: ev.Event) -> None:
         """Take an event of the run."""
         self.seen.append(event)
-        if isinstance(event, ev.RunFinished | ev.RunKept | ev.JobFailed):
+        if isinstance(event, ev.JobFinished | ev.JobFailed):
             self._begun.discard(event.job)
         if isinstance(event, ev.Queued) and not self._begun:
             self.pairs.append((event.hot, self._stored()))
@@ -109,8 +109,9 @@ def test_storage_holds_what_the_account_says(
         summary = e.run()
     assert (summary.run.state, summary.failures()) == ("drained", [])
     kinds = {type(event) for event in ledger.seen}
-    assert {ev.BlockHot, ev.BlockCold, ev.RunKept} <= kinds
-    kept = [event.on_disk for event in ledger.seen if isinstance(event, ev.RunKept)]
+    assert {ev.BlockHot, ev.BlockCold} <= kinds
+    kept = [event.kept.on_disk for event in ledger.seen
+            if isinstance(event, ev.JobFinished) and event.kept]
     assert any(kept) and not all(kept)
     full = [(ours, theirs) for ours, theirs in ledger.pairs if ours > 5 * MB]
     assert len(full) >= 5

@@ -75,7 +75,7 @@ Decision = tuple[float, str, tuple[int, int], tuple[int, ...], int | None, str]
 
 def decisions(events: list[ev.Event]) -> list[Decision]:
     """When what ran, from which stage to which, on which blocks, and why."""
-    return [(e.at, e.segment, e.stages, e.blocks, e.entering, e.reason)
+    return [(e.at, e.work.segment, e.work.stages, e.work.blocks, e.work.entering, e.reason)
             for e in events if isinstance(e, ev.JobDecided)]
 
 
@@ -132,7 +132,7 @@ class Inbox:
                     at = ARRIVALS[block.stream, block.number]
                     block = replace(block, arrived=at, bytes=WIDTH * block.rows)
                     self._plan(replace(item, at=at, block=block))
-                case ev.RunFinished() | ev.RunKept():
+                case ev.JobFinished():
                     self._plan(self._as_scripted(item))
                 case ev.JobFailed():
                     self.failed.append(item)
@@ -149,13 +149,14 @@ class Inbox:
 
     def _as_scripted(self, end: Any) -> Any:
         told = self.expected.pop(end.job)
-        assert type(end) is type(told)
-        if isinstance(end, ev.RunKept):
-            self.rows.append((end.rows, told.rows))
-            end = replace(end, bytes=told.bytes)
+        assert bool(end.kept) == bool(told.kept)
+        result = replace(end.result, measured=told.result.measured, sampling=0.0)
+        if end.kept:
+            self.rows.append((end.kept.rows, told.kept.rows))
+            result = replace(result, kept=replace(end.kept, bytes=told.kept.bytes))
         else:
             self.rows.append((end.rows_out, told.rows_out))
-        return replace(end, at=told.at, seconds=told.seconds, measured=told.measured, sampling=0.0)
+        return replace(end, at=told.at, seconds=told.seconds, result=result)
 
     def get(self, timeout: float) -> Any:
         """The next event, if its time comes within the timeout; time passes only here."""
@@ -216,7 +217,8 @@ def on_spark(
     def watch(event: ev.Event) -> None:
         events.append(event)
         decided = {e.job: e for e in events if isinstance(e, ev.JobDecided)}
-        done = [decided[e.job].blocks for e in events if isinstance(e, ev.RunFinished)]
+        done = [decided[e.job].work.blocks for e in events
+                if isinstance(e, ev.JobFinished) and not e.kept]
         if sum(map(len, done)) == wanted:
             delivered.set()
 

@@ -90,7 +90,7 @@ def test_every_policy_gives_the_same_answers(policy: str, folder: Path, engine) 
         assert {name: rows(e.results(name)) for name in EXPECTED} == EXPECTED
         assert summary.queries["three"].rejected == 1
         assert not [event for event in events if isinstance(event, ev.JobFailed)]
-        kept = [event for event in events if isinstance(event, ev.RunKept)]
+        kept = [event for event in events if isinstance(event, ev.JobFinished) and event.kept]
         if policy in ("fifo", "edf"):
             assert not kept
         if policy in ("round_robin", "greedy", "rate_based", "preemptive_rate_based"):
@@ -107,7 +107,7 @@ def test_with_two_slots_runs_overlap_and_the_answers_are_the_same(folder: Path, 
     under_way, most = 0, 0
     for event in events:
         under_way += isinstance(event, ev.JobDecided)
-        under_way -= isinstance(event, ev.RunFinished | ev.RunKept)
+        under_way -= isinstance(event, ev.JobFinished)
         most = max(most, under_way)
     assert most == 2
 
@@ -119,9 +119,10 @@ def test_policies_changed_in_the_middle_of_a_burst_lose_and_repeat_no_row(
     with engine(on_event=events.append) as e:
         e.execute(APPLICATION + "SET quantum = '1 ms';", folder=folder)
         e.start()
-        for policy, first in (("greedy", ev.RunFinished), ("chain", ev.RunKept)):
-            eventually(lambda kind=first: any(isinstance(event, kind) for event in events),
-                       f"there is a {first.__name__}")
+        for policy, keeps in (("greedy", False), ("chain", True)):
+            eventually(lambda keeps=keeps: any(isinstance(event, ev.JobFinished)
+                                               and bool(event.kept) is keeps for event in events),
+                       "a job has kept rows" if keeps else "a job has delivered")
             e.execute(f"SET operators = '{policy}'")
         told = e.status().queries
         eventually(lambda: all(name in told and told[name].rows_in == 120 for name in EXPECTED),

@@ -15,20 +15,25 @@ from penstock.events import (
     EngineStopped,
     Event,
     FileSetAside,
-    GroupFormed,
     JobDecided,
+    JobFinished,
     Memory,
+    PathWork,
     QueryAdded,
     QueryFailed,
     Queued,
-    RunFinished,
+    QueueLevel,
+    RefreshResult,
+    RefreshWork,
+    RidersFormed,
+    ScanWork,
+    SegmentResult,
     StreamFailed,
     Summary,
     Tick,
     Warned,
     digest,
 )
-from penstock.events.kinds import RefreshFinished
 from penstock.model import Block
 from penstock.view import Account, LiveWatch, Picture, PlainWatch, show_account, watch
 from penstock.view.watching import progress_line
@@ -42,7 +47,7 @@ def summary(queries: int = 3, streams: int = 1) -> Summary:
                    totals={name: 10_000 for name in read}),
         *(QueryAdded(at=0.0, query=name, inputs=(("stream_0",),), sink="parquet",
                      latency=2.0) for name in names),
-        GroupFormed(at=0.0, group=1, path="p", members=names),
+        RidersFormed(at=0.0, riders=1, path="p", members=names),
     ]
     for stream in read:
         block = Block(stream, 0, 4000, 160_000, 1.0, late=1)
@@ -50,10 +55,11 @@ def summary(queries: int = 3, streams: int = 1) -> Summary:
                                    progress=4001))
     events += [
         BlockHot(at=1.0, stream="stream_0", number=0, bytes=160_000),
-        JobDecided(at=1.0, job=1, segment="p", group=1, stream="stream_0", blocks=(0,), rows=4000,
-                reason="the oldest", seconds=0.001),
-        RunFinished(at=1.25, job=1, seconds=0.2, rows_in=4000,
-                    rows_out={name: n for n, name in enumerate(names)}, jobs=1),
+        JobDecided(at=1.0, job=1, kind="segment", reason="the oldest", seconds=0.001, work=PathWork(
+            segment="p", riders=1, stream="stream_0", blocks=(0,), rows=4000)),
+        JobFinished(at=1.25, job=1, kind="segment", seconds=0.2,
+                    rows_out={name: n for n, name in enumerate(names)}, spark_jobs=1,
+                    result=SegmentResult(rows_in=4000)),
         BlockArrived(at=2.0, block=Block("stream_0", 1, 1000, 40_000, 2.0), read=1000,
                      progress=5001),
         Memory(at=2.0, driver=200 * 2**20, jvm=300 * 2**20),
@@ -109,9 +115,12 @@ def windowed(plain: int, windows: int) -> Summary:
         *(QueryAdded(at=0.0, query=name, inputs=(("s",),),
                      window=(600_000_000, 2_500_000)) for name in names),
         BlockArrived(at=1.0, block=Block("s", 0, 4000, 160_000, 1.0), read=4000),
-        RefreshFinished(at=1.5, job=2, seconds=0.2, rows_out={name: 70 for name in names},
-                        arrived=1.25, answers={name: 3 for name in names},
-                        ends={name: 1_735_689_607_500_000 for name in names}),
+        JobDecided(at=1.25, job=2, kind="refresh", reason="due", work=RefreshWork(
+            group="g", scans=(ScanWork(end=3, queries=tuple(names), reason="due"),))),
+        JobFinished(at=1.5, job=2, kind="refresh", seconds=0.2,
+                    rows_out={name: 70 for name in names}, result=RefreshResult(
+                        answers={name: 3 for name in names}, arrived=1.25,
+                        ends={name: 1_735_689_607_500_000 for name in names})),
         Memory(at=2.0, driver=200 * 2**20, jvm=300 * 2**20, synopses=5 * 2**20),
         Tick(at=2.5),
     ])
@@ -171,15 +180,17 @@ def late(promised: float | None = 0.2) -> Summary:
     return Summary.of([
         EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=2),
         QueryAdded(at=0.0, query="q", inputs=(("s",),), latency=promised),
-        GroupFormed(at=0.0, group=1, path="p", members=("q",)),
+        RidersFormed(at=0.0, riders=1, path="p", members=("q",)),
         BlockArrived(at=1.0, block=Block("s", 0, 4000, 160_000, 1.0), read=4000),
-        JobDecided(at=1.0, job=1, segment="p", group=1, stream="s", blocks=(0,), rows=4000,
-                reason="the oldest"),
-        RunFinished(at=1.25, job=1, seconds=0.2, rows_in=4000, rows_out={"q": 7}, jobs=1),
+        JobDecided(at=1.0, job=1, kind="segment", reason="the oldest", work=PathWork(
+            segment="p", riders=1, stream="s", blocks=(0,), rows=4000)),
+        JobFinished(at=1.25, job=1, kind="segment", seconds=0.2, rows_out={"q": 7}, spark_jobs=1,
+                    result=SegmentResult(rows_in=4000)),
         BlockArrived(at=2.0, block=Block("s", 1, 10, 400, 2.0), read=10),
-        JobDecided(at=2.0, job=2, segment="p", group=1, stream="s", blocks=(1,), rows=10,
-                reason="the oldest"),
-        RunFinished(at=2.05, job=2, seconds=0.05, rows_in=10, rows_out={"q": 1}, jobs=1),
+        JobDecided(at=2.0, job=2, kind="segment", reason="the oldest", work=PathWork(
+            segment="p", riders=1, stream="s", blocks=(1,), rows=10)),
+        JobFinished(at=2.05, job=2, kind="segment", seconds=0.05, rows_out={"q": 1}, spark_jobs=1,
+                    result=SegmentResult(rows_in=10)),
     ])
 
 
@@ -213,10 +224,13 @@ def test_a_query_that_was_promised_nothing_has_a_dash_where_misses_are_counted()
 def test_queues_are_shown_hot_and_cold_where_there_are_several() -> None:
     some = summary()
     before = drawn(Picture(some, "app.sql"), 80)
-    some.apply(Queued(at=2.5, blocks=3, bytes=3000, hot=1024, queues={"a#0": (2, 2048, 1024)}))
+    some.apply(Queued(at=2.5, blocks=3, bytes=3000, hot=1024,
+                      queues={"a#0": QueueLevel(entries=2, bytes=2048, hot=1024)}))
     assert len(drawn(Picture(some, "app.sql"), 80)) == len(before), "one is that of its stream"
-    some.apply(Queued(at=2.6, blocks=4, bytes=4000, hot=1024, queues={"a#0@1": (1, 1024, 1024)}))
-    some.apply(Queued(at=2.7, blocks=4, bytes=4000, hot=1024, queues={"a#0": (0, 0, 0)}))
+    some.apply(Queued(at=2.6, blocks=4, bytes=4000, hot=1024,
+                      queues={"a#0@1": QueueLevel(entries=1, bytes=1024, hot=1024)}))
+    some.apply(Queued(at=2.7, blocks=4, bytes=4000, hot=1024,
+                      queues={"a#0": QueueLevel(entries=0, bytes=0, hot=0)}))
     lines = [" ".join(line.split()) for line in drawn(Picture(some, "app.sql"), 80)]
     assert any(line.startswith("a#0 0 0 B 0 B 0 B 2.00 KB") for line in lines)
     assert any(line.startswith("a#0@1 1 1.00 KB 1.00 KB 0 B 1.00 KB") for line in lines)
@@ -225,7 +239,7 @@ def test_queues_are_shown_hot_and_cold_where_there_are_several() -> None:
 @pytest.mark.parametrize("height", [10, 14, 24, 50])
 def test_the_picture_fits_with_many_queues(height: int) -> None:
     some = summary(100, 3)
-    queues = {f"path_{n}": (n, n * 1000, 0) for n in range(40)}
+    queues = {f"path_{n}": QueueLevel(entries=n, bytes=n * 1000) for n in range(40)}
     some.apply(Queued(at=2.6, blocks=4, bytes=4000, hot=1024, queues=queues))
     lines = drawn(Picture(some, "app.sql"), 80, height)
     assert len(lines) <= max(height - 1, 12)
@@ -281,13 +295,14 @@ def test_the_account_of_many_queries_is_short() -> None:
 
 def test_the_account_lists_faults_failures_and_warnings() -> None:
     bad = summary()
-    for event in (RunFinished(at=3.0, job=99, seconds=0.1, rows_in=1, rows_out={}),
+    for event in (JobFinished(at=3.0, job=99, kind="segment", seconds=0.1,
+                              result=SegmentResult(rows_in=1)),
     Warned(at=3.0, subject="stream_0", text="a strange file"),
                   QueryFailed(at=3.0, query="query_1", reason="disk full"),
                   EngineStopped(at=4.0, outcome="failed", reason="no query")):
         bad.apply(event)
     text = "\n".join(drawn(Account(bad), 100))
-    for words in ("run 99 finished, but nobody had decided it", "1 fault", "stream_0: a strange",
+    for words in ("job 99 finished, but nobody had decided it", "1 fault", "stream_0: a strange",
                   "query query_1 failed: disk full", "no query"):
         assert words in text, words
 

@@ -37,7 +37,8 @@ def burst(name: str) -> list[ev.Event]:
 
 
 def decisions(events: list[ev.Event]) -> list[tuple[float, str, tuple[int, ...]]]:
-    return [(round(e.at, 3), e.segment, e.blocks) for e in events if isinstance(e, ev.JobDecided)]
+    return [(round(e.at, 3), e.work.segment, e.work.blocks)
+            for e in events if isinstance(e, ev.JobDecided)]
 
 
 def peak(events: list[ev.Event]) -> int:
@@ -72,12 +73,12 @@ def test_chain_keeps_less_waiting_than_fifo_and_what_if_says_so() -> None:
 class Sampling(FakeHost):
     """A host on which timing stages apart takes time, the first time more than later."""
 
-    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
+    def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         end = super().outcome(job)
         if not job.measure or isinstance(end, ev.JobFailed):
             return end
         taken = 0.5 if job.number > 1 else 8.0
-        return replace(end, at=end.at + taken, sampling=taken)
+        return replace(end, at=end.at + taken, result=replace(end.result, sampling=taken))
 
 
 @pytest.mark.parametrize("tried", ["fifo", "chain"])
@@ -100,14 +101,14 @@ def test_timing_stages_apart_is_no_part_of_their_cost_but_takes_its_time(tried: 
 
 def test_a_sample_that_was_disturbed_does_no_harm() -> None:
     def disturbed(event: ev.Event) -> ev.Event:
-        if isinstance(event, ev.RunFinished) and event.measured and event.job % 2:
-            return replace(event, measured={
-                name: (rows, out, 1.5 * seconds, *sizes)
-                for name, (rows, out, seconds, *sizes) in event.measured.items()})
+        if isinstance(event, ev.JobFinished) and event.result.measured and event.job % 2:
+            return replace(event, result=replace(event.result, measured={
+                name: replace(told, seconds=1.5 * told.seconds)
+                for name, told in event.result.measured.items()}))
         return event
 
     events = burst("fifo")
-    runs = [e.job for e in events if isinstance(e, ev.RunFinished) and e.measured]
+    runs = [e.job for e in events if isinstance(e, ev.JobFinished) and e.result.measured]
     assert {run % 2 for run in runs} == {0, 1}
     (model,) = Recording.of(list(map(disturbed, events))).paths.values()
     (true,) = Recording.of(events).paths.values()
@@ -117,11 +118,12 @@ def test_a_sample_that_was_disturbed_does_no_harm() -> None:
 class Busy(FakeHost):
     """A host on which jobs cost something, and runs take a tenth longer than samples."""
 
-    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
+    def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         end = super().outcome(job)
         assert not isinstance(end, ev.JobFailed)
         taken = 1.1 * (end.at - self.clock.now() + JOBS * 0.1)
-        return replace(end, at=self.clock.now() + taken, bare=0.1 if job.measure else 0.0)
+        return replace(end, at=self.clock.now() + taken,
+                       result=replace(end.result, bare=0.1 if job.measure else 0.0))
 
 
 def test_a_busy_machine_makes_rows_and_jobs_longer_alike() -> None:

@@ -53,7 +53,8 @@ def linear(costs: Costs) -> Callable[[SegmentJob], float]:
 
 
 def decisions(events: Iterable[ev.Event]) -> list[tuple[float, str, tuple[int, ...]]]:
-    return [(round(e.at, 6), e.segment, e.blocks) for e in events if isinstance(e, ev.JobDecided)]
+    return [(round(e.at, 6), e.work.segment, e.work.blocks)
+            for e in events if isinstance(e, ev.JobDecided)]
 
 
 def again(record: Sequence[ev.Event], name: str) -> list[ev.Event]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Literal
 
 from penstock.engine.instructions import Cancel, Finish, Instruction, Note, SegmentJob, Wake
 from penstock.engine.paths.active_job import Running
@@ -33,15 +34,15 @@ class Core(State):
 
     # --- the verbs ---------------------------------------------------------------------------
 
-    def adopt(self, plan: Plan, first_run: int | None = None) -> None:
+    def adopt(self, plan: Plan, first_job: int | None = None) -> None:
         """Work by this plan from now on; what waits moves to the paths that now carry it."""
         self.plan = plan
         self._paths = {path.id: path for path in plan.paths}
-        for part in (self._waiting, self._gathering, self._promises, self._windows):
+        for part in (self._waiting, self._gathering, self._goals, self._windows):
             part.adopt(plan)
         self._prepare()
-        if first_run is not None:
-            self._runs = first_run
+        if first_job is not None:
+            self._jobs = first_job
 
     def use(self, family: str, policy: object, at: float, name: str) -> None:
         """Decide by another policy of a family from now on; what waits goes on from where it is."""
@@ -151,25 +152,12 @@ class Core(State):
                 self._waiting.touch_all()
                 self._broken[stream] = reason
                 self._end_readers(stream)
-            case ev.RunFinished():
-                self._finish_run(event, out)
-            case ev.RunKept():
-                self._keep(event)
-            case ev.JobProgressed(job=run, done=done) if run in self._running:
-                self._running[run].done = done
-            case ev.JobFailed(job=run, reason=reason) if run in self._running:
-                self._fail_run(event.at, run, reason, out)
-            case ev.RefreshFinished():
-                self._timeouts.end(event.job)
-                self._windows.finish(event)
-                self._ahead -= event.seconds
-                out.extend(self._promises.answer(event))
-                for query, reason in event.failed.items():
-                    self._fail_query(event.at, query, reason, out)
-            case ev.JobFailed(job=run, reason=reason):
-                self._timeouts.end(run)
-                for query in self._windows.fail(event.at, run):
-                    self._fail_query(event.at, query, reason, out)
+            case ev.JobFinished():
+                self._finish_job(event, out)
+            case ev.JobProgressed(job=job, done=done) if job in self._running:
+                self._running[job].done = done
+            case ev.JobFailed():
+                self._fail_job(event, out)
             case ev.BlockHot(stream=stream, number=number):
                 self._blocks.warm(stream, number)
                 self._waiting.account.heat(stream, number)
@@ -189,7 +177,7 @@ class Core(State):
         for member, stream in event.members:
             self._active.setdefault(stream, {})[member] = None
             backlog = event.owed(member)
-            self._promises.join(member, backlog)
+            self._goals.join(member, backlog)
             for number in backlog:
                 block = self._blocks.find(stream, number)
                 if block and block.rows:
@@ -278,35 +266,62 @@ class Core(State):
 
     def _renew(self, at: float, out: list[Instruction]) -> bool:
         """Begin a refresh, if answers are due."""
-        refresh = self._windows.next(at, self._runs + 1)
+        refresh = self._windows.next(at, self._jobs + 1)
         if refresh is None:
             return False
-        self._runs += 1
-        limit = self._timeouts.limit(0.0, again=not refresh.first_try)
-        self._timeouts.begin(refresh.number, at, limit)
+        self._jobs += 1
+        again = self._timeouts.has_suspects(refresh.answers)
+        self._timeouts.begin(refresh.number, at, self._timeouts.limit(0.0, again))
         out.append(refresh)
         return True
 
-    # --- runs --------------------------------------------------------------------------------
+    # --- jobs --------------------------------------------------------------------------------
 
-    def _finish_run(self, event: ev.RunFinished, out: list[Instruction]) -> None:
+    def _finish_job(self, event: ev.JobFinished, out: list[Instruction]) -> None:
+        """A job is through: what its kind asks for, then what holds for all."""
+        self._timeouts.end(event.job)
+        rejecting: Iterable[tuple[str, str]] = ()
+        match event.result:
+            case ev.RefreshResult() as result:
+                self._finish_refresh(event, result, out)
+            case ev.SegmentResult(kept=ev.KeptRows() as kept) as result:
+                self._keep(event, result, kept)
+            case result:
+                rejecting = self._finish_blocks(event, result, out)
+        for query, reason in event.failed.items():
+            self._fail_query(event.at, query, reason, out)
+        for query, text in rejecting:
+            self._tell_rejects(event.at, query, text, out)
+
+    def _finish_refresh(
+        self, event: ev.JobFinished, result: ev.RefreshResult, out: list[Instruction]
+    ) -> None:
+        self._windows.finish(event, result)
+        self._timeouts.clear(result.answers)
+        self._ahead -= event.seconds
+        answers = ((query, [(result.arrived, rows)]) for query, rows in event.rows_out.items()
+                   if rows)
+        out.extend(self._goals.check(event, result.arrived, answers))
+
+    def _finish_blocks(
+        self, event: ev.JobFinished, result: ev.SegmentResult | ev.PanesResult,
+        out: list[Instruction],
+    ) -> Iterable[tuple[str, str]]:
+        """Blocks are done with; the queries whose function rejects everything are returned."""
         running = self._ended(event.job)
-        self._measure(event, running, sum(event.rows_out.values()))
-        if running.path.end == "panes":
-            self._windows.fill({id: panes for id, panes in event.panes.items()
+        self._measure(event, result, running, sum(event.rows_out.values()))
+        if isinstance(result, ev.PanesResult):
+            self._windows.fill({id: panes for id, panes in result.panes.items()
                                 if id not in running.stale})
             self._refilling.finish(self.plan, running)
             self._close_panes(event.at, running.path.reads)
         else:
-            out.extend(self._promises.deliver(event.at, running, event.failed))
+            out.extend(self._goals.check(event, running.oldest, self._goals.promised(running)))
         for entry in running.entries:
             self._waiting.let_go(entry)
             self._waiting.riders.clear(entry.members)
             self._timeouts.clear(entry.members)
-        for query, reason in event.failed.items():
-            self._fail_query(event.at, query, reason, out)
-        for query, text in self._rejections.take(event, running):
-            self._tell_rejects(event.at, query, text, out)
+        return list(self._rejections.take(event, result, running))
 
     def _tell_rejects(self, at: float, query: str, text: str, out: list[Instruction]) -> None:
         """A function rejects everything: that is a warning, or the end of its query."""
@@ -315,68 +330,65 @@ class Core(State):
         else:
             out.append(Note(event=ev.Warned(at=at, subject=f"query {query}", text=text)))
 
-    def _keep(self, event: ev.RunKept) -> None:
-        """The rows of a run wait before the next stage."""
+    def _keep(self, event: ev.JobFinished, result: ev.SegmentResult, kept: ev.KeptRows) -> None:
+        """The rows of a job wait before the next stage."""
         running = self._ended(event.job)
-        self._timeouts.clear(running.entries[0].members)
-        self._measure(event, running, event.rows)
         head = running.entries[0]
+        self._timeouts.clear(head.members)
+        self._measure(event, result, running, kept.rows)
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
-        kept = Entry(blocks, head.members, head.lane, event.job, (event.rows, event.bytes),
-                     event.on_disk)
+        rest = Entry(blocks, head.members, head.lane, event.job, kept)
         still = tuple(m for m in head.members if m.query not in running.left)
-        self._waiting.keep(running.entries, kept, (running.path.id, running.last), still)
+        self._waiting.keep(running.entries, rest, (running.path.id, running.last), still)
         if running.stale:
             self._waiting.begin_anew(running.path.id)
         if not still:  # nobody takes up what was kept, but others' panes may need its blocks
             self._refilling.finish(self.plan, running, failed=True)
 
-    def _measure(self, event: ev.RunFinished | ev.RunKept, running: Running,
-                 rows_out: float) -> None:
-        """Record what a run tells of its stages; figures that differ are new cuts and ranks."""
+    def _measure(
+        self, event: ev.JobFinished, result: ev.SegmentResult | ev.PanesResult, running: Running,
+        rows_out: float,
+    ) -> None:
+        """Record what a job tells of its stages; figures that differ are new cuts and ranks."""
         self._ahead = event.seconds
-        kept = event.bytes if isinstance(event, ev.RunKept) else 0
-        entered = sum(entry.bytes for entry in running.entries) if kept else 0
         running.end_beside(self._running.values(), event.at)
-        run = (running.rows, rows_out, running.own(event.seconds), entered, kept)
-        self.figures.record(
-            event.at, running.path, running.first, running.last, run, event.measured,
-            event.sampling)
+        kept = event.kept.bytes if event.kept else 0
+        figures = ev.StageFigures(
+            rows_in=running.rows, rows_out=rows_out, seconds=running.own(event.seconds),
+            bytes_in=sum(entry.bytes for entry in running.entries) if kept else 0, bytes_out=kept)
+        self.figures.record(event.at, running.path, running.first, running.last, figures,
+                            result.measured, result.sampling)
         if changed := self.figures.changed(self.plan, running.path.id):
             self._prepare_again(event.at, changed)
 
-    def _ended(self, run: int) -> Running:
-        """A run is through, and went well."""
-        self._timeouts.end(run)
-        running = self._running.pop(run)
+    def _ended(self, job: int) -> Running:
+        """A job over blocks is through: other jobs may begin where it was at work."""
+        running = self._running.pop(job)
         self._waiting.touch(running.path.id)
         return running
 
-    def _fail_run(self, at: float, run: int, reason: str, out: list[Instruction]) -> None:
-        """Try once more; then halve the members until the one that fails stands alone.
+    def _fail_job(self, event: ev.JobFailed, out: list[Instruction]) -> None:
+        """Have those stop that the rule of failures names; the others are tried again."""
+        if event.job in self._running:
+            stops = self._fail_blocks(event)
+        else:
+            stops = self._windows.fail(event, self._retries)
+        for query, reason in stops.items():
+            self._fail_query(event.at, query, reason, out)
 
-        What was cancelled is halved at once: to try it again as it is would take as long.
-        """
-        limit = self._timeouts.end(run)
-        running = self._running.pop(run)
-        self._waiting.touch(running.path.id)
+    def _fail_blocks(self, event: ev.JobFailed) -> dict[str, str]:
+        """Let the blocks of a job wait again, for all members or for two halves of them."""
+        running = self._ended(event.job)
         members = tuple(m for m in running.entries[0].members if m.query not in running.left)
-        units = list(dict.fromkeys(map(self._unit, members)))
-        again = running.retried if limit is None else self._timeouts.are_suspects(members)
-        if len(units) == 1 and again:
-            for member in members:
-                why = reason if limit is None else self._timeouts.reason(member, limit)
-                self._fail_query(at, member.query, why, out)
-        elif len(units) > 1 and (running.retried or limit is not None):
-            half = set(units[: len(units) // 2])
-            self._waiting.riders.set_apart(members, lambda m: self._unit(m) in half)
-        if limit is not None:
-            self._timeouts.suspect(members, limit)
+        judged = self._retries.judge(event, members, self._unit, running.retried)
+        if judged.first:
+            self._waiting.riders.set_apart(members, lambda m: self._unit(m) in judged.first)
         for entry in running.entries:
             still = tuple(m for m in entry.members
-                          if m.query not in running.left and m.query not in self._failures)
+                          if m.query not in running.left and m.query not in judged.stops)
             self._waiting.put_back((running.path.id, running.first), entry, still, retry=True)
         self._refilling.finish(self.plan, running, failed=True)
+        return judged.stops
 
     def _unit(self, member: Member) -> str:
         """Who fails together: a query, or the window aggregates that share their panes."""
@@ -456,38 +468,39 @@ class Core(State):
             self._lasting(turn, path), *place, self._scheduler.onward(segment))
         longest = self.settings.longest(path.end == "panes")
         train, retried = self._waiting.take(place, min(most, longest), turn.most_blocks)
-        self._runs += 1
+        self._jobs += 1
         first, last = place[1], place[1] + len(segment.operators)
         members, entering = train[0].members, sum(entry.rows for entry in train)
         expected = self.figures.expected(entering, *place)
         yields = self._overtaking.may_be(segment, expected, self.settings.quantum)
-        self._running[self._runs] = Running(path, segment, train, retried, at, urgent, yields)
+        self._running[self._jobs] = Running(path, segment, train, retried, at, urgent, yields)
         self._waiting.touch(path.id)
         again = self._timeouts.has_suspects(members)
-        self._timeouts.begin(self._runs, at, self._timeouts.limit(expected, again))
-        group, formed = self._waiting.riders.group(path.id, members)
+        self._timeouts.begin(self._jobs, at, self._timeouts.limit(expected, again))
+        riders, formed = self._waiting.riders.group(path.id, members)
         if formed:
-            riders = tuple(str(member) for member in members)
-            out.append(Note(event=ev.GroupFormed(at=at, group=group, path=path.id, members=riders,
-                                                 stages=tuple(names(path)))))
+            out.append(Note(event=ev.RidersFormed(
+                at=at, riders=riders, path=path.id, stages=tuple(names(path)),
+                members=tuple(str(member) for member in members))))
         blocks = tuple(block for entry in train for block in entry.blocks)
+        final, backfill = last == len(path.stages), train[0].lane == AGAIN
+        kind: Literal["segment", "panes"] = "panes" if final and path.end == "panes" else "segment"
         reason = turn.reason + (", overtaking" if urgent else "")
-        out.append(Note(event=ev.JobDecided(at=at, job=self._runs, segment=segment.id, group=group,
-                                         stream=path.reads,
-                                         blocks=tuple(block.number for block in blocks),
-                                         rows=sum(block.rows for block in blocks), reason=reason,
-                                         waiting=waiting, stages=(first, last), urgent=urgent,
-                                         again=train[0].lane == AGAIN,
-                                         entering=entering if first else None)))
+        work = ev.PathWork(
+            segment=segment.id, riders=riders, stream=path.reads,
+            blocks=tuple(block.number for block in blocks),
+            rows=sum(block.rows for block in blocks), stages=(first, last), urgent=urgent,
+            again=backfill, entering=entering if first else None)
+        out.append(Note(event=ev.JobDecided(at=at, job=self._jobs, kind=kind, reason=reason,
+                                            waiting=waiting, work=work)))
         out.append(SegmentJob(
-            number=self._runs, segment=segment.id, path=path.id, group=group, members=members,
-            blocks=blocks,
+            number=self._jobs, kind=kind, segment=segment.id, path=path.id, riders=riders,
+            members=members, blocks=blocks,
             keep=self._blocks.worth_keeping(blocks, self._room) if first == 0 else (),
-            first=first, last=last,
-            final=last == len(path.stages),
+            first=first, last=last, final=final,
             parts=tuple(entry.job for entry in train if entry.job),
             on_disk=self._is_too_much(path, first, last, train), urgent=urgent,
-            yields=yields, again=train[0].lane == AGAIN, expected=expected,
+            yields=yields, again=backfill, expected=expected,
             measure=first == 0 and self.figures.is_due(
                 path, at, self.settings.measure_every,
                 busy=waiting > len(train) or at - train[0].arrived > self.settings.quantum)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from penstock.events.kinds import Event
 from penstock.model import Block
@@ -13,16 +14,19 @@ from penstock.plan import Member
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentJob:
-    """Run some stages of a path on these blocks for these members, as one job.
+    """Run some stages of a path on these blocks for these members.
 
-    After the last stage the answers are delivered; after any other the rows are kept for a later
-    run, in memory or (``on_disk``) out of it.
+    After the last stage the answers are delivered, or the panes are made; after any other the rows
+    are kept for a later job, in memory or (``on_disk``) out of it.
     """
 
     number: int
     segment: str
     path: str
-    group: int
+    kind: Literal["segment", "panes"]
+    """Panes: its last stage puts the rows into the panes of window aggregates."""
+    riders: int
+    """The number of its members as a whole."""
     members: tuple[Member, ...]
     blocks: tuple[Block, ...]
     """Consecutive work of one queue: a train."""
@@ -34,16 +38,16 @@ class SegmentJob:
     final: bool = True
     """Whether the last stage is the path's last."""
     parts: tuple[int, ...] = ()
-    """The runs whose kept rows this one takes up, instead of the blocks."""
+    """The jobs whose kept rows this one takes up, instead of the blocks."""
     on_disk: bool = False
     urgent: bool = False
-    """Whether it overtakes a run that is under way: it gets the cores as they become free."""
+    """Whether it preempts what is under way: it gets the cores as they become free."""
     yields: bool = False
-    """Whether it may be overtaken itself: then it is done in short pieces."""
+    """Whether it may be preempted itself: then it is done in short pieces."""
     expected: float = 0.0
-    """Seconds that it will take, going by the latest run like it; 0 while unknown."""
+    """Seconds that it will take, going by the latest job like it; 0 while unknown."""
     measure: bool = False
-    """Whether to time the stages apart on a sample, beside the run."""
+    """Whether to sample the stages, beside the job."""
     again: bool = False
     """Whether its members have had these blocks before: only the panes are made once more."""
 
@@ -63,13 +67,18 @@ class SegmentJob:
 class Scan:
     """Answer these queries of a group from its synopsis, in one scan back from an end."""
 
-    number: int
     group: str
     end: int
     """The pane before which all windows end."""
     queries: tuple[tuple[str, int], ...]
     """Each with the length of its window, in panes."""
     reason: str
+    waiting: int = 0
+    """Tasks that were due when the choice was made."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Answers that it leaves out, per query: the machine is late."""
+    since: int = 0
+    """The pane after which those end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +93,9 @@ class RefreshJob:
     """In order of their ends."""
     arrived: float
     """When the rows came that closed the last of the panes."""
-    first_try: bool = True
+    retried: bool = False
+    """Whether it has failed before."""
+    kind: Literal["refresh"] = "refresh"
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -167,7 +178,7 @@ class Wake:
 class Finish:
     """Nothing is left to do: ``drained``, or ``failed`` with a reason."""
 
-    outcome: str
+    outcome: Literal["drained", "failed"]
     reason: str = ""
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
 from penstock.engine.instructions import Note
 from penstock.engine.paths.active_job import Running
-from penstock.events.kinds import LatencyMissed, RefreshFinished
+from penstock.events.kinds import JobFinished, LatencyMissed
 from penstock.model import Block
 from penstock.plan import Member, Plan
 
@@ -41,29 +41,32 @@ class Promises:
         if member.query in self._goals:
             self._earlier[member] = set(backlog)
 
-    def deliver(self, at: float, run: Running, failed: Collection[str]) -> Iterator[Note]:
-        """A run has delivered its blocks; what is to be told of those that are late."""
-        blocks = [block for entry in run.entries for block in entry.blocks]
-        slowest = max(at - block.arrived for block in blocks)
-        missed: dict[str, list[int]] = {}
-        for member in run.entries[0].members:
-            goal = self._goals.get(member.query)
-            if goal is None or member.query in failed or member.query in run.left:
-                continue
-            promised = self._promised(member, blocks)
-            if slowest <= goal:
-                continue
-            late = [block.rows for block in promised if max(0.0, at - block.arrived) > goal]
-            missed.setdefault(member.query, []).extend(late)
-        for query, rows in missed.items():
-            yield from self._miss(at, query, slowest, rows)
+    def promised(self, job: Running) -> Iterator[tuple[str, list[tuple[float, int]]]]:
+        """What a job over blocks delivers to whoever has a goal: when each came, and its rows."""
+        blocks = [block for entry in job.entries for block in entry.blocks]
+        for member in job.entries[0].members:
+            if member.query in self._goals and member.query not in job.left:
+                yield member.query, [(block.arrived, block.rows)
+                                     for block in self._promised(member, blocks)]
 
-    def answer(self, event: RefreshFinished) -> Iterator[Note]:
-        """Window aggregates were answered; what is to be told of answers that are late."""
-        waited = event.at - event.arrived
-        for query, rows in event.rows_out.items():
-            if rows and query not in event.failed and waited > self._goals.get(query, inf):
-                yield from self._miss(event.at, query, waited, [rows])
+    def check(
+        self, event: JobFinished, oldest: float,
+        delivered: Iterable[tuple[str, Iterable[tuple[float, int]]]],
+    ) -> Iterator[Note]:
+        """What is to be told of a job's deliveries that are late.
+
+        ``delivered`` has, per query, when what it got had come, and its rows; the ``oldest`` of all
+        came then.
+        """
+        slowest = event.at - oldest
+        missed: dict[str, list[int]] = {}
+        for query, came in delivered:
+            goal = self._goals.get(query, inf)
+            if slowest > goal and query not in event.failed:
+                late = [rows for arrived, rows in came if event.at - arrived > goal]
+                missed.setdefault(query, []).extend(late)
+        for query, rows in missed.items():
+            yield from self._miss(event.at, query, slowest, rows)
 
     def _miss(self, at: float, query: str, seconds: float, rows: list[int]) -> Iterator[Note]:
         """Blocks of so many rows, or answers, are late."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from penstock.engine.instructions import Note
 from penstock.engine.paths.queue_entries import Entry
-from penstock.events.kinds import Queued
+from penstock.events.kinds import Queued, QueueLevel
 
 Place = tuple[str, int]
 """Before a stage of a path."""
+_EMPTY = QueueLevel()
 _Key = tuple[str, int]
 """A block by stream and number, or the kept rows of a run (no stream has an empty name)."""
 
@@ -42,8 +43,8 @@ class Account:
     ...     account.hold(entry)
     ...     account.enter((path, 0), entry)
     >>> account.heat("s", 0)
-    >>> [(note.event.bytes, note.event.queues) for note in account.news(1.0, hot=160)]
-    [(160, {'p': (1, 160, 160), 'q': (1, 160, 160)})]
+    >>> [(note.event.bytes, note.event.queues["p"]) for note in account.news(1.0, hot=160)]
+    [(160, QueueLevel(entries=1, bytes=160, hot=160))]
     """
 
     blocks: int = 0
@@ -52,11 +53,11 @@ class Account:
     kept_hot: int = 0
     """Bytes of kept rows in memory."""
     _things: dict[_Key, _Thing] = field(default_factory=dict)
-    _queues: dict[Place, tuple[int, int, int]] = field(default_factory=dict)
-    """Entries, bytes and hot bytes before each stage."""
-    _told: dict[Place, tuple[int, int, int]] = field(default_factory=dict)
-    _totals: tuple[int, int, int] = (0, 0, 0)
-    """What was told last."""
+    _queues: dict[Place, QueueLevel] = field(default_factory=dict)
+    """What waits before each stage."""
+    _told: dict[Place, QueueLevel] = field(default_factory=dict)
+    _total: QueueLevel = _EMPTY
+    """What was told last of all together."""
     _touched: dict[Place, None] = field(default_factory=dict)
 
     def hold(self, entry: Entry) -> None:
@@ -64,7 +65,7 @@ class Account:
 
         A block that nobody held is cold.
         """
-        hot = bool(entry.job) and not entry.on_disk
+        hot = entry.kept is not None and not entry.kept.on_disk
         for key, size in _keys(entry):
             if key not in self._things:
                 self._things[key] = _Thing(size, hot)
@@ -99,25 +100,26 @@ class Account:
             return
         thing.hot = hot
         for place in thing.places:
-            entries, size, was = self._queues[place]
-            self._set(place, entries, size, was + (thing.bytes if hot else -thing.bytes))
+            level = self._queues[place]
+            self._set(place, level.entries, level.bytes,
+                      level.hot + (thing.bytes if hot else -thing.bytes))
 
     def news(self, at: float, hot: int) -> Iterator[Note]:
         """What has changed since this was last asked; ``hot`` are the bytes of hot blocks."""
-        totals = (self.blocks, self.bytes, hot + self.kept_hot)
+        total = QueueLevel(entries=self.blocks, bytes=self.bytes, hot=hot + self.kept_hot)
         queues = self._changed()
-        if queues or totals != self._totals:
-            self._totals = totals
-            yield Note(event=Queued(at=at, blocks=totals[0], bytes=totals[1], hot=totals[2],
+        if queues or total != self._total:
+            self._total = total
+            yield Note(event=Queued(at=at, blocks=total.entries, bytes=total.bytes, hot=total.hot,
                                     queues=queues))
 
-    def _changed(self) -> dict[str, tuple[int, int, int]]:
-        now = {place: self._queues.get(place, (0, 0, 0)) for place in self._touched}
+    def _changed(self) -> dict[str, QueueLevel]:
+        now = {place: self._queues.get(place, _EMPTY) for place in self._touched}
         fresh = {place: queue for place, queue in now.items()
-                 if queue != self._told.get(place, (0, 0, 0))}
+                 if queue != self._told.get(place, _EMPTY)}
         self._touched.clear()
         for place, queue in fresh.items():
-            if any(queue):
+            if queue != _EMPTY:
                 self._told[place] = queue
             else:
                 self._told.pop(place, None)
@@ -129,14 +131,14 @@ class Account:
         self.kept_hot += hot
 
     def _move(self, place: Place, thing: _Thing, by: int) -> None:
-        entries, size, hot = self._queues.get(place, (0, 0, 0))
-        self._set(place, entries + by, size + by * thing.bytes,
-                  hot + (by * thing.bytes if thing.hot else 0))
+        level = self._queues.get(place, _EMPTY)
+        self._set(place, level.entries + by, level.bytes + by * thing.bytes,
+                  level.hot + (by * thing.bytes if thing.hot else 0))
 
     def _set(self, place: Place, entries: int, size: int, hot: int) -> None:
         self._touched[place] = None
         if entries:
-            self._queues[place] = (entries, size, hot)
+            self._queues[place] = QueueLevel(entries=entries, bytes=size, hot=hot)
         else:
             self._queues.pop(place, None)
 

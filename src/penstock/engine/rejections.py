@@ -35,21 +35,23 @@ class Rejections:
 
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 
-    def take(self, event: ev.RunFinished, running: Running) -> Iterator[tuple[str, str]]:
-        """A run is through: the queries that are to be told of now, each with the text."""
-        for query, rejected in event.rejected.items():
-            reached = _reached(running, event, rejected)
+    def take(
+        self, event: ev.JobFinished, result: ev.PathResult, running: Running
+    ) -> Iterator[tuple[str, str]]:
+        """A job is through: the queries that are to be told of now, each with the text."""
+        for query, rejected in result.rejected.items():
+            reached = _reached(running, result, rejected)
             if reached is None:
                 self._streaks.pop(query, None)
                 continue
-            streak = self._streaks.setdefault(query, _Streak(event.errors.get(query, "")))
+            streak = self._streaks.setdefault(query, _Streak(result.errors.get(query, "")))
             streak.blocks += sum(len(entry.blocks) for entry in running.entries)
             streak.rows += reached
             if not streak.told and (streak.blocks >= BLOCKS or streak.rows >= ROWS):
                 streak.told = True
                 yield query, streak.text
         for query in event.rows_out:
-            if query not in event.rejected:
+            if query not in result.rejected:
                 self._streaks.pop(query, None)
 
     def rest(self) -> Iterator[tuple[str, str]]:
@@ -64,7 +66,7 @@ class Rejections:
         self._streaks.pop(query, None)
 
 
-def _reached(running: Running, event: ev.RunFinished, rejected: int) -> int | None:
+def _reached(running: Running, result: ev.PathResult, rejected: int) -> int | None:
     """The rows that reached a Python operator which rejected all; None if none did.
 
     Rows for which a condition is false are dropped, so if fewer were rejected than came, the
@@ -72,7 +74,7 @@ def _reached(running: Running, event: ev.RunFinished, rejected: int) -> int | No
     """
     before = running.rows
     for operator in running.path.operators[running.first:]:
-        after = event.operators.get(operator.id)
+        after = result.operators.get(operator.id)
         if after is None:
             continue
         if operator.kind == "python" and 0 < before <= rejected and after == 0:

@@ -21,6 +21,7 @@ from penstock.engine.paths.stage_costs import Figures
 from penstock.engine.paths.stage_queues import Waiting
 from penstock.engine.queue_memory import Place
 from penstock.engine.rejections import Rejections
+from penstock.engine.retries import Retries
 from penstock.engine.settings import Settings
 from penstock.engine.spool_limit import Room
 from penstock.engine.timeouts import Timeouts
@@ -49,10 +50,11 @@ class State:
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
     _gathering: Gathering = field(default_factory=Gathering)
     _running: dict[int, Running] = field(default_factory=dict)
-    _promises: Promises = field(default_factory=Promises)
+    _goals: Promises = field(default_factory=Promises)
     _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     _lifetimes: Lifetimes = field(default_factory=Lifetimes)
     _timeouts: Timeouts = field(default_factory=Timeouts)
+    _retries: Retries = field(init=False)
     _room_in_spool: Room = field(default_factory=Room)
     _broken: dict[str, str] = field(default_factory=dict)
     """Streams that cannot be read any more, and why."""
@@ -61,7 +63,8 @@ class State:
     _rejections: Rejections = field(default_factory=Rejections)
     _open: dict[str, None] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
-    _runs: int = 0
+    _jobs: int = 0
+    """The highest number given to a job so far."""
     _ahead: float = 0.0
     """Seconds that runs have had more than refreshes, since the latest run."""
     _failures: dict[str, str] = field(default_factory=dict)
@@ -73,6 +76,7 @@ class State:
         self._waiting = Waiting(Blocks(self.settings.retention))
         self._refilling = Refilling(self._waiting, self._running)
         self._timeouts = Timeouts(self.settings.timeout)
+        self._retries = Retries(self._timeouts)
         self._room_in_spool = Room(self.settings.spool)
         self._schedule()
         refreshing = refresh.FAMILY.among(policies)
@@ -126,9 +130,9 @@ class State:
         return kept > self._room
 
     @property
-    def last_run(self) -> int:
-        """The highest number given to a run so far."""
-        return self._runs
+    def last_job(self) -> int:
+        """The highest number given to a job so far."""
+        return self._jobs
 
     @property
     def under_way(self) -> tuple[int, ...]:

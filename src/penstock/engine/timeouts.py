@@ -20,10 +20,10 @@ LEAST = 10.0
 
 @dataclass(slots=True)
 class Timeouts:
-    """The deadlines of the jobs under way, and the members of those that passed them.
+    """The deadlines of the jobs under way, and the riders of those that passed them.
 
-    A member whose job was cancelled is a suspect until a job of it goes well. One that passes its
-    limit again, alone, stops.
+    Who was in a job that was cancelled is a suspect until a job of it goes well. One that passes
+    its limit again, alone, stops.
 
     >>> timeouts = Timeouts(allowed=300.0)
     >>> timeouts.begin(1, at=0.0, limit=timeouts.limit(expected=0.0))
@@ -37,38 +37,39 @@ class Timeouts:
     """Per job under way: when it is over its limit, and that limit."""
     _cancelled: dict[int, float] = field(default_factory=dict)
     """Jobs that have passed their limits and are not through."""
-    _suspects: dict[Member, float] = field(default_factory=dict)
-    """Members of jobs that were cancelled, each with the limit that was passed first."""
+    _suspects: dict[Member | str, float] = field(default_factory=dict)
+    """Who was in a job that was cancelled, with the limit that was passed first: members, and of
+    refreshes queries."""
 
     def limit(self, expected: float, again: bool = False) -> float:
         """Seconds that a job may take, given what jobs like it took; 0 when that is unknown.
 
-        ``again``: one of its queries was in a job that broke or was cancelled.
+        ``again``: one of its queries was in a job that was cancelled.
         """
         allowed = self.allowed
         if again:
             allowed = max(allowed / AGAIN, min(allowed, LEAST))
         return max(allowed, SLOWER * expected)
 
-    def begin(self, run: int, at: float, limit: float) -> None:
+    def begin(self, job: int, at: float, limit: float) -> None:
         """A job begins."""
         if limit < inf:
-            self._deadlines[run] = at + limit, limit
+            self._deadlines[job] = at + limit, limit
 
-    def end(self, run: int) -> float | None:
+    def end(self, job: int) -> float | None:
         """A job is through; the limit that it had passed, if it was cancelled for that."""
-        self._deadlines.pop(run, None)
-        return self._cancelled.pop(run, None)
+        self._deadlines.pop(job, None)
+        return self._cancelled.pop(job, None)
 
     def over(self, at: float) -> list[tuple[int, float]]:
         """The jobs that have passed their limits, each told again when as much time has gone."""
-        late = [run for run, (deadline, _) in self._deadlines.items() if deadline <= at]
+        late = [job for job, (deadline, _) in self._deadlines.items() if deadline <= at]
         told = []
-        for run in late:
-            _, limit = self._deadlines[run]
-            self._deadlines[run] = at + limit, limit
-            self._cancelled.setdefault(run, limit)
-            told.append((run, limit))
+        for job in late:
+            _, limit = self._deadlines[job]
+            self._deadlines[job] = at + limit, limit
+            self._cancelled.setdefault(job, limit)
+            told.append((job, limit))
         return told
 
     @property
@@ -78,27 +79,27 @@ class Timeouts:
 
     # --- suspects ----------------------------------------------------------------------------
 
-    def suspect(self, members: Iterable[Member], limit: float) -> None:
+    def suspect(self, riders: Iterable[Member | str], limit: float) -> None:
         """A job of these was cancelled at its limit."""
-        for member in members:
-            self._suspects.setdefault(member, limit)
+        for rider in riders:
+            self._suspects.setdefault(rider, limit)
 
-    def clear(self, members: Iterable[Member]) -> None:
+    def clear(self, riders: Iterable[Member | str]) -> None:
         """A job of these went well, or they have left."""
-        for member in members:
-            self._suspects.pop(member, None)
+        for rider in riders:
+            self._suspects.pop(rider, None)
 
-    def has_suspects(self, members: Iterable[Member]) -> bool:
+    def has_suspects(self, riders: Iterable[Member | str]) -> bool:
         """Whether one of these was in a job that was cancelled."""
-        return any(member in self._suspects for member in members)
+        return any(rider in self._suspects for rider in riders)
 
-    def are_suspects(self, members: Iterable[Member]) -> bool:
+    def are_suspects(self, riders: Iterable[Member | str]) -> bool:
         """Whether all of these were in a job that was cancelled."""
-        return all(member in self._suspects for member in members)
+        return all(rider in self._suspects for rider in riders)
 
-    def reason(self, member: Member, limit: float) -> str:
-        """Why a member stops that has passed a limit again."""
-        first = self._suspects.get(member, limit)
+    def reason(self, rider: Member | str, limit: float) -> str:
+        """Why one stops that has passed a limit again."""
+        first = self._suspects.get(rider, limit)
         return (f"its job did not finish within {written(first)}, nor within {written(limit)} when "
                 "it was tried again; SET timeout gives jobs more")
 

@@ -1,4 +1,4 @@
-"""Runs that were decided and have not ended, as the summary remembers them."""
+"""Jobs over blocks that were decided and have not ended, as the summary remembers them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class RidingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A run that was decided and has not ended: the blocks as they were then."""
+    """A job that was decided and has not ended: the blocks as they were then."""
 
-    decided: k.JobDecided
+    work: k.PathWork
     group: RidingGroup
     blocks: tuple[Waiting | None, ...]

@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
+from penstock.events.jobs import JobDecided as JobDecided
+from penstock.events.jobs import JobFailed as JobFailed
+from penstock.events.jobs import JobFinished as JobFinished
+from penstock.events.jobs import JobKind as JobKind
+from penstock.events.jobs import JobProgressed as JobProgressed
+from penstock.events.jobs import KeptRows as KeptRows
+from penstock.events.jobs import PanesResult as PanesResult
+from penstock.events.jobs import PathResult as PathResult
+from penstock.events.jobs import PathWork as PathWork
+from penstock.events.jobs import RefreshResult as RefreshResult
+from penstock.events.jobs import RefreshWork as RefreshWork
+from penstock.events.jobs import Result as Result
+from penstock.events.jobs import ScanWork as ScanWork
+from penstock.events.jobs import SegmentResult as SegmentResult
+from penstock.events.jobs import StageFigures as StageFigures
 from penstock.events.refreshes import AnswersSkipped as AnswersSkipped
 from penstock.events.refreshes import PeriodsChosen as PeriodsChosen
-from penstock.events.refreshes import RefreshDecided as RefreshDecided
-from penstock.events.refreshes import RefreshFinished as RefreshFinished
 from penstock.events.refreshes import SynopsisBegun as SynopsisBegun
 from penstock.events.streams import SpoolFreed as SpoolFreed
 from penstock.events.streams import SpoolFull as SpoolFull
@@ -23,9 +36,9 @@ from penstock.events.streams import StreamRetried as StreamRetried
 from penstock.model import Block, Query
 from penstock.plan import Member
 
-Figure: TypeAlias = tuple[float, float, float, float, float]
-"""What an operator did: rows in, rows out, seconds, bytes in, bytes out."""
-
+Outcome: TypeAlias = Literal["drained", "stopped", "failed", "broken"]
+"""How a run ends: nothing was left to do, it was told to stop, no query is left, or it could not go
+on."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStarted:
@@ -44,7 +57,7 @@ class EngineStarted:
     progress: Mapping[str, int] = field(default_factory=dict)
     """Per stream how much of its total earlier runs had read."""
     slots: int = 1
-    """Runs under way at once."""
+    """Jobs under way at once."""
     gather: float = 0.0
     """Seconds for which any block may wait for others to ride with."""
     hold: float = 0.5
@@ -60,7 +73,7 @@ class EngineStopped:
     """The engine stopped: ``drained``, ``stopped``, ``failed`` (no query is left) or ``broken``."""
 
     at: float
-    outcome: str
+    outcome: Outcome
     reason: str = ""
 
 
@@ -183,11 +196,11 @@ class QueryFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFormed:
-    """Members that ride together from now on; later events name them by the group's number."""
+class RidersFormed:
+    """Members that ride together from now on; later events name them by their number."""
 
     at: float
-    group: int
+    riders: int
     path: str
     members: tuple[str, ...]
     stages: tuple[str, ...] = ()
@@ -215,29 +228,14 @@ class PathCut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobDecided:
-    """The core ordered a run of a segment, for a reason."""
+class QueueLevel:
+    """What waits in a queue."""
 
-    at: float
-    job: int
-    segment: str
-    group: int
-    stream: str
-    blocks: tuple[int, ...]
-    rows: int
-    reason: str
-    waiting: int = 0
-    """Blocks waiting in all queues when the choice was made."""
-    stages: tuple[int, int] = (0, 1)
-    """The stages of the path that are run: the first, and the one before which it ends."""
-    entering: int | None = None
-    """Rows that go into the first stage, where earlier runs have left fewer or more."""
-    urgent: bool = False
-    """Whether it overtakes what is under way."""
-    again: bool = False
-    """Whether its members have had the blocks before, and only panes are made of them."""
-    seconds: float = 0.0
-    """What the choice itself cost."""
+    entries: int = 0
+    """Blocks, or what jobs have kept of some."""
+    bytes: int = 0
+    hot: int = 0
+    """Bytes of it in executor memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,46 +249,10 @@ class Queued:
     """In decoded form, hot or cold; a block that several paths wait for counts once."""
     hot: int
     """Bytes of it in executor memory."""
-    queues: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Entries, bytes and hot bytes that wait before a stage of a path, for each queue that has
-    changed: `path` before its first stage, `path@2` before its third. What is under way waits in
-    none, and a block that several paths wait for is in the queue of each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished:
-    """A run delivered its answers."""
-
-    at: float
-    job: int
-    seconds: float
-    rows_in: int
-    rows_out: Mapping[str, int]
-    """Rows delivered per query; a query that got none may be absent."""
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    """Rows per query that a Python function raised for."""
-    errors: Mapping[str, str] = field(default_factory=dict)
-    """What it raised first, per query."""
-    added: Mapping[str, int] = field(default_factory=dict)
-    """Rows per query that relation joins added beyond one per input row."""
-    operators: Mapping[str, int] = field(default_factory=dict)
-    """Rows out of each operator that was counted."""
-    jobs: int = 0
-    bytes_out: int = 0
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """Queries whose sink refused the answers, and why."""
-    measured: Mapping[str, Figure] = field(default_factory=dict)
-    """Operators that were timed apart, on a sample."""
-    sampling: float = 0.0
-    """Seconds that this took, beside the run."""
-    bare: float = 0.0
-    """Seconds of it that an operator took for hardly any rows: what a job costs by itself."""
-    panes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Per group of window aggregates the panes that got rows; nothing is delivered then."""
-    summarised: Mapping[str, int] = field(default_factory=dict)
-    """Rows per window aggregate that went into panes of windows still to be answered."""
-    late: Mapping[str, int] = field(default_factory=dict)
-    """Rows per window aggregate that came too late: for all windows, or for its own."""
+    queues: Mapping[str, QueueLevel] = field(default_factory=dict)
+    """What waits before a stage of a path, for each queue that has changed: `path` before its first
+    stage, `path@2` before its third. What is under way waits in none, and a block that several
+    paths wait for is in the queue of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,45 +270,6 @@ class LatencyMissed:
     deliveries of answers."""
     rows: int
     """The rows of these blocks, or answers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobProgressed:
-    """How much of a run's work is done, as a part of it: asked for when it might be overtaken."""
-
-    at: float
-    job: int
-    done: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunKept:
-    """A run ended between two stages of its path; its rows wait for a later one."""
-
-    at: float
-    job: int
-    seconds: float
-    rows: int
-    bytes: int
-    operators: Mapping[str, int] = field(default_factory=dict)
-    """Rows out of each operator that was counted."""
-    jobs: int = 0
-    on_disk: bool = False
-    measured: Mapping[str, Figure] = field(default_factory=dict)
-    """Operators that were timed apart, on a sample."""
-    sampling: float = 0.0
-    """Seconds that this took, beside the run."""
-    bare: float = 0.0
-    """Seconds of it that an operator took for hardly any rows: what a job costs by itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFailed:
-    """A job broke before it delivered anything."""
-
-    at: float
-    job: int
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,16 +330,16 @@ class Memory:
 Event: TypeAlias = (
     EngineStarted | EngineStopped | BlockArrived | BlockHeld | WatermarkMoved | FileSetAside
     | StreamEnded | StreamFailed | StreamRetried | SpoolFull | SpoolFreed
-    | QueryAdded | QueryDropped | QueryFailed | GroupFormed | PolicyChanged | PathCut
-    | JobDecided | Queued | RunFinished | RunKept | LatencyMissed | JobProgressed | JobFailed
-    | SynopsisBegun | PeriodsChosen | RefreshDecided | AnswersSkipped | RefreshFinished
+    | QueryAdded | QueryDropped | QueryFailed | RidersFormed | PolicyChanged | PathCut
+    | JobDecided | JobProgressed | JobFinished | JobFailed | Queued | LatencyMissed
+    | SynopsisBegun | PeriodsChosen | AnswersSkipped
     | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
 KINDS: tuple[type[Event], ...] = (
     EngineStarted, EngineStopped, BlockArrived, BlockHeld, WatermarkMoved, FileSetAside,
     StreamEnded, StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded, QueryDropped,
-    QueryFailed, GroupFormed, PolicyChanged, PathCut, JobDecided, Queued, RunFinished, RunKept,
-    LatencyMissed, JobProgressed, JobFailed, SynopsisBegun, PeriodsChosen, RefreshDecided,
-    AnswersSkipped, RefreshFinished, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
+    QueryFailed, RidersFormed, PolicyChanged, PathCut, JobDecided, JobProgressed, JobFinished,
+    JobFailed, Queued, LatencyMissed, SynopsisBegun, PeriodsChosen, AnswersSkipped, BlockHot,
+    BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from penstock.events.histogram import Histogram
+from penstock.events.kinds import Outcome
 from penstock.events.ledger import Ledger, Queue
 
 RATE_WINDOW = 5.0
@@ -18,8 +20,8 @@ class StreamMeasures:
     """A stream: what came, what waits, what is held in memory."""
 
     name: str
-    state: str = "reading"
-    """reading, retrying, ended (it has no more), stopped (the run ended), failed."""
+    state: Literal["reading", "retrying", "ended", "stopped", "failed"] = "reading"
+    """Ended: it has no more. Stopped: the run ended."""
     reason: str = ""
     retries: int = 0
     """How often it had to be tried again."""
@@ -105,8 +107,8 @@ class QueryMeasures:
     name: str
     sink: str = "memory"
     latency_goal: float | None = None
-    state: str = "running"
-    """running, failed, dropped, done (its input ended), stopped (the run ended)."""
+    state: Literal["running", "failed", "dropped", "done", "stopped"] = "running"
+    """Done: its input ended. Stopped: the run ended."""
     reason: str = ""
     rows_in: int = 0
     """Rows of the blocks delivered for it, once for each branch that read them."""
@@ -172,7 +174,7 @@ class QueryMeasures:
         """Whether it still waits for blocks."""
         return self.state == "running"
 
-    def end(self, state: str, reason: str) -> None:
+    def end(self, state: Literal["failed", "dropped"], reason: str) -> None:
         """It waits for nothing any more; the first end is the one that counts."""
         if self.live:
             self.state, self.reason = state, reason
@@ -203,8 +205,7 @@ class QueueMeasures:
 class RunMeasures:
     """The run as a whole."""
 
-    state: str = "starting"
-    """starting, running, drained, stopped, failed (no query is left), broken (Spark has gone)."""
+    state: Literal["starting", "running"] | Outcome = "starting"
     reason: str = ""
     started: float = 0.0
     now: float = 0.0
@@ -214,9 +215,11 @@ class RunMeasures:
     cores: int = 0
     checkpoint: str = ""
     decided: int = 0
+    """Jobs of all kinds."""
     finished: int = 0
+    """Jobs over blocks."""
     refreshes: int = 0
-    """Joint answers of window aggregates."""
+    """Jobs that answered window aggregates."""
     skipped: int = 0
     """Answers that were left out because the machine was late, over all queries."""
     failed: int = 0

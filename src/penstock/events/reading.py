@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock.errors import CheckpointError
 from penstock.events.kinds import Event
-from penstock.events.lines import decode
+from penstock.events.lines import check_header, decode
 from penstock.events.record import FILE
 
 
@@ -25,7 +25,7 @@ def find_record(place: Path) -> Path:
 
 
 def read_events(place: Path | str) -> Iterator[Event]:
-    """Every event of a record, in order.
+    """Every event of a record, in order; one of another format is refused.
 
     A driver that was killed may leave half a line at the end, which is passed over. Anything else
     that is not an event is an error that names its line.
@@ -37,6 +37,9 @@ def read_events(place: Path | str) -> Iterator[Event]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield decode(line)
+                if number > 1:
+                    yield decode(line)
+                else:
+                    check_header(line)
             except CheckpointError as error:
                 raise CheckpointError(f"{record}, line {number}: {error}") from error

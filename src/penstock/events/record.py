@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from penstock.events.kinds import Event
-from penstock.events.lines import encode
+from penstock.events.lines import HEADER, encode
 
 FILE = "events.jsonl"
 _LARGE = 256 * 1024
@@ -112,7 +112,10 @@ class Recorder:
         try:
             self.path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
-            return os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            if not os.fstat(file).st_size:
+                write_all(file, f"{HEADER}\n".encode())
+            return file
         except OSError as error:
             self._complain(0, error)
             return None

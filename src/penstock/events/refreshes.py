@@ -1,9 +1,9 @@
-"""What can happen to window aggregates in a run: synopses, decisions, answers."""
+"""What can happen to the synopses of window aggregates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from penstock.plan import Group
 
@@ -48,23 +48,8 @@ class PeriodsChosen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshDecided:
-    """The core ordered a joint run over a synopsis, for a reason."""
-
-    at: float
-    job: int
-    group: str
-    end: int
-    """The pane before which all windows end."""
-    queries: tuple[str, ...]
-    reason: str
-    waiting: int = 0
-    """Tasks that were due when the choice was made."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersSkipped:
-    """A joint run leaves answers out that fell due earlier: the machine is late."""
+    """A refresh leaves answers out that fell due earlier: the machine is late."""
 
     at: float
     job: int
@@ -72,31 +57,6 @@ class AnswersSkipped:
     answers: Mapping[str, int]
     """Per query: the windows that hold rows, a slide apart, for which it is not answered."""
     after: int
-    """They end after this, and before the windows of the run; both in microseconds."""
+    """They end after this, and before the windows of the refresh; both in microseconds."""
     before: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshFinished:
-    """A joint run delivered its answers."""
-
-    at: float
-    job: int
-    seconds: float
-    rows_out: Mapping[str, int]
-    """Rows delivered per query; a query that got none may be absent."""
-    scanning: float | None = None
-    """Seconds of it for reading and merging panes; None: all but the answering."""
-    answering: float = 0.0
-    """Seconds of it for making answers of merged panes."""
-    answers: Mapping[str, int] = field(default_factory=dict)
-    """Windows answered per query."""
-    arrived: float = 0.0
-    """When the rows came that closed the last of these windows."""
-    jobs: int = 0
-    bytes_out: int = 0
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """Queries whose sink refused the answers, and why."""
-    ends: Mapping[str, int] = field(default_factory=dict)
-    """The end of the last window that each query is answered for, in microseconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from penstock.events import kinds as k
 from penstock.events.flights import Flight, RidingGroup
@@ -27,16 +27,18 @@ class Summary:
     """What the events so far amount to.
 
     >>> from penstock.events import (
-    ...     BlockArrived, GroupFormed, JobDecided, QueryAdded, RunFinished)
+    ...     BlockArrived, JobDecided, JobFinished, PathWork, QueryAdded, RidersFormed,
+    ...     SegmentResult)
     >>> from penstock.model import Block
     >>> summary = Summary.of([
     ...     QueryAdded(at=0.0, query="big", inputs=(("packets",),)),
     ...     BlockArrived(at=1.0, block=Block("packets", 0, 98, 980, arrived=1.0), read=100,
     ...                  rejected=2),
-    ...     GroupFormed(at=1.0, group=0, path="p0", members=("big",)),
-    ...     JobDecided(at=1.0, job=0, segment="p0", group=0, stream="packets", blocks=(0,),
-    ...                rows=98, reason="the oldest"),
-    ...     RunFinished(at=1.5, job=0, seconds=0.4, rows_in=98, rows_out={"big": 8}),
+    ...     RidersFormed(at=1.0, riders=0, path="p0", members=("big",)),
+    ...     JobDecided(at=1.0, job=0, kind="segment", reason="the oldest", work=PathWork(
+    ...         segment="p0", riders=0, stream="packets", blocks=(0,), rows=98)),
+    ...     JobFinished(at=1.5, job=0, kind="segment", seconds=0.4, rows_out={"big": 8},
+    ...                 result=SegmentResult(rows_in=98)),
     ... ])
     >>> big = summary.queries["big"]
     >>> big.rows_in, big.rows_out, big.filtered, big.latency.maximum
@@ -62,7 +64,8 @@ class Summary:
         self._faults: list[str] = []
         self._groups: OrderedDict[int, RidingGroup] = OrderedDict()
         self._memberships = 0
-        self._flights: dict[int, Flight] = {}
+        self._flights: dict[int, Flight | None] = {}
+        """Jobs under way, refreshes without a flight: they take no block along."""
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     @staticmethod
@@ -154,10 +157,10 @@ class Summary:
         run.waiting_bytes, run.hot_bytes = event.bytes, event.hot
         run.waiting_peak = max(run.waiting_peak, event.bytes)
         run.hot_peak = max(run.hot_peak, event.hot)
-        for name, (entries, size, hot) in event.queues.items():
+        for name, level in event.queues.items():
             queue = self.queues.setdefault(name, QueueMeasures(name))
-            queue.entries, queue.bytes, queue.hot = entries, size, hot
-            queue.peak = max(queue.peak, size)
+            queue.entries, queue.bytes, queue.hot = level.entries, level.bytes, level.hot
+            queue.peak = max(queue.peak, level.bytes)
         while len(self.queues) > QUEUES_KEPT:
             del self.queues[min(self.queues.values(), key=lambda queue: queue.entries).name]
 
@@ -277,7 +280,7 @@ class Summary:
     def _query_failed(self, event: k.QueryFailed) -> None:
         self._end(event.query, "failed", event.reason)
 
-    def _end(self, name: str, state: str, reason: str) -> None:
+    def _end(self, name: str, state: Literal["failed", "dropped"], reason: str) -> None:
         query = self.queries.get(name)
         if query is None or not query.live:
             return
@@ -288,19 +291,19 @@ class Summary:
             self.queries.pop(oldest, None)
             self.forgotten += 1
 
-    # -- runs ------------------------------------------------------------------------------------
+    # -- jobs ------------------------------------------------------------------------------------
 
-    def _group_formed(self, event: k.GroupFormed) -> None:
+    def _riders_formed(self, event: k.RidersFormed) -> None:
         riders = []
         for member in event.members:
             name = member.rpartition("#")[0] or member
             query = self.queries.get(member) or self.queries.get(name)
             if query is None:
-                self._fault(f"group {event.group}: nobody knows query {member}")
+                self._fault(f"riders {event.riders}: nobody knows query {member}")
                 continue
             riders.append((member, query, query.members.get(member)))
         group = RidingGroup(tuple(riders), {query.name: query for _, query, _ in riders})
-        self._groups[event.group] = group
+        self._groups[event.riders] = group
         self._memberships += len(riders)
         while self._memberships > MEMBERS_KEPT and len(self._groups) > 1:
             _, oldest = self._groups.popitem(last=False)
@@ -312,56 +315,60 @@ class Summary:
     def _job_decided(self, event: k.JobDecided) -> None:
         self.run.decided += 1
         self.run.seconds_deciding += event.seconds
-        group = self._groups.get(event.group)
-        if group is None:
-            self._fault(f"run {event.job}: nobody knows group {event.group}")
+        work = event.work
+        if isinstance(work, k.RefreshWork):
+            self._flights[event.job] = None
             return
-        self._groups.move_to_end(event.group)
-        waiting = self.stream(event.stream).queue.waiting
-        blocks = tuple(waiting.get(number) for number in event.blocks)
-        self._flights[event.job] = Flight(event, group, blocks)
+        group = self._groups.get(work.riders)
+        if group is None:
+            self._fault(f"job {event.job}: nobody knows riders {work.riders}")
+            return
+        self._groups.move_to_end(work.riders)
+        waiting = self.stream(work.stream).queue.waiting
+        blocks = tuple(waiting.get(number) for number in work.blocks)
+        self._flights[event.job] = Flight(work, group, blocks)
 
     def _job_failed(self, event: k.JobFailed) -> None:
         self.run.failed += 1
         self._flights.pop(event.job, None)
 
-    def _run_finished(self, event: k.RunFinished) -> None:
+    def _job_finished(self, event: k.JobFinished) -> None:
+        """The head counts alike for all kinds; what became of rows depends on the result."""
         run = self.run
-        run.finished += 1
-        run.jobs += event.jobs
+        run.jobs += event.spark_jobs
         run.bytes_out += event.bytes_out
         run.seconds_running += event.seconds
-        flight = self._flights.pop(event.job, None)
-        if flight is None:
-            self._fault(f"run {event.job} finished, but nobody had decided it")
+        if event.kind == "refresh":
+            run.refreshes += 1
+        else:
+            run.finished += 1
+        if event.job not in self._flights:
+            self._fault(f"job {event.job} finished, but nobody had decided it")
             return
-        self._check_rows(flight, event)
-        if flight.decided.again:  # its members have had the blocks: only panes were made
-            return
-        self._deliver(flight, event)
-        self._count(flight.group, event)
+        flight = self._flights.pop(event.job)
+        if isinstance(event.result, k.RefreshResult):
+            self._answer(event, event.result)
+        elif flight is not None and event.kept is None:  # what is kept goes on waiting
+            self._check_rows(flight, event.job, event.result)
+            if flight.work.again:  # its members have had the blocks: only panes were made
+                return
+            self._deliver(flight, event)
+            self._count(flight.group, event, event.result)
+        for name, reason in event.failed.items():
+            self._end(name, "failed", reason)
 
-    def _run_kept(self, event: k.RunKept) -> None:
-        """Nothing is delivered yet: the blocks go on waiting, as what is left of them."""
-        run = self.run
-        run.finished += 1
-        run.jobs += event.jobs
-        run.seconds_running += event.seconds
-        if self._flights.pop(event.job, None) is None:
-            self._fault(f"run {event.job} finished, but nobody had decided it")
-
-    def _deliver(self, flight: Flight, event: k.RunFinished) -> None:
+    def _deliver(self, flight: Flight, event: k.JobFinished) -> None:
         """Give the blocks to every member that the sinks did not refuse."""
-        rows = flight.decided.rows
+        rows = flight.work.rows
         waits = tuple(wait_of(block, event.at) for block in flight.blocks)
         for name, query, ledger in flight.group.riders:
             if query.name in event.failed:
                 continue
             query.rows_in += rows
-            if ledger is None or ledger.stream != flight.decided.stream:
-                self._fault(f"query {name} was given blocks of {flight.decided.stream}")
+            if ledger is None or ledger.stream != flight.work.stream:
+                self._fault(f"query {name} was given blocks of {flight.work.stream}")
                 continue
-            trips = zip(flight.decided.blocks, flight.blocks, waits, strict=True)
+            trips = zip(flight.work.blocks, flight.blocks, waits, strict=True)
             for number, waiting, wait in trips:
                 early = number in ledger.owed
                 if not ledger.deliver(waiting):
@@ -380,20 +387,21 @@ class Summary:
             self._fault(f"query {event.query}: {event.blocks} blocks of {event.rows} rows late by "
                         f"the core's account, {known} by the deliveries")
 
-    def _count(self, group: RidingGroup, event: k.RunFinished) -> None:
+    def _count(self, group: RidingGroup, event: k.JobFinished, result: k.PathResult) -> None:
         """Add up what became of the rows; what a sink refused is not counted."""
-        for measure in ("rows_out", "rejected", "added", "summarised", "late"):
-            for name, rows in getattr(event, measure).items():
+        became = {"rows_out": event.rows_out, "rejected": result.rejected, "added": result.added}
+        if isinstance(result, k.PanesResult):
+            became |= {"summarised": result.summarised, "late": result.late}
+        for measure, counts in became.items():
+            for name, rows in counts.items():
                 query = group.queries.get(name)
                 if query is None:
-                    self._fault(f"run {event.job}: rows of {name}, which did not ride")
+                    self._fault(f"job {event.job}: rows of {name}, which did not ride")
                 elif name not in event.failed:
                     setattr(query, measure, getattr(query, measure) + rows)
         for name, rows in event.rows_out.items():
             if rows and name in group.queries and name not in event.failed:
                 group.queries[name].last_delivery = event.at
-        for name, reason in event.failed.items():
-            self._end(name, "failed", reason)
 
     def _answers_skipped(self, event: k.AnswersSkipped) -> None:
         for name, answers in event.answers.items():
@@ -401,36 +409,28 @@ class Summary:
                 self.queries[name].skipped += answers
                 self.run.skipped += answers
 
-    def _refresh_finished(self, event: k.RefreshFinished) -> None:
-        run = self.run
-        run.refreshes += 1
-        run.jobs += event.jobs
-        run.bytes_out += event.bytes_out
-        run.seconds_running += event.seconds
-        wait = max(0.0, event.at - event.arrived)
-        for name, answers in event.answers.items():
+    def _answer(self, event: k.JobFinished, result: k.RefreshResult) -> None:
+        """Count the answers of window aggregates."""
+        wait = max(0.0, event.at - result.arrived)
+        for name, answers in result.answers.items():
             query = self.queries.get(name)
             if query is None or name in event.failed:
                 continue
             query.answers += answers
-            query.last_end = event.ends.get(name, query.last_end)
+            query.last_end = result.ends.get(name, query.last_end)
             rows = event.rows_out.get(name, 0)
             query.rows_out += rows
             if rows:
                 query.last_delivery = event.at
                 query.take_wait(bucket(wait), wait, rows)
-        for name, reason in event.failed.items():
-            self._end(name, "failed", reason)
 
-    def _check_rows(self, flight: Flight, event: k.RunFinished) -> None:
-        decided = flight.decided
+    def _check_rows(self, flight: Flight, job: int, result: k.PathResult) -> None:
         known = [waiting.block.rows for waiting in flight.blocks if waiting]
-        held = sum(known) if len(known) == len(flight.blocks) else decided.rows
-        if not held == decided.rows == event.rows_in:
-            self._fault(
-                f"run {event.job}: blocks of {held} rows, decided for {decided.rows}, "
-                f"{event.rows_in} read"
-            )
+        rows = flight.work.rows
+        held = sum(known) if len(known) == len(flight.blocks) else rows
+        if not held == rows == result.rows_in:
+            self._fault(f"job {job}: blocks of {held} rows, decided for {rows}, "
+                        f"{result.rows_in} read")
 
     def _check_drained(self, query: QueryMeasures) -> None:
         for member in query.members.values():
@@ -462,20 +462,17 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.QueryAdded: Summary._query_added,
     k.QueryDropped: Summary._query_dropped,
     k.QueryFailed: Summary._query_failed,
-    k.GroupFormed: Summary._group_formed,
+    k.RidersFormed: Summary._riders_formed,
     k.PolicyChanged: Summary._policy_changed,
     k.PathCut: Summary._tick,
     k.JobDecided: Summary._job_decided,
     k.Queued: Summary._queued,
-    k.RunFinished: Summary._run_finished,
-    k.RunKept: Summary._run_kept,
+    k.JobFinished: Summary._job_finished,
     k.LatencyMissed: Summary._latency_missed,
     k.JobProgressed: Summary._tick,
     k.JobFailed: Summary._job_failed,
     k.PeriodsChosen: Summary._tick,
-    k.RefreshDecided: Summary._tick,
     k.AnswersSkipped: Summary._answers_skipped,
-    k.RefreshFinished: Summary._refresh_finished,
     k.SynopsisBegun: Summary._tick,
     k.BlockHot: Summary._block_hot,
     k.BlockCold: Summary._block_cold,

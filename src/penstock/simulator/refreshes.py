@@ -109,7 +109,7 @@ def _carried_out(
 ) -> float:
     scanning, answering = load.price(run.group, tuple(window for _, window in run.queries))
     done = now + scanning + answering
-    refresher.finished(done, run.number, scanning + answering, scanning, answering)
+    refresher.finished(done, run, scanning + answering, scanning, answering)
     refresher.noted()
     found.runs.append(run)
     if done <= found.seconds:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from penstock import policies
 from penstock.clock import Clock, SteadyClock
@@ -27,6 +27,7 @@ from penstock.engine import (
     Finish,
     Forget,
     Instruction,
+    Job,
     Note,
     Pause,
     RefreshJob,
@@ -42,16 +43,15 @@ from penstock.errors import CheckpointError, PenstockError, RunError, SourceErro
 from penstock.events import kinds as ev
 from penstock.language import durations, sizes
 from penstock.model import Application, Query, Stream
-from penstock.plan import Group, Path, Plan
+from penstock.plan import Group
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.large_groups import Large
-from penstock.spark.aggregates.synopsis_store import Kept, Windows
+from penstock.spark.aggregates.synopsis_store import Windows
 from penstock.spark.compile.compiler import Compiler
-from penstock.spark.compile.partitioning import dealt
 from penstock.spark.compile.references import Needs
 from penstock.spark.compile.relations import Relations
 from penstock.spark.defaults import setting, settings
-from penstock.spark.delivery.commit import Delivery, added
+from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.delivery.sink_folders import at_home
 from penstock.spark.driver_memory import measured
@@ -59,7 +59,9 @@ from penstock.spark.ingest import sources
 from penstock.spark.ingest.sources import plain
 from penstock.spark.ingest.stream_ingest import Ingest
 from penstock.spark.jobs.intermediate import Parts
-from penstock.spark.jobs.rows_read import Reading
+from penstock.spark.jobs.panes import Panes
+from penstock.spark.jobs.refreshes import Refreshes
+from penstock.spark.jobs.segments import Order, Segments
 from penstock.spark.jobs.task_progress import tasks_done
 from penstock.spark.questions import Questions
 from penstock.spark.session import lost
@@ -102,6 +104,14 @@ class SparkHost(Stopping):
         self._inbox: queue.Queue[ev.Event | Callable[[], None]] = queue.Queue()
         self._core = Core(policies.read(application.settings),
                           settings(application, until_drained))
+        means: dict[str, Any] = {
+            "spark": self._spark, "job_group": self._job_group, "clock": self._clock,
+            "spools": self._spools, "parts": self._parts,
+            "delivery": self._delivery, "report": self._report, "cores": self._cores,
+            "settings": self._core.settings}
+        self._segments = Segments(**means)
+        self._panes = Panes(**means, windows=self._windows, outgrow=self._outgrow)
+        self._refreshes = Refreshes(self._clock, self._windows, self._delivery)
         self._positions = Positions(
             self._core, self._deliveries.positions, partial(contents_of, self._spools))
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
@@ -206,10 +216,10 @@ class SparkHost(Stopping):
         self._give(event)
 
     def _report_progress(self, at: float) -> None:
-        """Tell the core how far the runs are that a new block might overtake."""
-        for run in self._core.under_way:
-            self._give(ev.JobProgressed(at=at, job=run,
-                                        done=tasks_done(self._spark, self._job_group(run))))
+        """Tell the core how far the jobs are that a new block might preempt."""
+        for job in self._core.under_way:
+            self._give(ev.JobProgressed(at=at, job=job,
+                                        done=tasks_done(self._spark, self._job_group(job))))
 
     def _give(self, event: ev.Event) -> None:
         began = time.perf_counter()
@@ -226,21 +236,17 @@ class SparkHost(Stopping):
                 self._on_event(replace(decided, seconds=spent))
             case Note(event=event):
                 self._on_event(event)
-            case SegmentJob():
-                self._submit(self._execute, instruction, self._core.plan, self._compiler,
-                             self._windows.now)
-            case RefreshJob():
-                kept = self._windows.of(instruction.group)
-                self._submit(self._refresh, instruction, self._core.plan, kept)
-            case Cancel(job=run, limit=limit):
-                self._cancel(run, f"within {written(limit)}")
+            case SegmentJob() | RefreshJob():
+                self._submit(self._execute, instruction, self._work(instruction))
+            case Cancel(job=job, limit=limit):
+                self._cancel(job, f"within {written(limit)}")
             case Trim(group=group, before=before):
                 self._windows.trim(group, before)
             case Cool(stream=stream, number=number):
                 if self._spools[stream].cool(number):
                     self._on_event(ev.BlockCold(at=self._clock.now(), stream=stream, number=number))
-            case Forget(job=run):
-                self._parts.forget(run)
+            case Forget(job=job):
+                self._parts.forget(job)
             case Release(stream=stream, number=number):
                 self._spools[stream].release(number)
                 self._on_event(ev.BlockReleased(at=self._clock.now(), stream=stream, number=number))
@@ -253,7 +259,7 @@ class SparkHost(Stopping):
             case Finish(outcome=outcome, reason=reason):
                 self._end(outcome, reason)
 
-    def _end(self, outcome: str, reason: str) -> None:
+    def _end(self, outcome: ev.Outcome, reason: str) -> None:
         if not self._ended.is_set():
             self._on_event(ev.EngineStopped(at=self._clock.now(), outcome=outcome, reason=reason))
             self._ended.set()
@@ -264,159 +270,42 @@ class SparkHost(Stopping):
             self._checkpoint.check_own()
             self._on_event(measured(self._spark, at, self._windows.nbytes))
 
-    # --- runs --------------------------------------------------------------------------------
+    # --- jobs --------------------------------------------------------------------------------
 
-    def _execute(
-        self, job: SegmentJob, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept]
-    ) -> None:
-        """Carry a run out by what it was ordered under, whatever has changed since."""
-        began = self._clock.now()
+    def _work(self, job: Job) -> Callable[[], ev.JobFinished]:
+        """What carries a job out, by what it is ordered under, whatever changes meanwhile."""
+        plan = self._core.plan
+        if isinstance(job, RefreshJob):
+            return partial(self._refreshes.run, job, plan, self._windows.of(job.group))
+        executor = self._panes if plan.path(job.path).end == "panes" else self._segments
+        return partial(executor.run, Order(job, plan, self._compiler, self._windows.now))
+
+    def _execute(self, job: Job, work: Callable[[], ev.JobFinished]) -> None:
+        """Carry a job out, in a thread of its own, and report how it ended."""
+        event: ev.Event
         try:
-            event = self._answer(job, plan, compiler, synopses, began)
+            self._describe(job)
+            event = work()
         except Exception as error:
             if not (reason := self._fault(job.number, error)):
                 return
-            event = ev.JobFailed(at=self._clock.now(), job=job.number, reason=reason)
-            for number in job.keep:  # the core does not count them as hot, so they must not be
-                self._spools[job.blocks[0].stream].cool(number)
+            event = ev.JobFailed(at=self._clock.now(), job=job.number, kind=job.kind,
+                                 reason=reason)
+            if isinstance(job, SegmentJob):
+                self._segments.give_up(job)
         self._cancelled.pop(job.number, None)
         self._inbox.put(event)
 
-    def _answer(
-        self, job: SegmentJob, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
-        began: float,
-    ) -> ev.Event:
-        context = self._spark.sparkContext
-        context.setJobGroup(self._job_group(job.number),
-                            f"penstock run {job.number}: {job.segment}")
-        context.setLocalProperty("spark.scheduler.pool", "urgent" if job.urgent else "segments")
-        path = plan.path(job.path)
-        measured, bare = self._sampled(job, path, compiler)
-        rows = self._rows_in_files(job)
-        frame = self._frame(job, path)
-        if path.expensive:
-            kept = self._parts.tasks(job.parts)
-            frame = dealt(frame, job, self._core.settings.quantum, self._cores, kept)
-        reading = Reading.begun(self._spark, self._job_group(job.number), job, rows)
-        ready = self._clock.now()
-        sampling = ready - began if job.measure else 0.0
-        done: ev.RunFinished | ev.RunKept
-        if not job.final:
-            done = self._keep(job, path, compiler, frame, reading)
-        elif path.end == "panes":
-            done = self._summarise(job, plan, compiler, synopses, frame, reading)
-        else:
-            done = self._deliver(job, plan, compiler, frame, reading)
-        now = self._clock.now()
-        for block in (each for each in job.blocks if each.number in job.keep):
-            self._inbox.put(ev.BlockHot(at=now, stream=block.stream, number=block.number,
-                                        bytes=block.bytes))
-        return replace(done, at=now, seconds=now - (ready if job.measure else began),
-                       measured=measured, sampling=sampling, bare=bare)
-
-    def _keep(
-        self, job: SegmentJob, path: Path, compiler: Compiler, frame: DataFrame, reading: Reading
-    ) -> ev.RunFinished | ev.RunKept:
-        part = self._parts.keep(compiler, path, job, frame, reading)
-        if part.rows:
-            return ev.RunKept(at=0.0, job=job.number, seconds=0.0, rows=part.rows, bytes=part.bytes,
-                              operators=part.counts, jobs=1, on_disk=job.on_disk)
-        self._delivery.deliver_nothing(job)  # nothing is left to go on with: that is an answer too
-        self._parts.forget(job.number)
-        done = ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows, rows_out={},
-                              operators=part.counts, jobs=1)
-        return replace(done, panes={path.id: ()}, late=job.late) if path.end == "panes" else done
-
-    def _frame(self, job: SegmentJob, path: Path) -> DataFrame:
-        """The rows that a run begins with; late ones are not for windows, and kept apart."""
-        if job.parts:
-            return self._parts.frame(job.parts)
-        spool = self._spools[job.blocks[0].stream]
-        numbers = [block.number for block in job.blocks]
-        if path.end == "sink":
-            return spool.timed_frame(numbers, job.keep)
-        if not job.again:
-            spool.set_late_aside(numbers)
-        return spool.timely_frame(numbers, job.keep)
-
-    def _sampled(
-        self, job: SegmentJob, path: Path, compiler: Compiler
-    ) -> tuple[dict[str, ev.Figure], float]:
-        """What the stages cost on a sample, if that is wanted; no block is kept for it."""
-        if not job.measure:
-            return {}, 0.0
-        return self._parts.measure(compiler, path, job, self._frame(replace(job, keep=()), path))
-
-    def _rows_in_files(self, job: SegmentJob) -> int:
-        """The rows that a job reads from files itself.
-
-        A block that it is the first to keep may be read by a job beside it, if there is any.
-        """
-        if job.parts:
-            return 0
-        spool = self._spools[job.blocks[0].stream]
-        shared = job.keep if self._core.settings.slots > 1 else ()
-        return sum(block.rows for block in job.blocks
-                   if block.number not in shared and not spool.is_hot(block.number))
-
-    def _deliver(
-        self, job: SegmentJob, plan: Plan, compiler: Compiler, frame: DataFrame, reading: Reading
-    ) -> ev.RunFinished:
-        path = plan.path(job.path)
-        answers = compiler.answers(path, job.members, frame, job.first)
-        done = self._delivery.deliver(job, plan, replace(answers, reading=reading))
-        for number in job.parts:
-            self._parts.forget(number)
-        return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows,
-                              rows_out=done.rows, rejected=done.rejected,
-                              added=added(job, done.rows, done.rejected) if path.lookups else {},
-                              operators=done.operators, jobs=done.jobs, bytes_out=done.bytes,
-                              failed=done.failed, errors=done.errors)
-
-    def _summarise(
-        self, job: SegmentJob, plan: Plan, compiler: Compiler, synopses: Mapping[str, Kept],
-        frame: DataFrame, reading: Reading,
-    ) -> ev.RunFinished:
-        """Put rows into the panes of window aggregates; answers come of them when they are due."""
-        path = plan.path(job.path)
-        made = compiler.summarised(path, job.members, frame, job.first)
-        with replace(made, reading=reading) as rows:
-            taken = self._windows.take(job, plan, rows, synopses)
-            done = self._delivery.summarise(job, rows, taken.late)
-        for number in job.parts:
-            self._parts.forget(number)
-        for group in taken.outgrown:
-            self._inbox.put(partial(self._move_away, group))
-        return ev.RunFinished(at=0.0, job=job.number, seconds=0.0, rows_in=job.rows, rows_out={},
-                              rejected=done.rejected,
-                              added=added(job, taken.passed, done.rejected) if path.lookups else {},
-                              operators=done.operators, jobs=done.jobs + taken.jobs,
-                              bytes_out=done.bytes, failed=done.failed, errors=done.errors,
-                              panes=taken.panes, summarised=taken.rows, late=taken.missed)
-
-    def _refresh(self, refresh: RefreshJob, plan: Plan, kept: Kept) -> None:
-        """Answer window aggregates from their synopsis, as it was when that was ordered."""
-        began = self._clock.now()
-        event: ev.Event
-        try:
-            context = self._spark.sparkContext
-            context.setJobGroup(self._job_group(refresh.number),
-                                f"penstock refresh {refresh.number}")
-            context.setLocalProperty("spark.scheduler.pool", "segments")
-            answers, scanning = self._windows.answers(refresh, plan, kept)
-            done = self._delivery.deliver(refresh, plan, answers)
-            now = self._clock.now()
-            event = ev.RefreshFinished(at=now, job=refresh.number, seconds=now - began,
-                                       rows_out=done.rows, scanning=scanning,
-                                       answering=now - began - scanning, answers=refresh.answers,
-                                       arrived=refresh.arrived, jobs=done.jobs,
-                                       bytes_out=done.bytes, failed=done.failed, ends=refresh.ends)
-        except Exception as error:
-            if not (reason := self._fault(refresh.number, error)):
-                return
-            event = ev.JobFailed(at=self._clock.now(), job=refresh.number, reason=reason)
-        self._cancelled.pop(refresh.number, None)
+    def _report(self, event: ev.Event) -> None:
         self._inbox.put(event)
+
+    def _describe(self, job: Job) -> None:
+        """Let Spark know what this thread runs, and in which pool."""
+        what = job.group if isinstance(job, RefreshJob) else job.segment
+        urgent = isinstance(job, SegmentJob) and job.urgent
+        context = self._spark.sparkContext
+        context.setJobGroup(self._job_group(job.number), f"penstock job {job.number}: {what}")
+        context.setLocalProperty("spark.scheduler.pool", "urgent" if urgent else "segments")
 
     # --- streams -----------------------------------------------------------------------------
 
@@ -491,7 +380,7 @@ class SparkHost(Stopping):
     def _adopt(self, application: Application) -> None:
         self.application = self._needs.application = application
         made = planned(application)
-        first = self._deliveries.last_run if not self._loop.is_alive() else None
+        first = self._deliveries.last_job if not self._loop.is_alive() else None
         self._core.adopt(made, first)
         self._compiler = Compiler(self._spark, application, made, self._needs.relation,
                                   self._needs.function)
@@ -502,7 +391,7 @@ class SparkHost(Stopping):
         faults = self._delivery.folders.refused(self.application)
         texts = digests(self.application)
         if starts := self._positions.starts(queries, texts):
-            self._deliveries.join(starts, self._clock.now(), texts, self._core.last_run)
+            self._deliveries.join(starts, self._clock.now(), texts, self._core.last_job)
         for query in queries:
             fault = (faults.get(query.name) or self._needs.fault(query)
                      or self._delivery.fault(query))
@@ -524,6 +413,10 @@ class SparkHost(Stopping):
     def _begin_synopsis(self, group: Group) -> None:
         self._windows.of(group.id).begun = True
         self._handle(self._positions.begun(group, self._clock.now()))
+
+    def _outgrow(self, group: Group) -> None:
+        """Have the loop move a synopsis away."""
+        self._inbox.put(partial(self._move_away, group))
 
     def _move_away(self, group: Group) -> None:
         """Let a synopsis that is too large for the driver be made on the executors, anew."""

@@ -71,7 +71,7 @@ class Stopping:
     _workers: ThreadPoolExecutor
     _ended: threading.Event
     _ask: Callable[[Callable[[], None], float | None], None]
-    _end: Callable[[str, str], None]
+    _end: Callable[[ev.Outcome, str], None]
     _warn: Callable[[str, str], None]
 
     def __init__(self) -> None:

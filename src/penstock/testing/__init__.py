@@ -224,10 +224,10 @@ class FakeHost(VirtualHost):
             case ev.BlockArrived(block=block) | ev.BlockHeld(block=block):
                 self._blocks.setdefault(block.stream, {})[block.number] = block
                 self._newest[block.stream] = block
-            case ev.RunFinished(job=run) if run in self._taking:
-                self._take_in(*self._taking.pop(run))
-            case ev.RefreshFinished(job=refresh):
-                for answer in self._renewed[refresh]:
+            case ev.JobFinished(job=job) if job in self._taking:
+                self._take_in(*self._taking.pop(job))
+            case ev.JobFinished(job=job, kind="refresh"):
+                for answer in self._renewed[job]:
                     if answer.query in self._log:
                         self._log[answer.query].answered = answer.end
         instructions = VirtualHost.handle(self, event)
@@ -236,8 +236,8 @@ class FakeHost(VirtualHost):
         return instructions
 
     def _summarised(
-        self, job: SegmentJob, at: float, seconds: float, measured: Mapping[str, ev.Figure]
-    ) -> ev.RunFinished:
+        self, job: SegmentJob, at: float, seconds: float, measured: Mapping[str, ev.StageFigures]
+    ) -> ev.JobFinished:
         """The rows go into the panes of the groups that are there as it begins."""
         riding = {member.query for member in job.members}
         groups = [group for group in self.core.plan.groups_on(job.path)
@@ -247,9 +247,10 @@ class FakeHost(VirtualHost):
         times = self._times_of(job)
         panes = {one.group.id: tuple(sorted({time // one.group.pane for time in times}))
                  for one in synopses}
-        return ev.RunFinished(at=at, job=job.number, seconds=seconds, rows_in=job.rows, rows_out={},
-                              measured=measured, panes=panes,
-                              summarised=dict.fromkeys(riding, len(times)), late=job.late)
+        return ev.JobFinished(
+            at=at, job=job.number, kind="panes", seconds=seconds, result=ev.PanesResult(
+                rows_in=job.rows, measured=measured, panes=panes,
+                summarised=dict.fromkeys(riding, len(times)), late=job.late))
 
     def _times_of(self, job: SegmentJob) -> list[int]:
         known = self._times.get(job.blocks[0].stream)
@@ -259,41 +260,50 @@ class FakeHost(VirtualHost):
         for one in synopses:
             one.add(self._times_of(job))
 
-    def renewal(self, refresh: RefreshJob) -> ev.RefreshFinished | ev.JobFailed:
+    def renewal(self, refresh: RefreshJob) -> ev.JobFinished | ev.JobFailed:
         """As the script says."""
         at = self.clock.now() + self.refreshing(refresh)
         if reason := self.breaks(refresh):
-            return ev.JobFailed(at=at, job=refresh.number, reason=reason)
+            return ev.JobFailed(at=at, job=refresh.number, kind="refresh", reason=reason)
         self._renewed[refresh.number] = self._synopses.answers(refresh, at)
-        return ev.RefreshFinished(at=at, job=refresh.number, seconds=at - self.clock.now(),
-                                  rows_out=refresh.answers, answers=refresh.answers,
-                                  arrived=refresh.arrived)
+        return ev.JobFinished(
+            at=at, job=refresh.number, kind="refresh", seconds=at - self.clock.now(),
+            rows_out=refresh.answers,
+            result=ev.RefreshResult(answers=refresh.answers, arrived=refresh.arrived))
 
     def trim(self, group: str, before: int) -> None:
         """Forget panes."""
         if group in self._synopses.held:
             self._synopses.held[group].forget(before)
 
-    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
+    def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         """As the script says."""
         entering = sum(block.rows for block in job.blocks)
         rows = sum(self.kept[part] for part in job.parts) if job.parts else float(entering)
         seconds, left = self._through(job, rows)
         at = self.clock.now() + seconds
         if reason := self.fails(job):
-            return ev.JobFailed(at=at, job=job.number, reason=reason)
+            return ev.JobFailed(at=at, job=job.number, kind=job.kind, reason=reason)
         for part in job.parts:
             del self.kept[part]
         measured = self._measured(job) if job.measure else {}
-        if self.core.plan.path(job.path).end == "panes" and job.final:
+        panes = self.core.plan.path(job.path).end == "panes"
+        if panes and job.final:
             return self._summarised(job, at, seconds, measured)
-        if job.final or not round(left):
+        result: ev.SegmentResult | ev.PanesResult
+        out: dict[str, int] = {}
+        if not job.final and round(left):
+            self.kept[job.number] = left
+            result = ev.SegmentResult(rows_in=entering, measured=measured, kept=ev.KeptRows(
+                rows=round(left), bytes=round(left) * BYTES_PER_ROW, on_disk=job.on_disk))
+        elif panes:
+            result = ev.PanesResult(rows_in=entering, measured=measured, late=job.late)
+        else:
             out = {member.query: round(left) for member in job.members}
-            return ev.RunFinished(at=at, job=job.number, seconds=seconds, rows_in=entering,
-                                  rows_out=out, measured=measured)
-        self.kept[job.number] = left
-        return ev.RunKept(at=at, job=job.number, seconds=seconds, rows=round(left),
-                          bytes=round(left) * BYTES_PER_ROW, on_disk=job.on_disk, measured=measured)
+            result = ev.SegmentResult(rows_in=entering, measured=measured)
+        kind: ev.JobKind = "panes" if isinstance(result, ev.PanesResult) else "segment"
+        return ev.JobFinished(at=at, job=job.number, kind=kind, seconds=seconds, rows_out=out,
+                              result=result)
 
     def _through(self, job: SegmentJob, rows: float) -> tuple[float, float]:
         """Seconds and rows out of a run."""
@@ -306,10 +316,10 @@ class FakeHost(VirtualHost):
             rows *= kept
         return seconds, rows
 
-    def _measured(self, job: SegmentJob) -> dict[str, ev.Figure]:
+    def _measured(self, job: SegmentJob) -> dict[str, ev.StageFigures]:
         stages = self.core.plan.path(job.path).stages
         figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in stages}
-        return {id: (100.0, 100.0 * kept, 100.0 * cost, 0.0, 0.0)
+        return {id: ev.StageFigures(rows_in=100.0, rows_out=100.0 * kept, seconds=100.0 * cost)
                 for id, (cost, kept) in figures.items()}
 
     # --- what happened -----------------------------------------------------------------------
@@ -317,12 +327,14 @@ class FakeHost(VirtualHost):
     @property
     def decisions(self) -> list[tuple[float, str, tuple[int, ...]]]:
         """When what was run on which blocks."""
-        return [(e.at, e.segment, e.blocks) for e in self.record if isinstance(e, ev.JobDecided)]
+        return [(e.at, e.work.segment, e.work.blocks) for e in self.record
+                if isinstance(e, ev.JobDecided) and isinstance(e.work, ev.PathWork)]
 
     @property
     def answers(self) -> list[Answer]:
         """What window aggregates have answered, in order of delivery."""
-        return [answer for e in self.record if isinstance(e, ev.RefreshFinished)
+        return [answer for e in self.record
+                if isinstance(e, ev.JobFinished) and e.kind == "refresh"
                 for answer in self._renewed[e.job]]
 
     @property

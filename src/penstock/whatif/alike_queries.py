@@ -78,11 +78,11 @@ class _Reading:
                 return
             case ev.QueryDropped(query=query) | ev.QueryFailed(query=query):
                 self.alone.add(query)
-            case ev.GroupFormed(group=group, members=members):
+            case ev.RidersFormed(riders=group, members=members):
                 for member in self.riders(members).values():
                     rode = self.rode.setdefault(member.query, [])
                     rode.append((group, member.branch, member.input))
-            case ev.RunFinished(failed=failed):
+            case ev.JobFinished(failed=failed):
                 self.alone.update(failed)
         self._others += 1
 
@@ -113,14 +113,15 @@ def _kept(
                 if stands_for[query] == query:
                     shared = not reading.has_own_folder(event)
                     yield replace(event, sink="memory") if shared else event
-            case ev.GroupFormed(members=members):
+            case ev.RidersFormed(members=members):
                 riders = reading.riders(members).items()
                 yield replace(event, members=tuple(
                     name for name, rider in riders if stands_for[rider.query] == rider.query))
-            case ev.RunFinished(rows_out=rows_out):
+            case ev.JobFinished(rows_out=rows_out, result=ev.PathResult() as result):
                 together = Counter[str]()
                 for query, rows in rows_out.items():
                     together[stands_for.get(query, query)] += rows
-                yield replace(event, rows_out=dict(together), rejected={}, added={})
+                yield replace(event, rows_out=dict(together),
+                              result=replace(result, rejected={}, added={}))
             case _:
                 yield event

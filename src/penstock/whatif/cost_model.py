@@ -18,7 +18,28 @@ from penstock.whatif.job_costs import Cost, fit
 JOBS = 4
 """A run from end to end costs, beside its rows, so many times what the job of a sample does, which
 is neither planned anew nor dealt out, reads what is in memory and delivers nothing."""
-RecordedRun = tuple[ev.JobDecided, ev.RunFinished | ev.RunKept]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJob:
+    """A job over blocks that finished."""
+
+    decided: ev.JobDecided
+    work: ev.PathWork
+    ended: ev.JobFinished
+    result: ev.PathResult
+
+    @property
+    def entering(self) -> float:
+        """Rows that went into its first stage."""
+        return self.work.rows if self.work.entering is None else self.work.entering
+
+    @property
+    def rows_out(self) -> int:
+        """Rows that it delivered, or kept."""
+        kept = self.ended.kept
+        return sum(self.ended.rows_out.values()) if kept is None else kept.rows
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +102,13 @@ class PathModel:
             factor *= stage.width
         return factor
 
-    def figure(self, number: int, rows: float, row_bytes: float) -> ev.Figure:
+    def figure(self, number: int, rows: float, row_bytes: float) -> ev.StageFigures:
         """What a stage would show if it were timed apart."""
         stage = self.stages[number]
         out = rows * stage.selectivity
-        return (rows, out, rows * stage.work * self.cost.per_row, rows * row_bytes,
-                out * row_bytes * stage.width)
+        return ev.StageFigures(
+            rows_in=rows, rows_out=out, seconds=rows * stage.work * self.cost.per_row,
+            bytes_in=rows * row_bytes, bytes_out=out * row_bytes * stage.width)
 
 
 @dataclass(slots=True)
@@ -103,14 +125,15 @@ class Told:
         """The stages of a path; one, of its own name, unless the record says otherwise."""
         return self.names.get(path) or (path,)
 
-    def take(self, ended: ev.RunFinished | ev.RunKept) -> None:
-        """A run ended, beside which stages may have been timed apart."""
-        for name, figure in ended.measured.items():
-            self._statistics.record(name, ended.at, *figure)
-            if rows := figure[0]:
-                self._apart.setdefault(name, []).append(figure[2] / rows)
+    def take(self, at: float, result: ev.PathResult) -> None:
+        """A job ended, beside which stages may have been sampled."""
+        for name, told in result.measured.items():
+            self._statistics.record(name, at, told.rows_in, told.rows_out, told.seconds,
+                                    told.bytes_in, told.bytes_out)
+            if told.rows_in:
+                self._apart.setdefault(name, []).append(told.seconds / told.rows_in)
 
-    def models(self, runs: Mapping[str, Sequence[tuple[RecordedRun, float]]]) -> dict[
+    def models(self, runs: Mapping[str, Sequence[tuple[RecordedJob, float]]]) -> dict[
             str, PathModel]:
         """By path, from its runs and the seconds that each really took."""
         for path, taken in runs.items():
@@ -120,14 +143,14 @@ class Told:
         return {path: PathModel(made[path], _fitted(made[path], taken, cheapest), len(taken))
                 for path, taken in runs.items()}
 
-    def _take_alone(self, path: str, taken: Iterable[tuple[RecordedRun, float]]) -> None:
+    def _take_alone(self, path: str, taken: Iterable[tuple[RecordedJob, float]]) -> None:
         """A stage that ran alone shows what it costs and keeps."""
         stages = self.stages(path)
-        for (decided, ended), seconds in taken:
-            first, last = decided.stages
+        for job, seconds in taken:
+            first, last = job.work.stages
             if last - first == 1 < len(stages):
-                out = ended.rows if isinstance(ended, ev.RunKept) else sum(ended.rows_out.values())
-                self._statistics.record(stages[first], ended.at, _entering(decided), out, seconds)
+                self._statistics.record(stages[first], job.ended.at, job.entering, job.rows_out,
+                                        seconds)
 
     def _stages(self, path: str) -> tuple[StageModel, ...]:
         known = self._statistics
@@ -144,24 +167,19 @@ class Told:
         return median_low(apart) if apart else self._statistics.cost(stage)
 
 
-def _entering(decided: ev.JobDecided) -> float:
-    return decided.rows if decided.entering is None else decided.entering
-
-
 def _fitted(
-    stages: tuple[StageModel, ...], taken: Sequence[tuple[RecordedRun, float]], cheapest: float
+    stages: tuple[StageModel, ...], taken: Sequence[tuple[RecordedJob, float]], cheapest: float
 ) -> Cost:
     """What runs take; where their sizes do not tell, samples are taken at their word."""
     if len(stages) == 1:
         return fit(_works(stages, taken), cheapest)
-    job = median_low([ended.bare for (_, ended), _ in taken if ended.bare] or [0.0])
-    return fit(_works(stages, taken), cheapest, (JOBS * job, 1.0))
+    bare = median_low([job.result.bare for job, _ in taken if job.result.bare] or [0.0])
+    return fit(_works(stages, taken), cheapest, (JOBS * bare, 1.0))
 
 
 def _works(
-    stages: tuple[StageModel, ...], taken: Iterable[tuple[RecordedRun, float]]
+    stages: tuple[StageModel, ...], taken: Iterable[tuple[RecordedJob, float]]
 ) -> list[tuple[float, float]]:
     """Work and seconds of every run."""
     model = PathModel(stages, Cost(0.0, 1.0))
-    return [(model.through(*decided.stages, _entering(decided))[0], seconds)
-            for (decided, _), seconds in taken]
+    return [(model.through(*job.work.stages, job.entering)[0], seconds) for job, seconds in taken]

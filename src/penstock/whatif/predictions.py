@@ -148,7 +148,7 @@ def _outcome(
     counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
     overall, queries = _latencies(counted, twins)
     began = {e.job: e.at for e in events if isinstance(e, ev.JobDecided)}
-    ended = [e for e in events if isinstance(e, ev.RunFinished | ev.RunKept)]
+    ended = [e for e in events if isinstance(e, ev.JobFinished) and e.kind != "refresh"]
     spans = [e.at - began[e.job] for e in ended if e.job in began]
     return Outcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
                    len(spans), sum(spans), times, waiting)
@@ -183,27 +183,27 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
     joined: dict[str, tuple[int, str]] = {}
     groups: dict[int, tuple[tuple[int, str], ...]] = {}
     homes: dict[int, str] = {}
-    decided: dict[int, ev.JobDecided] = {}
+    decided: dict[int, ev.PathWork] = {}
     for place, event in enumerate(events):
         match event:
             case ev.BlockArrived(block=block):
                 came[block.stream, block.number] = place, event
             case ev.QueryAdded(query=query):
                 joined.update((str(member), (place, query)) for member, _ in event.members)
-            case ev.GroupFormed(group=group, path=path, members=members):
+            case ev.RidersFormed(riders=group, path=path, members=members):
                 groups[group] = tuple(joined[name] for name in members if name in joined)
                 homes[group] = path
-            case ev.JobDecided(job=run):
-                decided[run] = event
-            case ev.RunFinished(job=run) if run in decided:
-                of = decided.pop(run)
-                riders = [rider for rider in groups.get(of.group, ())
+            case ev.JobDecided(job=job, work=ev.PathWork() as work):
+                decided[job] = work
+            case ev.JobFinished(job=job, kept=None) if job in decided:
+                of = decided.pop(job)
+                riders = [rider for rider in groups.get(of.riders, ())
                           if rider[1] not in event.failed]
                 for number in of.blocks:
                     if (of.stream, number) in came:
                         arrival, how = came[of.stream, number]
                         yield _Delivery(
-                            homes.get(of.group, of.segment), number,
+                            homes.get(of.riders, of.segment), number,
                             tuple(query for since, query in riders if since < arrival),
                             max(event.at - how.block.arrived, 0.0), how.block.rows)
 

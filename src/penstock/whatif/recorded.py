@@ -24,7 +24,7 @@ from penstock.events import kinds as ev
 from penstock.model import Branch, Input, Query, Sink
 from penstock.plan import Member, Operator, Path, Plan
 from penstock.policies.operators import Policy
-from penstock.whatif.cost_model import PathModel, RecordedRun, Told
+from penstock.whatif.cost_model import PathModel, RecordedJob, Told
 from penstock.whatif.replay import VirtualHost
 
 _OUTSIDE = (ev.BlockHeld, ev.BlockArrived, ev.StreamEnded, ev.StreamFailed, ev.QueryAdded,
@@ -125,7 +125,7 @@ class _Reading:
     riders: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Per group the queries that ride in it."""
     decided: dict[int, ev.JobDecided] = field(default_factory=dict)
-    finished: list[RecordedRun] = field(default_factory=list)
+    finished: list[RecordedJob] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     homes: dict[int, str] = field(default_factory=dict)
     """Per group the path that it rides on."""
@@ -142,17 +142,19 @@ class _Reading:
                 gone = self.present.get(query)
                 if gone is None or gone.outlived(at):
                     return
-            case ev.GroupFormed(group=group, path=path, members=members, stages=stages):
+            case ev.RidersFormed(riders=group, path=path, members=members, stages=stages):
                 self._seat(group, path, members)
                 self.homes[group] = path
                 if stages:
                     self.told.names[path] = stages
-            case ev.JobDecided(job=run):
-                self.decided[run] = event
-            case ev.RunFinished(job=run) | ev.RunKept(job=run) if run in self.decided:
-                self.finished.append((self.decided.pop(run), event))
-                self.told.take(event)
-            case ev.JobFailed():
+            case ev.JobDecided(job=job):
+                self.decided[job] = event
+            case ev.JobFinished(job=job, result=ev.PathResult() as result) if job in self.decided:
+                decided = self.decided.pop(job)
+                assert isinstance(decided.work, ev.PathWork)
+                self.finished.append(RecordedJob(decided, decided.work, event, result))
+                self.told.take(event.at, result)
+            case ev.JobFailed(kind="segment" | "panes"):
                 self.failed += 1
         if isinstance(event, _OUTSIDE):
             self.outside.append(self._in_order(event))
@@ -177,32 +179,32 @@ class _Reading:
 
     # --- what it amounts to ------------------------------------------------------------------
 
-    def _home(self, run: RecordedRun) -> str:
-        return self.homes.get(run[0].group, run[0].segment)
+    def _home(self, job: RecordedJob) -> str:
+        return self.homes.get(job.work.riders, job.work.segment)
 
     def models(self) -> dict[str, PathModel]:
         """What paths cost and keep."""
-        runs: dict[str, list[tuple[RecordedRun, float]]] = {}
-        for run, took in zip(self.finished, _own(self.finished), strict=True):
-            runs.setdefault(self._home(run), []).append((run, took))
-        return self.told.models(runs)
+        jobs: dict[str, list[tuple[RecordedJob, float]]] = {}
+        for job, took in zip(self.finished, _own(self.finished), strict=True):
+            jobs.setdefault(self._home(job), []).append((job, took))
+        return self.told.models(jobs)
 
     def sampling(self) -> float:
         """What timing stages apart took, but for the first time, when all was cold."""
-        taken = [ended.sampling for _, ended in self.finished if ended.sampling]
+        taken = [job.result.sampling for job in self.finished if job.result.sampling]
         return median(taken[1:] or taken or [0.0])
 
     def kept(self) -> dict[tuple[str, str], float]:
         """Rows out per row of a block, of the runs that delivered."""
         rows_in: dict[tuple[str, str], int] = {}
         rows_out: dict[tuple[str, str], int] = {}
-        for decided, ended in self.finished:
-            if isinstance(ended, ev.RunKept):
+        for job in self.finished:
+            if job.ended.kept is not None:
                 continue
-            for query in self.riders.get(decided.group, ()):
-                key = self._home((decided, ended)), query
-                rows_in[key] = rows_in.get(key, 0) + decided.rows
-                rows_out[key] = rows_out.get(key, 0) + ended.rows_out.get(query, 0)
+            for query in self.riders.get(job.work.riders, ()):
+                key = self._home(job), query
+                rows_in[key] = rows_in.get(key, 0) + job.work.rows
+                rows_out[key] = rows_out.get(key, 0) + job.ended.rows_out.get(query, 0)
         return {key: rows_out[key] / rows for key, rows in rows_in.items() if rows}
 
     def script(self, known: Mapping[str, PathModel]) -> Iterator[Step]:
@@ -224,22 +226,22 @@ class _Reading:
                     present.pop(event.query, None)
 
 
-def _own(runs: Sequence[RecordedRun]) -> list[float]:
-    """What each run took by itself: from the decision to its end, less what was timed apart.
+def _own(jobs: Sequence[RecordedJob]) -> list[float]:
+    """What each job took by itself: from the decision to its end, less what was timed apart.
 
     Of the time for which it overtook another, or another overtook it, half is its own, as the core
     has it (`penstock.engine.paths.active_job`).
     """
-    begun = np.array([decided.at for decided, _ in runs])
-    ended = np.array([end.at for _, end in runs])
-    urgent = np.array([decided.urgent for decided, _ in runs])
-    shared = np.zeros(len(runs))
+    begun = np.array([job.decided.at for job in jobs])
+    ended = np.array([job.ended.at for job in jobs])
+    urgent = np.array([job.work.urgent for job in jobs])
+    shared = np.zeros(len(jobs))
     for one in np.flatnonzero(urgent):
         both = np.maximum(np.minimum(ended, ended[one]) - np.maximum(begun, begun[one]), 0.0)
         both[one] = 0.0
         shared[one] += both.sum()
         shared += np.where(urgent, 0.0, both)
-    apart = np.array([end.sampling for _, end in runs])
+    apart = np.array([job.result.sampling for job in jobs])
     own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart
     return np.maximum(own, 0.0).tolist()  # type: ignore[no-any-return]
 
@@ -278,7 +280,7 @@ class _Replay(VirtualHost):
     _parts: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Rows and bytes per row that runs have kept."""
 
-    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept:
+    def outcome(self, job: SegmentJob) -> ev.JobFinished:
         model = self.recording.paths[job.path]
         rows, row_bytes = self._entering(job)
         _, left = model.through(job.first, job.last, rows)
@@ -286,19 +288,21 @@ class _Replay(VirtualHost):
         self._made[job.path] += 1
         sampling = self.recording.sampling if job.measure else 0.0
         at = self.clock.now() + seconds + sampling
-        measured = self._measured(model, row_bytes) if job.measure else {}
+        came = sum(block.rows for block in job.blocks)
+        result = ev.SegmentResult(
+            rows_in=came, sampling=sampling,
+            measured=self._measured(model, row_bytes) if job.measure else {})
+        done = ev.JobFinished(at=at, job=job.number, kind="segment", seconds=seconds,
+                              result=result)
         if job.final:
-            came = sum(block.rows for block in job.blocks)
             queries = dict.fromkeys(member.query for member in job.members)
             kept = self.recording.kept
-            out = {query: round(came * kept.get((job.path, query), 0.0)) for query in queries}
-            return ev.RunFinished(at=at, job=job.number, seconds=seconds, rows_in=came,
-                                  rows_out=out, measured=measured, sampling=sampling)
+            return replace(done, rows_out={
+                query: round(came * kept.get((job.path, query), 0.0)) for query in queries})
         row_bytes *= model.width(job.first, job.last)
         self._parts[job.number] = left, row_bytes
-        return ev.RunKept(at=at, job=job.number, seconds=seconds, rows=round(left),
-                          bytes=round(left * row_bytes), on_disk=job.on_disk, measured=measured,
-                          sampling=sampling)
+        rest = ev.KeptRows(rows=round(left), bytes=round(left * row_bytes), on_disk=job.on_disk)
+        return replace(done, result=replace(result, kept=rest))
 
     def _entering(self, job: SegmentJob) -> tuple[float, float]:
         """Rows, and bytes per row, that a run begins with."""
@@ -308,7 +312,7 @@ class _Replay(VirtualHost):
         rows = sum(block.rows for block in job.blocks)
         return float(rows), sum(block.bytes for block in job.blocks) / max(rows, 1)
 
-    def _measured(self, model: PathModel, row_bytes: float) -> dict[str, ev.Figure]:
+    def _measured(self, model: PathModel, row_bytes: float) -> dict[str, ev.StageFigures]:
         figures, rows = {}, 10_000.0
         for number, stage in enumerate(model.stages):
             figures[stage.name] = model.figure(number, rows, row_bytes)

@@ -31,10 +31,8 @@ from penstock.engine import (
 )
 from penstock.events import kinds as ev
 
-_End: TypeAlias = (
-    ev.RunFinished | ev.RunKept | ev.RefreshFinished | ev.JobFailed)
+_End: TypeAlias = ev.JobFinished | ev.JobFailed
 _E = TypeVar("_E", bound=_End)
-_ENDS = (ev.RunFinished, ev.RunKept, ev.RefreshFinished, ev.JobFailed)
 
 
 @dataclass(slots=True)
@@ -57,11 +55,11 @@ class VirtualHost:
     _wakes: set[float] = field(default_factory=set)
     _sequence: int = 0
 
-    def outcome(self, job: SegmentJob) -> ev.RunFinished | ev.RunKept | ev.JobFailed:
+    def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         """How a run that begins now will end, and when."""
         raise NotImplementedError
 
-    def renewal(self, refresh: RefreshJob) -> ev.RefreshFinished | ev.JobFailed:
+    def renewal(self, refresh: RefreshJob) -> ev.JobFinished | ev.JobFailed:
         """How a refresh that begins now will end, and when."""
         raise NotImplementedError
 
@@ -127,17 +125,18 @@ class VirtualHost:
     def _cancel(self, job: int, limit: float) -> None:
         """A job ends now, and not as it would have."""
         ends = {number: event for _, number, event in self._agenda
-                if isinstance(event, _ENDS) and event.job == job}
+                if isinstance(event, _End) and event.job == job}
         self._agenda = [planned for planned in self._agenda if planned[1] not in ends]
         heapq.heapify(self._agenda)
         reason = f"it did not finish within {limit:g} s"
-        for _ in ends:
-            self.plan_event(ev.JobFailed(at=self.clock.now(), job=job, reason=reason))
+        for event in ends.values():
+            self.plan_event(ev.JobFailed(at=self.clock.now(), job=job, kind=event.kind,
+                                         reason=reason))
 
     def _overtake(self, end: _E) -> _E:
         """A run overtakes those under way: all end later."""
         under_way = [(number, event) for _, number, event in self._agenda
-                     if isinstance(event, _ENDS)]
+                     if isinstance(event, _End)]
         end, others = shared(self.clock.now(), end, [event for _, event in under_way])
         held_up = dict(zip((number for number, _ in under_way), others, strict=True))
         self._agenda = [(held_up[number].at, number, held_up[number]) if number in held_up
@@ -157,8 +156,9 @@ def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]
 
     Each takes longer by what it lets the other have meanwhile.
 
-    >>> end, others = shared(10.0, ev.JobFailed(at=12.0, job=1, reason=""), [
-    ...     ev.JobFailed(at=15.0, job=2, reason=""), ev.JobFailed(at=11.0, job=3, reason="")])
+    >>> end, others = shared(10.0, ev.JobFailed(at=12.0, job=1, kind="segment", reason=""), [
+    ...     ev.JobFailed(at=15.0, job=2, kind="segment", reason=""),
+    ...     ev.JobFailed(at=11.0, job=3, kind="segment", reason="")])
     >>> end.at, [other.at for other in others]
     (14.0, [17.0, 12.0])
     """

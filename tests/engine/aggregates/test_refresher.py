@@ -27,7 +27,7 @@ def settle(made: Refresher, at: float = 0.0) -> Timeline:
     """Carry out all that is due, in no time."""
     done = []
     while run := made.decide(at):
-        made.finished(at, run.number, 0.0)
+        made.finished(at, run, 0.0)
         done.append((run.end, tuple(name for name, _ in run.queries)))
     return done
 
@@ -122,7 +122,7 @@ def test_panes_that_close_during_a_run_count_from_what_the_run_has_seen() -> Non
     for end in (3, 4, 5):
         made.close("g", end)
     assert made.decide(5.0) is None  # it is under way
-    made.finished(5.0, run.number, 3.0)
+    made.finished(5.0, run, 3.0)
     assert left(made) == -1
 
 
@@ -175,7 +175,7 @@ def test_a_running_scan_keeps_its_panes_while_others_close() -> None:
     made.close("g", 9)
     assert made.oldest("g") == 2 - 4
     assert run is not None
-    made.finished(9.0, run.number, 1.0)
+    made.finished(9.0, run, 1.0)
     assert made.oldest("g") == 4 - 4
     assert [end for end, _ in settle(made)] == [4, 6, 8]
     assert made.oldest("g") == 9 - 4
@@ -241,7 +241,7 @@ def take(made: Refresher, answered: dict[str, list[int]]) -> None:
         for name, window in run.queries:
             assert oldest <= run.end - window
             answered[name].append(run.end)
-        made.finished(0.0, run.number, 0.0)
+        made.finished(0.0, run, 0.0)
 
 
 # --- queries come and go ---------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_a_query_that_leaves_during_its_run_is_forgotten() -> None:
     run = made.decide(2.0)
     assert run is not None
     made.adopt(2.0, [Group("g", (Query("b", 4, 3),))])
-    made.finished(2.5, run.number, 0.5)
+    made.finished(2.5, run, 0.5)
     made.close("g", 6)
     assert settle(made) == [(3, ("b",)), (6, ("b",))]
 
@@ -299,7 +299,7 @@ def test_a_query_under_way_is_not_run_twice_when_its_task_changes() -> None:
     assert run is not None
     made.adopt(2.0, [Group("g", (a, b))])
     assert made.decide(2.0) is None
-    made.finished(2.5, run.number, 0.5)
+    made.finished(2.5, run, 0.5)
     assert settle(made) == [(2, ("b",))]
 
 
@@ -309,7 +309,7 @@ def test_a_group_that_is_gone_is_no_trouble_to_its_run() -> None:
     first = made.decide(2.0)
     assert first is not None
     made.adopt(2.0, [])
-    made.finished(2.5, first.number, 0.5)
+    made.finished(2.5, first, 0.5)
     assert made.decide(3.0) is None
 
 
@@ -318,7 +318,7 @@ def test_a_run_that_failed_is_due_again() -> None:
     made.close("g", 2)
     run = made.decide(2.0)
     assert run is not None
-    made.failed(run.number)
+    made.failed(run)
     made.close("g", 3)
     assert settle(made) == [(3, ("a",))]
 
@@ -348,7 +348,7 @@ def test_measured_costs_are_used_after_a_window_and_periods_are_noted() -> None:
     for end in range(1, 31):
         made.close("g", end)
         while run := made.decide(float(end)):
-            made.finished(float(end), run.number, 1.0, scanning=0.001, answering=0.999)
+            made.finished(float(end), run, 1.0, scanning=0.001, answering=0.999)
     assert made.periods("g") == {"a": 2, "b": 3}
     changed = [note for note in made.noted() if isinstance(note, ev.PeriodsChosen)]
     assert [note.reason for note in changed] == ["costs have changed"]
@@ -359,7 +359,7 @@ def test_a_query_that_joins_finds_the_measured_costs() -> None:
     made.close("g", 2)
     run = made.decide(2.0)
     assert run is not None
-    made.finished(2.0, run.number, 1.0, scanning=0.15, answering=0.5)
+    made.finished(2.0, run, 1.0, scanning=0.15, answering=0.5)
     made.adopt(3.0, [Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 15, 3)))])
     costs = made._groups["g"].group.costs
     assert (costs.read, costs.merge, costs.answer) == pytest.approx((0.01, 0.0, 0.25))
@@ -371,18 +371,18 @@ def test_a_drain_does_not_look_at_the_clock() -> None:
     for end in range(1, 31):
         made.close("g", end)
         while run := made.decide(float(end)):
-            made.finished(float(end), run.number, 5.0, scanning=0.0, answering=5.0)
+            made.finished(float(end), run, 5.0, scanning=0.0, answering=5.0)
     assert made._groups["g"].group.costs == Costs()
 
 
-def test_every_decision_is_noted_with_its_reason() -> None:
+def test_every_decision_has_its_reason() -> None:
     made = refresher("conservative")
     made.noted()
     made.close("g", 2)
     run = made.decide(2.5)
     assert run is not None
-    assert made.noted() == [ev.RefreshDecided(at=2.5, job=run.number, group="g", end=2, queries=G1,
-                                              reason="g every 2 is due now", waiting=1)]
+    assert (run.group, run.end, tuple(name for name, _ in run.queries)) == ("g", 2, G1)
+    assert (run.reason, run.waiting) == ("g every 2 is due now", 1)
     assert made.noted() == []
 
 

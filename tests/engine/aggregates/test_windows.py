@@ -121,7 +121,8 @@ def test_the_rows_that_wait_for_the_end_of_a_stream_have_waited_since_they_came(
     host = hosted(query("q", 4, 2), cost=lambda run: 30.0)
     feed(host, [0, 1])
     drain(host, at=5.0)
-    waited = [e.at - e.arrived for e in host.record if isinstance(e, ev.RefreshFinished)]
+    waited = [e.at - e.result.arrived for e in host.record
+              if isinstance(e, ev.JobFinished) and e.kind == "refresh"]
     assert waited and min(waited) >= 30.0
 
 
@@ -231,9 +232,9 @@ def test_in_a_drain_the_next_run_goes_on_beside_a_refresh_and_the_one_after_it_w
     beside = []
     for event in host.record:
         match event:
-            case ev.RefreshDecided():
+            case ev.JobDecided(kind="refresh"):
                 busy = event.job
-            case ev.RefreshFinished():
+            case ev.JobFinished(kind="refresh"):
                 busy = waits = 0
             case ev.JobDecided():
                 beside.append(bool(busy))
@@ -309,8 +310,8 @@ def test_many_short_refreshes_have_their_time_beside_a_long_run() -> None:
     host = hosted(*queries, live=True, cost=lambda run: 3.0, refreshing=lambda refresh: 0.5)
     feed(host, *([n] for n in range(80)), every=0.5)
     host.run(until=40.0)
-    order = "".join("a" if isinstance(e, ev.RefreshFinished) else "r" for e in host.record
-                    if isinstance(e, ev.RunFinished | ev.RefreshFinished))
+    order = "".join("a" if e.kind == "refresh" else "r" for e in host.record
+                    if isinstance(e, ev.JobFinished))
     assert "raaaaraaaar" in order, order
 
 
@@ -319,8 +320,7 @@ def test_runs_and_refreshes_take_turns() -> None:
                   refreshing=lambda refresh: 1.0)
     feed(host, *([n] for n in range(80)), every=0.5)
     host.run()
-    order = [isinstance(e, ev.RefreshFinished) for e in host.record
-             if isinstance(e, ev.RunFinished | ev.RefreshFinished)]
+    order = [e.kind == "refresh" for e in host.record if isinstance(e, ev.JobFinished)]
     assert order.count(True) >= 8
     assert all(one != other for one, other in pairwise(order[2:-2])), order
     check_counts(host)
@@ -330,7 +330,7 @@ def test_runs_and_refreshes_take_turns() -> None:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_refresh_that_breaks_is_tried_query_by_query_and_the_culprit_stops_alone(
+def test_a_refresh_that_breaks_is_tried_again_then_in_halves_and_the_culprit_stops_alone(
     live: bool
 ) -> None:
     def breaks(refresh: RefreshJob) -> str:
@@ -351,14 +351,14 @@ def test_a_refresh_that_breaks_is_tried_query_by_query_and_the_culprit_stops_alo
             times(host), window_of(host, name), until=until)
     check_counts(host)
     check_order(host)
-    alone = [refresh for refresh in host.refreshes if not refresh.first_try]
-    assert sorted(m.query for refresh in alone for m in refresh.members) == ["bad", "one", "two"]
-    assert all(len(refresh.members) == 1 for refresh in alone)
+    again = [[member.query for member in refresh.members]
+             for refresh in host.refreshes if refresh.retried]
+    assert again == [["one", "bad", "two"], ["one"], ["bad", "two"], ["bad"], ["two"]]
 
 
 def test_a_refresh_that_breaks_once_loses_nothing() -> None:
     host = hosted(query("one", 4, 2), query("two", 8, 2), live=True,
-                  breaks=lambda refresh: "once" if refresh.first_try and refresh.number % 4 == 0
+                  breaks=lambda refresh: "once" if not refresh.retried and refresh.number % 4 == 0
                   else "")
     feed(host, *([n] for n in range(40)))
     host.run()

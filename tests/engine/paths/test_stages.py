@@ -36,7 +36,7 @@ def host(name: str = "chain", **settings: float) -> FakeHost:
 
 
 def stages(run: FakeHost) -> list[tuple[int, int]]:
-    return [e.stages for e in run.record if isinstance(e, ev.JobDecided)]
+    return [e.work.stages for e in run.record if isinstance(e, ev.JobDecided)]
 
 
 def test_fifo_runs_a_path_as_one_job() -> None:
@@ -71,10 +71,10 @@ def test_what_waits_between_stages_is_what_is_left_of_the_blocks() -> None:
     for second in range(3):
         run.arrive("s", at=100.0 + second)
     run.run()
-    kept = [e for e in run.record if isinstance(e, ev.RunKept)]
-    assert [e.rows for e in kept] == [9, 18], "8.82 of 100 rows, and a train of two blocks"
+    kept = [e for e in run.record if isinstance(e, ev.JobFinished) and e.kept]
+    assert [e.kept.rows for e in kept] == [9, 18], "8.82 of 100 rows, and a train of two blocks"
     last = [e for e in run.record if isinstance(e, ev.JobDecided)][-1]
-    assert (last.rows, last.entering, last.blocks) == (300, 27, (1, 2, 3))
+    assert (last.work.rows, last.work.entering, last.work.blocks) == (300, 27, (1, 2, 3))
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -99,7 +99,7 @@ def test_a_query_that_leaves_lets_go_of_what_was_kept_for_it() -> None:
     run.handle(ev.QueryDropped(at=0.6, query="q"))
     run.run()
     assert run.kept and set(run.kept) == set(run.forgotten)
-    assert not [e for e in run.record if isinstance(e, ev.RunFinished)]
+    assert not [e for e in run.record if isinstance(e, ev.JobFinished) and not e.kept]
 
 
 def test_a_run_that_fails_between_stages_takes_up_the_same_rows_again() -> None:
@@ -128,7 +128,7 @@ def test_beyond_the_memory_budget_rows_are_kept_on_disk() -> None:
     for n in range(6):
         run.arrive("s", at=n * 0.1)
     run.run()
-    kept = [e.on_disk for e in run.record if isinstance(e, ev.RunKept)]
+    kept = [e.kept.on_disk for e in run.record if isinstance(e, ev.JobFinished) and e.kept]
     assert any(kept) and not all(kept)
 
 
@@ -138,9 +138,9 @@ def test_a_train_is_no_longer_than_a_quantum() -> None:
         run.arrive("s", at=float(n))
     run.run()
     decided = {e.job: e for e in run.record if isinstance(e, ev.JobDecided)}
-    ended = [e for e in run.record if isinstance(e, ev.RunFinished)]
+    ended = [e for e in run.record if isinstance(e, ev.JobFinished) and not e.kept]
     assert max(e.seconds for e in ended) <= 60.0
-    assert max(len(decided[e.job].blocks) for e in ended) > 1
+    assert max(len(decided[e.job].work.blocks) for e in ended) > 1
 
 
 @pytest.mark.parametrize("name", ["round_robin", "greedy", "chain", "rate_based"])
@@ -151,9 +151,10 @@ def test_nor_is_any_run_with_what_is_left_of_it(name: str) -> None:
     for at in (0.0, 100.0, 200.0, *(300.0,) * 12):
         run.arrive("s", at=at)
     run.run()
-    trains = [len(e.blocks) for e in run.record if isinstance(e, ev.JobDecided) and e.at >= 300.0]
+    trains = [len(e.work.blocks) for e in run.record
+              if isinstance(e, ev.JobDecided) and e.at >= 300.0]
     took = [e.seconds for e in run.record
-            if isinstance(e, ev.RunFinished | ev.RunKept) and e.at >= 300.0]
+            if isinstance(e, ev.JobFinished) and e.at >= 300.0]
     assert max(took) <= 60.0, "a block's last stage takes 18 s"
     assert max(trains) == 3
 
@@ -176,8 +177,9 @@ def beside(name: str, quantum: float = 0.2) -> FakeHost:
 
 def answered(run: FakeHost) -> float:
     """When the cheap query had its second answer."""
-    cheap = {e.job for e in run.record if isinstance(e, ev.JobDecided) and e.stream == "t"}
-    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.job in cheap][-1]
+    cheap = {e.job for e in run.record if isinstance(e, ev.JobDecided) and e.work.stream == "t"}
+    return [e.at for e in run.record
+            if isinstance(e, ev.JobFinished) and not e.kept and e.job in cheap][-1]
 
 
 def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterwards() -> None:
@@ -192,13 +194,13 @@ def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterward
 
 def test_the_time_for_which_a_run_was_overtaken_is_not_its_own() -> None:
     run = beside("preemptive_rate_based")
-    ended = {e.job: e for e in run.record if isinstance(e, ev.RunKept | ev.RunFinished)}
+    ended = {e.job: e for e in run.record if isinstance(e, ev.JobFinished)}
     overtaken = [e for e in run.record if isinstance(e, ev.JobDecided) and e.at == 100.0][0]
     took = ended[overtaken.job].seconds
     assert took == pytest.approx(ended[overtaken.job].at - overtaken.at)
-    expected = run.core.figures.expected(100.0, "q#0", overtaken.stages[0])
+    expected = run.core.figures.expected(100.0, "q#0", overtaken.work.stages[0])
     assert expected == pytest.approx(took - 0.1), "the cheap block had as much of the cores"
-    (cheap,) = [e for e in run.record if isinstance(e, ev.JobDecided) and e.urgent]
+    (cheap,) = [e for e in run.record if isinstance(e, ev.JobDecided) and e.work.urgent]
     assert ended[cheap.job].seconds == pytest.approx(0.2)
     assert run.core.figures.expected(100.0, "t/fanout", 0) == pytest.approx(0.1)
     alone = Running(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
@@ -237,7 +239,7 @@ def test_what_is_due_is_carried_to_the_output_at_one_go() -> None:
         run.arrive("s", at=at, rows=1000)
     run.run()
     late = [e for e in run.record if isinstance(e, ev.JobDecided) and "tight" in e.reason]
-    assert [(e.stages, e.blocks) for e in late] == [((3, 4), (1,)), ((0, 4), (2, 3))]
+    assert [(e.work.stages, e.work.blocks) for e in late] == [((3, 4), (1,)), ((0, 4), (2, 3))]
 
 
 def expensive_block(name: str) -> float:
@@ -247,8 +249,9 @@ def expensive_block(name: str) -> float:
     for number in range(80):
         run.arrive("t", at=200.0 + 0.15 * number)
     run.run()
-    of = {e.job for e in run.record if isinstance(e, ev.JobDecided) and e.stream == "s"}
-    return [e.at for e in run.record if isinstance(e, ev.RunFinished) and e.job in of][-1] - 200.0
+    of = {e.job for e in run.record if isinstance(e, ev.JobDecided) and e.work.stream == "s"}
+    return [e.at for e in run.record
+            if isinstance(e, ev.JobFinished) and not e.kept and e.job in of][-1] - 200.0
 
 
 @pytest.mark.parametrize("name", ["chain_flush(latency=6, exact=true)", "mixed(latency=6)"])
@@ -257,7 +260,7 @@ def test_a_run_under_way_is_not_overtaken_beyond_its_deadline(name: str) -> None
     assert expensive_block(name) < 6.5
 
 
-RAN = (1.0, 1.0, 1.0, 0.0, 0.0)
+RAN = ev.StageFigures(rows_in=1.0, rows_out=1.0, seconds=1.0)
 """A row, in a second."""
 
 
@@ -313,17 +316,21 @@ def test_stages_are_timed_again_soon_and_then_seldom() -> None:
 
 def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:
     figures, path = Figures(), host().core.plan.path("q#0")
-    timed = {stage[0].id: (100.0, 100.0, 0.1, 0.0, 0.0) for stage in path.stages[:-1]}
+    timed = {stage[0].id: ev.StageFigures(rows_in=100.0, rows_out=100.0, seconds=0.1)
+             for stage in path.stages[:-1]}
     assert figures.rows_within(2.0, path.id, 0) == float("inf"), "nothing is known"
-    figures.record(0.0, path, 0, 4, (100.0, 100.0, 0.8, 0.0, 0.0), timed)
+    ran = ev.StageFigures(rows_in=100.0, rows_out=100.0, seconds=0.8)
+    figures.record(0.0, path, 0, 4, ran, timed)
     assert figures.rows_within(2.0, path.id, 0) == pytest.approx(500.0), "0.5 s, and 3 ms a row"
     assert figures.rows_within(0.4, path.id, 0) == pytest.approx(50.0), "by the latest run alone"
 
 
 def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
     figures, path = Figures(), host().core.plan.path("q#0")
-    timed = {stage[0].id: (100.0, 50.0, 1.0, 0.0, 0.0) for stage in path.stages[:-1]}
-    figures.record(0.0, path, 0, 4, (80.0, 10.0, 3.0, 0.0, 0.0), timed)
+    timed = {stage[0].id: ev.StageFigures(rows_in=100.0, rows_out=50.0, seconds=1.0)
+             for stage in path.stages[:-1]}
+    ran = ev.StageFigures(rows_in=80.0, rows_out=10.0, seconds=3.0)
+    figures.record(0.0, path, 0, 4, ran, timed)
     # 80, 40 and 20 rows at 10 ms each are 1.4 s of the 3; ten rows come to the last stage
     assert figures.statistics.cost("q#0:project") == pytest.approx(0.16)
     assert figures.statistics.selectivity("q#0:project") == 1.0
@@ -334,7 +341,7 @@ def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
 
 def overlapping(run: FakeHost) -> list[tuple[ev.JobDecided, ev.JobDecided]]:
     """Pairs of runs that were under way at once."""
-    ended = {e.job: e.at for e in run.record if isinstance(e, ev.RunFinished | ev.RunKept)}
+    ended = {e.job: e.at for e in run.record if isinstance(e, ev.JobFinished)}
     decided = [e for e in run.record if isinstance(e, ev.JobDecided)]
     return [(a, b) for a in decided for b in decided
             if a.job < b.job and b.at < ended[a.job]]
@@ -354,8 +361,8 @@ def test_with_two_slots_runs_overlap_but_never_two_on_one_stage(name: str) -> No
     pairs = overlapping(run)
     assert pairs
     for a, b in pairs:
-        apart = a.stages[1] <= b.stages[0] or b.stages[1] <= a.stages[0]
-        assert a.stream != b.stream or apart
+        (first, last), (other, end) = a.work.stages, b.work.stages
+        assert a.work.stream != b.work.stream or last <= other or end <= first
     assert Summary.of(run.record).accounting() == []
 
 
@@ -375,8 +382,9 @@ def test_a_query_gets_its_blocks_in_the_order_of_their_arrival_whatever_the_slot
     run.run()
     decided = {e.job: e for e in run.record if isinstance(e, ev.JobDecided)}
     delivered = [block for e in run.record
-                 if isinstance(e, ev.RunFinished) and decided[e.job].stages[1] == 4
-                 for block in decided[e.job].blocks]
+                 if isinstance(e, ev.JobFinished) and not e.kept
+                 and decided[e.job].work.stages[1] == 4
+                 for block in decided[e.job].work.blocks]
     assert delivered == sorted(delivered)
     assert Summary.of(run.record).queries["q"].rows_in == sum(rows for _, rows in arrivals)
 
@@ -395,4 +403,4 @@ def test_only_a_run_that_may_be_overtaken_yields_and_all_are_expected_to_take_as
         assert [one.yields for one in run.runs[4:]] == yielding
         assert [one.expected for one in run.runs[:4]] == [0.0] * 4, "nothing is known yet"
         assert [one.expected for one in run.runs[4:]] == pytest.approx(
-            [e.seconds for e in run.record if isinstance(e, ev.RunFinished | ev.RunKept)][:4])
+            [e.seconds for e in run.record if isinstance(e, ev.JobFinished)][:4])

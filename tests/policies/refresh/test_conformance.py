@@ -148,7 +148,7 @@ def test_when_nothing_is_late_answers_are_at_most_a_period_apart(
         while run := refresher.decide(float(end)):
             for name, _ in run.queries:
                 ends[name].append(run.end)
-            refresher.finished(float(end), run.number, 0.0)
+            refresher.finished(float(end), run, 0.0)
     for asked in group.queries:
         gaps = [after - before for before, after in pairwise([start, *ends[asked.name]])]
         assert all(0 < gap <= asked.period for gap in gaps[1:])

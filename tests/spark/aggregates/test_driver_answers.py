@@ -32,8 +32,8 @@ def answered() -> tuple[Any, RefreshJob]:
         **{f"m{n}": [10, 20, 30, 40] if measure.kind == "sum" else [1, 1, 1, 1]
            for n, measure in enumerate(family.measures)}})})
     lengths = {name: seconds * SECOND // group.pane for name, (_, seconds) in ASKED.items()}
-    first = Scan(number=1, group=group.id, end=2, queries=tuple(lengths.items()), reason="")
-    second = Scan(number=2, group=group.id, end=3,
+    first = Scan(group=group.id, end=2, queries=tuple(lengths.items()), reason="")
+    second = Scan(group=group.id, end=3,
                   queries=(("d", lengths["d"]), ("b", lengths["b"])), reason="")
     refresh = RefreshJob(number=1, group=group.id, pane=group.pane, scans=(first, second),
                          arrived=0.0)

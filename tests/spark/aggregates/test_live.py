@@ -148,9 +148,9 @@ def live(
     skipped: list[ev.AnswersSkipped] = []
 
     def watch(event: ev.Event) -> None:
-        if isinstance(event, ev.RefreshFinished):
+        if isinstance(event, ev.JobFinished) and event.kind == "refresh":
             last.update({query: round(end / 1e6 - BEGIN.timestamp()) // SECOND
-                         for query, end in event.ends.items()})
+                         for query, end in event.result.ends.items()})
         elif isinstance(event, ev.AnswersSkipped):
             skipped.append(event)
 

@@ -11,7 +11,7 @@ import pytest
 from penstock.engine.instructions import SegmentJob
 from penstock.model import Block
 
-RUN = SegmentJob(number=1, segment="p", path="p", group=1, members=(),
+RUN = SegmentJob(number=1, segment="p", path="p", kind="segment", riders=1, members=(),
           blocks=(Block("s", 0, rows=1000, bytes=0, arrived=0.0),))
 
 

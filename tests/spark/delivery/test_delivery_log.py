@@ -59,11 +59,12 @@ def written(path) -> Deliveries:
     log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     log.join({"b": {"s": 2, "t": 5}})
-    log.commit(1, 1, [Member("a", 0), Member("b", 0)], [0, 1], {"a": 10})
-    log.commit(2, 1, [Member("a", 0), Member("b", 0)], [2], {"a": 1, "b": 2})
-    log.commit(3, 2, [Member("b", 1)], [7, 9], {"b": 5})
+    log.commit(1, riders=1, members=[Member("a", 0), Member("b", 0)], blocks=[0, 1], rows={"a": 10})
+    log.commit(2, riders=1, members=[Member("a", 0), Member("b", 0)], blocks=[2],
+               rows={"a": 1, "b": 2})
+    log.commit(3, riders=2, members=[Member("b", 1)], blocks=[7, 9], rows={"b": 5})
     log.leave("a")
-    log.commit(4, 1, [Member("a", 0), Member("b", 0)], [3], {"b": 2})
+    log.commit(4, riders=1, members=[Member("a", 0), Member("b", 0)], blocks=[3], rows={"b": 2})
     log.close()
     return log
 
@@ -73,14 +74,14 @@ def test_the_log_remembers_where_every_query_stands(path):
     again = reopened(path)
     assert positions(again) == positions(log) == {
         "b": ({"s": 2, "t": 5}, {(0, 0): [[0, 3]], (1, 0): [[7, 7], [9, 9]]}, 9)}
-    assert (again.last_run, again.committed) == (4, {1, 2, 3, 4})
+    assert (again.last_job, again.committed) == (4, {1, 2, 3, 4})
 
 
 def test_inputs_of_a_branch_have_had_their_own_blocks(path):
     log = Deliveries(Log(path, ID))
     log.join({"j": {"s": 0, "t": 0}})
-    log.commit(1, 1, [Member("j", 0, 0)], [0, 1], {})
-    log.commit(2, 2, [Member("j", 0, 1)], [5], {})
+    log.commit(1, riders=1, members=[Member("j", 0, 0)], blocks=[0, 1], rows={})
+    log.commit(2, riders=2, members=[Member("j", 0, 1)], blocks=[5], rows={})
     log.close()
     had = {(0, 0): [[0, 1]], (0, 1): [[5, 5]]}
     assert positions(reopened(path)) == positions(reopened(path)) == {
@@ -107,8 +108,8 @@ def test_a_log_torn_at_any_byte_tells_of_the_whole_lines_only(path, tmp_path, mo
         Witness(torn.with_suffix(".end"), ID).begin(whole)
         log = reopened(torn)
         if len(seen) == whole:
-            seen.append((positions(log), log.last_run, log.committed))
-        assert (positions(log), log.last_run, log.committed) == seen[whole]
+            seen.append((positions(log), log.last_job, log.committed))
+        assert (positions(log), log.last_job, log.committed) == seen[whole]
         # and what is written after it is not glued to the half line
         log = Deliveries(Log(torn, ID))
         log.join({"z": {"s": 1}})
@@ -180,14 +181,14 @@ def test_a_compacted_log_says_the_same(path, monkeypatch):
     log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
     for run in range(1, 30):
-        log.commit(run, 1, [Member("a", 0)], [2 * run], {"a": 1})
+        log.commit(run, riders=1, members=[Member("a", 0)], blocks=[2 * run], rows={"a": 1})
         if run != 17:
             log.settled(run)
     log.close()
     assert len(path.read_text().splitlines()) <= 5
     again = reopened(path)
     assert positions(again) == positions(log)
-    assert again.last_run == 29
+    assert again.last_job == 29
     assert 17 in again.committed and 16 not in again.committed
     assert {p.name for p in path.parent.iterdir()} == {path.name, "deliveries.end"}
 
@@ -208,8 +209,8 @@ def test_a_full_disk_while_compacting_does_not_undo_a_commit(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
-    log.commit(1, 1, [Member("a", 0)], [0], {"a": 1})
-    log.commit(2, 1, [Member("a", 0)], [1], {"a": 1})
+    log.commit(1, riders=1, members=[Member("a", 0)], blocks=[0], rows={"a": 1})
+    log.commit(2, riders=1, members=[Member("a", 0)], blocks=[1], rows={"a": 1})
     log.close()
     monkeypatch.undo()
     assert positions(reopened(path)) == {"a": ({"s": 0}, {(0, 0): [[0, 1]]}, 2)}
@@ -229,9 +230,9 @@ def test_a_commit_that_the_disk_refused_never_happened(path, monkeypatch, taken)
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space left"):
-        log.commit(1, 1, [Member("a", 0)], [0], {"a": 5})
+        log.commit(1, riders=1, members=[Member("a", 0)], blocks=[0], rows={"a": 5})
     monkeypatch.setattr(os, "write", write)
-    log.commit(2, 1, [Member("a", 0)], [0], {"a": 5})
+    log.commit(2, riders=1, members=[Member("a", 0)], blocks=[0], rows={"a": 5})
     log.close()
     again = reopened(path)
     assert (positions(again)["a"][2], again.committed) == (5, {2})
@@ -240,9 +241,9 @@ def test_a_commit_that_the_disk_refused_never_happened(path, monkeypatch, taken)
 def test_recovery_forgets_what_is_settled_and_uses_no_number_twice(path):
     written(path)
     log = Deliveries(Log(path, ID))
-    log.recovered([3, 6], last_run=6)
-    assert (log.committed, log.last_run) == ({3}, 6)
-    log.commit(7, 1, [Member("b", 0)], [8], {})
+    log.recovered([3, 6], last_job=6)
+    assert (log.committed, log.last_job) == ({3}, 6)
+    log.commit(7, riders=1, members=[Member("b", 0)], blocks=[8], rows={})
     log.close()
     assert reopened(path).committed >= {3, 7}
 
@@ -265,11 +266,11 @@ def test_every_line_is_one_json_object(path):
 def test_a_run_under_way_is_not_the_namesakes(path):
     log = Deliveries(Log(path, ID))
     log.join({"a": {"s": 0}})
-    log.commit(1, 1, [Member("a", 0)], [0], {"a": 1})
+    log.commit(1, riders=1, members=[Member("a", 0)], blocks=[0], rows={"a": 1})
     log.leave("a")
     log.join({"a": {"s": 0}}, since=2)
-    log.commit(2, 1, [Member("a", 0)], [1], {"a": 1})  # ordered while the other one was there
-    log.commit(3, 1, [Member("a", 0)], [0], {"a": 5})
+    log.commit(2, riders=1, members=[Member("a", 0)], blocks=[1], rows={"a": 1})
+    log.commit(3, riders=1, members=[Member("a", 0)], blocks=[0], rows={"a": 5})
     log.close()
     assert positions(reopened(path)) == positions(log) == {"a": ({"s": 0}, {(0, 0): [[0, 0]]}, 5)}
 
@@ -277,10 +278,10 @@ def test_a_run_under_way_is_not_the_namesakes(path):
 def test_runs_that_were_not_a_querys_own_are_not_its_own_after_a_restart(tmp_path):
     """Runs that make panes anew are numbered but not logged; their numbers must not come again."""
     log = Deliveries(Log(tmp_path / "log", ID))
-    log.answer(3, {"a": 10}, {})
+    log.commit(3, ends={"a": 10}, rows={})
     log.join({"b": {}}, since=7)
     log.close()
     again = Deliveries(Log(tmp_path / "log", ID))
-    again.answer(again.last_run + 1, {"b": 20}, {})
+    again.commit(again.last_job + 1, ends={"b": 20}, rows={})
     assert again.positions["b"].answered == 20
     again.close()

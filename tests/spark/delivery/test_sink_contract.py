@@ -80,7 +80,7 @@ def test_a_sink_is_a_file_and_a_line(store: Store, tmp_path: Path) -> None:
     done = one.deliver(1, 2)
     assert (store.seen, store.open) == ([1, 2], {})
     assert (done.rows, done.failed) == ({"a": 2}, {})
-    assert one.deliveries.last_run == 1
+    assert one.deliveries.last_job == 1
     assert list((one.checkpoint.root / "staging").iterdir()) == []
     one.close()
 
@@ -102,13 +102,13 @@ def test_what_is_staged_is_seen_by_nobody_until_the_line_is_there(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Driver(tmp_path, sql=APP).start()
-    answer = one.deliveries.answer
+    commit = one.deliveries.commit
 
-    def watched(*args: Any) -> None:
+    def watched(*args: Any, **kwargs: Any) -> None:
         assert (store.seen, store.open) == ([], {"1": [7]})
-        answer(*args)
+        commit(*args, **kwargs)
 
-    monkeypatch.setattr(one.deliveries, "answer", watched)
+    monkeypatch.setattr(one.deliveries, "commit", watched)
     one.deliver(7)
     assert (store.seen, store.open) == ([7], {})
     one.close()
@@ -146,7 +146,7 @@ def test_a_store_that_refuses_after_the_line_gets_the_rows_at_the_next_start(
         patch.setattr(RecordingSink, "publish", refuse)
         done = one.deliver(5)
     assert done.failed == {"a": "its answers could not be published: the store does not answer"}
-    assert (store.seen, one.deliveries.last_run) == ([], 1)
+    assert (store.seen, one.deliveries.last_job) == ([], 1)
     one.close()
     again = Driver(tmp_path, sql=APP).start()
     assert (store.seen, store.open, again.warned) == ([5], {}, [])
@@ -158,14 +158,14 @@ def test_whatever_moment_the_driver_dies_at_rows_are_seen_once(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:
     one = Driver(tmp_path, sql=APP).start()
-    answer = one.deliveries.answer
+    commit = one.deliveries.commit
 
-    def die(*args: Any) -> None:
+    def die(*args: Any, **kwargs: Any) -> None:
         if not before:
-            answer(*args)
+            commit(*args, **kwargs)
         raise Died
 
-    monkeypatch.setattr(one.deliveries, "answer", die)
+    monkeypatch.setattr(one.deliveries, "commit", die)
     with pytest.raises(Died):
         one.deliver(1)
     assert (store.seen, store.open) == ([], {"1": [1]})
@@ -195,6 +195,6 @@ def test_every_kind_delivers_what_the_driver_holds(kind: str, tmp_path: Path) ->
     one = Driver(tmp_path, sql=sql).start()
     assert one.sinks.fault(one.application.queries["a"]) == ""
     done = one.deliver(3, 4)
-    assert (done.rows, one.deliveries.last_run) == ({"a": 2}, 1)
+    assert (done.rows, one.deliveries.last_job) == ({"a": 2}, 1)
     assert list((one.checkpoint.root / "staging").iterdir()) == []
     one.close()

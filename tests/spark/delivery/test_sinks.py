@@ -47,11 +47,11 @@ class Driver:
         return self
 
     def deliver(self, *values: int, query: str = "a"):
-        run, member = self.deliveries.last_run + 1, Member(query, 0)
+        run, member = self.deliveries.last_job + 1, Member(query, 0)
         held = DriverAnswers(None, {member: self.plan.branch(member)})
         held.add(member, 0, 60_000_000, pa.record_batch({"agg0": pa.array(values, pa.int64())}))
         refresh = RefreshJob(number=run, group="g", pane=60_000_000, scans=(Scan(
-            number=run, group="g", end=1, queries=((query, 1),), reason=""),), arrived=0.0)
+            group="g", end=1, queries=((query, 1),), reason=""),), arrived=0.0)
         return self.sinks.deliver(refresh, self.plan, held)
 
     def close(self) -> None:
@@ -391,7 +391,7 @@ def test_the_console_does_not_pass_terminal_escapes_on(driver):
     held.add(member, 0, 60_000_000, pa.record_batch({
         "key0": pa.array(words), "agg0": pa.array([1] * 4, pa.int64())}))
     one.sinks.deliver(RefreshJob(number=1, group="g", pane=60_000_000, scans=(Scan(
-        number=1, group="g", end=1, queries=(("a", 1),), reason=""),), arrived=0.0),
+        group="g", end=1, queries=(("a", 1),), reason=""),), arrived=0.0),
                       one.plan, held)
     said = "".join(one.said)
     assert said.isprintable(), said

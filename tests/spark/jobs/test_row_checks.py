@@ -22,7 +22,8 @@ BLOCKS = (Block("s", 3, 60, 240, 1.0), Block("s", 4, 40, 160, 1.0))
 
 
 def run(*members: Member) -> SegmentJob:
-    return SegmentJob(number=7, segment="p:0", path="p", group=1, members=members, blocks=BLOCKS)
+    return SegmentJob(number=7, kind="segment", segment="p:0", path="p", riders=1,
+                      members=members, blocks=BLOCKS)
 
 
 @pytest.mark.parametrize("read", [100, 101, 250])

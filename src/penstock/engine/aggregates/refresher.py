@@ -1,7 +1,7 @@
 """Which answers of window aggregates are renewed next: the part of the core that both hosts ask.
 
-A host tells it which panes have closed and what a run has cost; it says which queries of which
-group are answered next, in one joint run, for which window end, and why.
+A host tells it which panes have closed and what a scan has cost; it says which queries of which
+group are answered next, in one joint scan, for which window end, and why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.policies.refresh import Costs, Group, Policy, Task, View, policy
 
 @dataclass(slots=True)
 class Refresher:
-    """Takes closed panes and finished runs, gives joint runs; it reads no clock.
+    """Takes closed panes and finished scans, gives scans; it reads no clock.
 
     >>> from penstock.policies.refresh import Query
     >>> refresher = Refresher(policy("hybrid+late_pending"))
@@ -28,10 +28,10 @@ class Refresher:
     >>> refresher.close("g", 1)
     >>> refresher.decide(1.0)
     >>> refresher.close("g", 2)
-    >>> run = refresher.decide(2.0)
-    >>> run.end, run.queries, run.reason
+    >>> scan = refresher.decide(2.0)
+    >>> scan.end, scan.queries, scan.reason
     (2, (('a', 10), ('b', 15)), 'g every 2 is due now')
-    >>> refresher.finished(2.5, run.number, seconds=0.1)
+    >>> refresher.finished(2.5, scan, seconds=0.1)
     >>> refresher.decide(2.5)
 
     ``drained`` is for bounded input, where nobody waits: every query is answered at the multiples
@@ -42,12 +42,9 @@ class Refresher:
     policy: Policy
     drained: bool = False
     statistics: Statistics = field(default_factory=Statistics)
-    runs: int = 0
-    """The highest number given to a run so far."""
     _groups: dict[str, Deadlines] = field(default_factory=dict)
-    _under_way: dict[int, Scan] = field(default_factory=dict)
     _periods: dict[str, dict[str, int]] = field(default_factory=dict)
-    _notes: list[ev.Event] = field(default_factory=list)
+    _notes: list[ev.PeriodsChosen] = field(default_factory=list)
 
     # --- the verbs ---------------------------------------------------------------------------
 
@@ -94,7 +91,7 @@ class Refresher:
             deadlines.close(deadlines.last + longest, ())
 
     def decide(self, at: float, group: str | None = None) -> Scan | None:
-        """The next joint run, of one group if that is given; None while nothing is due."""
+        """The next joint scan, of one group if that is given; None while nothing is due."""
         groups = self._groups.values() if group is None else [self._groups[group]]
         due = [one for deadlines in groups for one in deadlines.due(at)]
         decision = self.policy.choose(View(tuple(due)))
@@ -106,36 +103,33 @@ class Refresher:
                              len(due))
 
     def finished(
-        self, at: float, run: int, seconds: float, scanning: float | None = None,
+        self, at: float, scan: Scan, seconds: float, scanning: float | None = None,
         answering: float = 0.0,
     ) -> None:
-        """A run has delivered, in so many seconds: of them for reading panes, and for answers."""
-        done = self._under_way[run]
-        self.passed(run)
-        self.measured(at, [done], seconds, scanning, answering)
+        """A scan has delivered, in so many seconds: of them for reading panes, and for answers."""
+        self.passed(scan)
+        self.measured(at, [scan], seconds, scanning, answering)
 
     def measured(
-        self, at: float, runs: Sequence[Scan], seconds: float, scanning: float | None = None,
+        self, at: float, scans: Sequence[Scan], seconds: float, scanning: float | None = None,
         answering: float = 0.0,
     ) -> None:
-        """Runs over one group that were delivered together have taken so many seconds."""
-        known = [run for run in runs if run.group in self._groups and run.queries]
+        """Scans of one group that were delivered together have taken so many seconds."""
+        known = [scan for scan in scans if scan.group in self._groups and scan.queries]
         if known and not self.drained and self._measure(at, known, seconds, scanning, answering):
             self._prepare(at, self._groups[known[0].group], "costs have changed")
 
-    def passed(self, run: int) -> None:
-        """A run counts as delivered: whoever ordered it sees to its answers."""
-        done = self._under_way.pop(run)
-        if done.group in self._groups:
-            self._groups[done.group].finish([name for name, _ in done.queries], done.end)
+    def passed(self, scan: Scan) -> None:
+        """A scan counts as delivered: whoever ordered it sees to its answers."""
+        if scan.group in self._groups:
+            self._groups[scan.group].finish([name for name, _ in scan.queries], scan.end)
 
-    def failed(self, run: int) -> None:
-        """A run broke: its queries are due again, as late as they are."""
-        broken = self._under_way.pop(run)
-        if broken.group in self._groups:
-            self._groups[broken.group].release([name for name, _ in broken.queries])
+    def failed(self, scan: Scan) -> None:
+        """A scan broke: its queries are due again, as late as they are."""
+        if scan.group in self._groups:
+            self._groups[scan.group].release([name for name, _ in scan.queries])
 
-    def noted(self) -> list[ev.Event]:
+    def noted(self) -> list[ev.PeriodsChosen]:
         """What it decided since it was last asked, for the record."""
         notes, self._notes = self._notes, []
         return notes
@@ -178,20 +172,12 @@ class Refresher:
     ) -> Scan:
         deadlines = self._groups[group]
         queries = [query for task in tasks for query in deadlines.queries(task, end)]
-        self.runs += 1
-        run = Scan(number=self.runs, group=group, end=end,
-                   queries=tuple((q.name, q.window) for q in queries), reason=reason)
-        names = tuple(query.name for query in queries)
-        self._notes.append(ev.RefreshDecided(at=at, job=run.number, group=group, end=end,
-                                             queries=names, reason=reason, waiting=waiting))
-        if skipped := deadlines.skipped(tasks, end):
-            pane, since = deadlines.group.pane, min(map(deadlines.since, skipped))
-            self._notes.append(ev.AnswersSkipped(at=at, job=run.number, group=group,
-                                                 answers=skipped, after=since * pane,
-                                                 before=end * pane, reason=reason))
-        deadlines.start(tasks, names, end)
-        self._under_way[run.number] = run
-        return run
+        skipped = deadlines.skipped(tasks, end)
+        scan = Scan(group=group, end=end, queries=tuple((q.name, q.window) for q in queries),
+                    reason=reason, waiting=waiting, skipped=skipped,
+                    since=min(map(deadlines.since, skipped), default=0))
+        deadlines.start(tasks, [query.name for query in queries], end)
+        return scan
 
     def _prepare(self, at: float, deadlines: Deadlines, reason: str) -> None:
         """Have the group's tasks made anew; periods that change are noted with their costs."""
@@ -211,13 +197,13 @@ class Refresher:
             name: rival.cost(group, rival.prepare([group])) for name, rival in rivals.items()}
 
     def _measure(
-        self, at: float, runs: Sequence[Scan], seconds: float, scanning: float | None,
+        self, at: float, scans: Sequence[Scan], seconds: float, scanning: float | None,
         answering: float,
     ) -> bool:
-        """Record runs; True if the group's costs are materially others than its tasks rest on."""
+        """Record scans; True if the group's costs are materially others than its tasks rest on."""
         read = seconds - answering if scanning is None else scanning
-        panes = sum(max(window for _, window in run.queries) for run in runs)
-        answers, group_id = sum(len(run.queries) for run in runs), runs[0].group
+        panes = sum(max(window for _, window in scan.queries) for scan in scans)
+        answers, group_id = sum(len(scan.queries) for scan in scans), scans[0].group
         renewed = [
             self.statistics.record(f"{group_id} {what}", at, count, count, spent)
             for what, count, spent in (
@@ -233,7 +219,7 @@ class Refresher:
         return True
 
     def _measured(self, group: Group) -> Group:
-        """The group with what its runs have cost, as far as any have."""
+        """The group with what its scans have cost, as far as any have."""
         if not self.statistics.knows(f"{group.id} read"):
             return group
         start, read, answer = (self.statistics.cost(f"{group.id} {what}")

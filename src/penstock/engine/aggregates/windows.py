@@ -8,11 +8,12 @@ decides which answers are renewed.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.instructions import RefreshJob, Scan, Trim
+from penstock.engine.retries import Retries
 from penstock.events import kinds as ev
 from penstock.model import Block, Query
 from penstock.plan import EARLIEST, Group, Plan
@@ -64,7 +65,7 @@ class Windows:
     _reads: dict[int, tuple[str, int]] = field(default_factory=dict)
     """By refresh under way, as it was ordered: the synopsis it reads, and its first pane."""
     _again: list[RefreshJob] = field(default_factory=list)
-    """What is left of refreshes that broke, query by query."""
+    """Refreshes that failed, or halves of them, to be tried before anything else."""
     _known: dict[str, set[str]] = field(default_factory=dict)
     """The queries that the refresher knows, by the names of their synopses."""
     _notes: list[ev.Event] = field(default_factory=list)
@@ -97,8 +98,9 @@ class Windows:
         self._told = False
         self._under_way = {run: _without(refresh, query)
                            for run, refresh in self._under_way.items()}
-        self._again = [refresh for refresh in (_without(one, query) for one in self._again)
-                       if refresh.members]
+        staying = [_only(one, {member.query for member in one.members} - {query})
+                   for one in self._again]
+        self._again = [refresh for refresh in staying if refresh.scans]
 
     def use(self, policy: refreshing.Policy, at: float) -> None:
         """Decide by another policy from now on."""
@@ -184,8 +186,8 @@ class Windows:
 
     # --- refreshes ---------------------------------------------------------------------------
 
-    def next(self, at: float, run: int) -> RefreshJob | None:
-        """What to answer next, under this number of a run; None while nothing is due.
+    def next(self, at: float, job: int) -> RefreshJob | None:
+        """What to answer next, under this number of a job; None while nothing is due.
 
         One refresh at a time: were a later end delivered before one that broke is tried again, a
         query's answers would be out of order.
@@ -193,74 +195,86 @@ class Windows:
         if self._under_way:
             return None
         self._tell(at)
-        if self._again:
-            chosen = replace(self._again.pop(0), number=run)
-        else:
-            scans = self._scans(at)
-            if not scans:
-                return None
-            panes = self._called(scans[0].group)
-            self._note(run)
-            chosen = RefreshJob(number=run, group=panes.group.id, pane=panes.group.pane,
-                             scans=tuple(scans), arrived=panes.arrived)
-        self._under_way[run] = chosen
-        self._reads = {run: (chosen.scans[0].group, min(
-            scan.end - length for scan in chosen.scans for _, length in scan.queries))}
+        chosen = self._retried(job) or self._chosen(at, job)
+        if chosen is not None:
+            self._note(at, chosen)
+            self._under_way[job] = chosen
+            self._reads = {job: (chosen.scans[0].group, min(
+                scan.end - length for scan in chosen.scans for _, length in scan.queries))}
         return chosen
 
+    def _retried(self, job: int) -> RefreshJob | None:
+        return replace(self._again.pop(0), number=job) if self._again else None
+
+    def _chosen(self, at: float, job: int) -> RefreshJob | None:
+        scans = self._scans(at)
+        if not scans:
+            return None
+        panes = self._called(scans[0].group)
+        return RefreshJob(number=job, group=panes.group.id, pane=panes.group.pane,
+                          scans=tuple(scans), arrived=panes.arrived)
+
+    def _note(self, at: float, job: RefreshJob) -> None:
+        """What was decided, and what it leaves out: that is told once, not at every try."""
+        scans = tuple(ev.ScanWork(end=scan.end, queries=tuple(name for name, _ in scan.queries),
+                                  reason=scan.reason) for scan in job.scans)
+        again = ", tried again" if job.retried else ""
+        self._notes.append(ev.JobDecided(
+            at=at, job=job.number, kind="refresh", reason=scans[0].reason + again,
+            waiting=job.scans[0].waiting, work=ev.RefreshWork(group=job.group, scans=scans)))
+        self._notes += [
+            ev.AnswersSkipped(at=at, job=job.number, group=job.group, answers=scan.skipped,
+                              after=scan.since * job.pane, before=scan.end * job.pane,
+                              reason=scan.reason)
+            for scan in job.scans if scan.skipped and not job.retried]
+
     def _scans(self, at: float) -> list[Scan]:
-        """One joint run, and more of its group while there are ends before the newest to answer.
+        """One joint scan, and more of its group while there are ends before the newest to answer.
 
         Where nobody waits for a first answer, all that is due of the group.
         """
         scan = self.refresher.decide(at)
         scans: list[Scan] = []
         while scan is not None:
-            self.refresher.passed(scan.number)  # what fails is asked for here, not there
+            self.refresher.passed(scan)  # what fails is asked for here, not there
             scans.append(scan)
             behind = self.refresher.drained or scan.end != self._called(scan.group).closed
             more = behind and len(scans) < MOST_SCANS
             scan = self.refresher.decide(at, scan.group) if more else None
         return scans
 
-    def _note(self, run: int) -> None:
-        """What was decided, under the number of the run that carries it out."""
-        self._notes += [
-            replace(note, job=run)
-            if isinstance(note, ev.RefreshDecided | ev.AnswersSkipped) else note
-            for note in self.refresher.noted()]
-
     def noted(self) -> list[ev.Event]:
         """What was decided since this was last asked, for the record."""
-        notes, self._notes = [*self._notes, *self.refresher.noted()], []
+        chosen = [replace(note, group=note.group.rpartition("#")[0])
+                  for note in self.refresher.noted()]
+        notes, self._notes = [*self._notes, *chosen], []
         return notes
 
-    def finish(self, event: ev.RefreshFinished) -> None:
+    def finish(self, event: ev.JobFinished, result: ev.RefreshResult) -> None:
         """A refresh has been delivered."""
         done = self._under_way.pop(event.job)
-        if done.first_try:
+        if not done.retried:
             self.refresher.measured(
-                event.at, done.scans, event.seconds, event.scanning, event.answering)
+                event.at, done.scans, event.seconds, result.scanning, result.answering)
         for query, end in done.ends.items():
             self._answered[query] = end
         self._go_on(event.at, done)
 
-    def fail(self, at: float, run: int) -> list[str]:
-        """A refresh broke: each of its queries is tried once more, alone; then it is given up.
+    def fail(self, event: ev.JobFailed, retries: Retries) -> dict[str, str]:
+        """A refresh broke, and is tried again, whole or in halves.
 
-        The queries that are given up are returned.
+        The queries that stop are returned, and why.
         """
-        broken = self._under_way.pop(run)
-        if not broken.first_try:
-            return [member.query for member in broken.members]
+        broken = self._under_way.pop(event.job)
+        queries = [member.query for member in broken.members]
+        judged = retries.judge(event, queries, unit=str, retried=broken.retried)
         if not self._is_current(broken):  # its queries are due again, from the synopsis after it
-            self._go_on(at, broken)
-            return []
-        for member in broken.members:
-            scans = [replace(scan, queries=((member.query, dict(scan.queries)[member.query]),))
-                     for scan in broken.scans if member.query in dict(scan.queries)]
-            self._again.append(replace(broken, scans=tuple(scans), first_try=False))
-        return []
+            self._go_on(event.at, broken)
+            return {}
+        halves = (judged.first, set(queries) - judged.first) if judged.first else (set(queries),)
+        if queries and not judged.stops:
+            self._again[:0] = [replace(_only(broken, half), retried=True) for half in halves]
+        return judged.stops
 
     def _is_held_up(self, group: str) -> bool:
         """Whether a refresh of an earlier synopsis is under way: first its ends must be known."""
@@ -379,10 +393,17 @@ class Windows:
 
 
 def _without(refresh: RefreshJob, query: str) -> RefreshJob:
-    """A refresh that no longer concerns a query."""
+    """A refresh under way that no longer concerns a query."""
     return replace(refresh, scans=tuple(
         replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
         for scan in refresh.scans))
+
+
+def _only(refresh: RefreshJob, queries: Container[str]) -> RefreshJob:
+    """The part of a refresh that concerns some queries."""
+    scans = (replace(scan, queries=tuple(one for one in scan.queries if one[0] in queries))
+             for scan in refresh.scans)
+    return replace(refresh, scans=tuple(scan for scan in scans if scan.queries))
 
 
 def asked(query: Query, pane: int) -> refreshing.Query:

@@ -71,6 +71,11 @@ class Running:
         return seconds - min(self.shared, seconds) / 2
 
     @property
+    def oldest(self) -> float:
+        """When the first of its blocks came."""
+        return min(block.arrived for entry in self.entries for block in entry.blocks)
+
+    @property
     def rows(self) -> int:
         """Rows that went in."""
         return sum(entry.rows for entry in self.entries)

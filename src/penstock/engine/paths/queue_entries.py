@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from penstock.events.kinds import KeptRows
 from penstock.model import Block
 from penstock.plan import Member
 
@@ -30,10 +31,8 @@ class Entry:
     lane: int = 0
     job: int = 0
     """The job that kept it; 0 for a block as it came."""
-    kept: tuple[int, int] | None = None
-    """Rows and bytes that job kept."""
-    on_disk: bool = False
-    """Whether it kept them out of memory."""
+    kept: KeptRows | None = None
+    """What that job kept."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -48,12 +47,12 @@ class Entry:
     @property
     def rows(self) -> int:
         """Rows that wait."""
-        return self.kept[0] if self.kept else sum(block.rows for block in self.blocks)
+        return self.kept.rows if self.kept else sum(block.rows for block in self.blocks)
 
     @property
     def bytes(self) -> int:
         """Bytes that wait."""
-        return self.kept[1] if self.kept else sum(block.bytes for block in self.blocks)
+        return self.kept.bytes if self.kept else sum(block.bytes for block in self.blocks)
 
 
 @dataclass(slots=True)

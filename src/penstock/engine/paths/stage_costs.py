@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf, prod
 
 from penstock.engine.statistics import Statistics
-from penstock.events.kinds import Figure
+from penstock.events.kinds import StageFigures
 from penstock.plan import Path, Plan
 from penstock.policies.operators import Route, Stage
 from penstock.policies.operators.model.routes import gain, rest
@@ -24,6 +24,16 @@ PATIENCE = 5
 """How many times as long known stages go without, while others would wait for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Latest:
+    """The latest job from a stage of a path on."""
+
+    rows: float
+    seconds: float
+    per_row: float
+    """Seconds per row of the stages that were sampled."""
+
+
 @dataclass(slots=True)
 class Figures:
     """Costs and selectivities of all stages, as measured, and the routes made of them."""
@@ -31,9 +41,8 @@ class Figures:
     statistics: Statistics = field(default_factory=Statistics)
     told: dict[str, Route] = field(default_factory=dict)
     """By path: what the policy was last told."""
-    _latest: dict[tuple[str, int], tuple[float, float, float]] = field(default_factory=dict)
-    """Of the latest run from a stage of a path on: its rows, the seconds that it took, and the
-    seconds per row of the stages that were timed apart."""
+    _latest: dict[tuple[str, int], _Latest] = field(default_factory=dict)
+    """By path and stage."""
     _timed: dict[str, float] = field(default_factory=dict)
     """When the stages of a path were timed apart last."""
     _samples: Counter[str] = field(default_factory=Counter)
@@ -68,37 +77,38 @@ class Figures:
         return tuple(map(self.statistics.stage, names(path)))
 
     def record(
-        self, at: float, path: Path, first: int, last: int, run: Figure,
-        measured: Mapping[str, Figure], sampling: float = 0.0,
+        self, at: float, path: Path, first: int, last: int, job: StageFigures,
+        measured: Mapping[str, StageFigures], sampling: float = 0.0,
     ) -> None:
-        """Take in a run of some stages, and what was timed apart beside it, in so many seconds."""
+        """Take in a job of some stages, and what was sampled beside it, in so many seconds."""
         if sampling:
             self._sampling += sampling if self._samples else 0.0  # at first all of Spark is cold
             self._samples[path.id] += 1
-        rows, _, seconds, _, _ = run
-        for name, figure in measured.items():
-            self._record(name, at, *figure)
+        for name, figures in measured.items():
+            self._record(name, at, figures)
         ran = names(path)[first:last]
-        if rows and seconds:
+        if job.rows_in and job.seconds:
             timed = ran if last < len(path.stages) else ran[:-1]
             each = rest(list(map(self.statistics.stage, timed)))
-            self._latest[path.id, first] = rows, seconds, each
+            self._latest[path.id, first] = _Latest(job.rows_in, job.seconds, each)
         if len(ran) == 1:
-            self._record(ran[0], at, *run)
+            self._record(ran[0], at, job)
         elif last == len(path.stages):
-            self._record_last(at, ran, run)
+            self._record_last(at, ran, job)
 
-    def _record_last(self, at: float, ran: list[str], run: Figure) -> None:
-        """The last stage writes, which no sample does: it is what a run takes beyond the others."""
-        rows, rows_out, seconds, _, _ = run
+    def _record(self, stage: str, at: float, figures: StageFigures) -> None:
+        self._renewed |= self.statistics.record(
+            stage, at, figures.rows_in, figures.rows_out, figures.seconds, figures.bytes_in,
+            figures.bytes_out)
+
+    def _record_last(self, at: float, ran: list[str], job: StageFigures) -> None:
+        """The last stage writes, which no sample does: it is what a job takes beyond the others."""
         before = list(map(self.statistics.stage, ran[:-1]))
-        entering = rows * gain(before)
+        entering = job.rows_in * gain(before)
         if entering >= 1 and all(map(self.statistics.knows, ran[:-1])):
-            beyond = max(seconds - rows * rest(before), 0.0)
-            self._record(ran[-1], at, entering, rows_out, beyond)
-
-    def _record(self, name: str, at: float, *figure: float) -> None:
-        self._renewed |= self.statistics.record(name, at, *figure)
+            beyond = max(job.seconds - job.rows_in * rest(before), 0.0)
+            self._record(ran[-1], at, StageFigures(rows_in=entering, rows_out=job.rows_out,
+                                                   seconds=beyond))
 
     def is_due(self, path: Path, at: float, every: float, busy: bool) -> bool:
         """Whether the stages of a path are to be timed apart now; then not before ``every``.
@@ -156,8 +166,8 @@ class Figures:
 
         0 while unknown.
         """
-        before, took, _ = self._latest.get((path, first), (1.0, 0.0, 0.0))
-        return rows * took / before
+        latest = self._latest.get((path, first))
+        return rows * latest.seconds / latest.rows if latest else 0.0
 
     def kept(self, path: str, first: int, last: int) -> float:
         """Bytes out of some stages of a path per byte in, as told."""
@@ -184,7 +194,7 @@ class Figures:
         """
         if not (latest := self._latest.get((path, first))):
             return inf
-        rows, took, each = latest
+        rows, took, each = latest.rows, latest.seconds, latest.per_row
         fixed = max(took - rows * each, 0.0) if each else 0.0
         return max((seconds - fixed) / ((took - fixed) / rows), rows * seconds / took)
 

@@ -37,8 +37,8 @@ def tasks(job: SegmentJob, quantum: float, cores: int) -> int:
     >>> from dataclasses import replace
     >>> from penstock.model import Block
     >>> block = Block("s", 0, rows=1000, bytes=0, arrived=0.0)
-    >>> run = SegmentJob(number=1, segment="p", path="p", group=1, members=(), blocks=(block,),
-    ...           expected=1.2)
+    >>> run = SegmentJob(number=1, kind="segment", segment="p", path="p", riders=1, members=(),
+    ...                  blocks=(block,), expected=1.2)
     >>> [tasks(one, quantum=1.0, cores=2)
     ...  for one in (run, replace(run, yields=True), replace(run, expected=0.1))]
     [2, 8, 1]

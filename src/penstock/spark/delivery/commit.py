@@ -219,11 +219,12 @@ class Delivery:
         rows = {query: count for query, count in done.rows.items() if query not in done.failed}
         if isinstance(job, RefreshJob):
             ends = {query: end for query, end in job.ends.items() if query not in done.failed}
-            self._deliveries.answer(job.number, ends, rows)
+            self._deliveries.commit(job.number, rows=rows, ends=ends)
             return
         members = [m for m in job.members if m.query not in done.failed]
-        group = job.group if not done.failed else -job.number
-        self._deliveries.commit(job.number, group, members, [b.number for b in job.blocks], rows)
+        self._deliveries.commit(
+            job.number, rows=rows, riders=job.riders if not done.failed else -job.number,
+            members=members, blocks=[block.number for block in job.blocks])
 
     def _settle(self, job: int) -> None:
         self._discard(job)

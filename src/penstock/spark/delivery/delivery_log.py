@@ -1,7 +1,7 @@
 """The log of deliveries: which blocks each member has had, up to which end each window aggregate
-has answered, and the point at which a run counts.
+has answered, and the point at which a job counts.
 
-A line of this log is the commit of a run. Before it, the staged files are rubbish that recovery
+A line of this log is the commit of a job. Before it, the staged files are rubbish that recovery
 removes; after it, the answers count as delivered and recovery finishes moving them. So a row is
 delivered once whatever moment the driver dies at.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.engine.positions import Intervals, QueryPosition
@@ -32,12 +32,12 @@ class Deliveries:
     def __init__(self, log: Log, *, writing: bool = True) -> None:
         """Open the log of a checkpoint, and write it anew in short form."""
         self._log = log
-        self._lock = threading.Lock()  # runs commit from their own threads
+        self._lock = threading.Lock()  # jobs commit from their own threads
         self.positions: dict[str, QueryPosition] = {}
-        self.last_run = 0
+        self.last_job = 0
         self.committed: set[int] = set()
-        """Runs that count but whose files may still be on their way."""
-        self._groups: dict[int, list[tuple[str, int, int]]] = {}
+        """Jobs that count but whose files may still be on their way."""
+        self._riders: dict[int, list[tuple[str, int, int]]] = {}
         self._load()
         if writing:
             self._compact()
@@ -48,10 +48,10 @@ class Deliveries:
         self, starts: Mapping[str, Mapping[str, int]], at: float = 0.0,
         texts: Mapping[str, str] | None = None, since: int = 0,
     ) -> None:
-        """Queries begin, each at these blocks of its streams and after the run ``since``."""
+        """Queries begin, each at these blocks of its streams and after the job ``since``."""
         with self._lock:
             self._write({"join": {query: dict(start) for query, start in starts.items()},
-                         "since": max(since, self.last_run), "at": at, "texts": dict(texts or {})})
+                         "since": max(since, self.last_job), "at": at, "texts": dict(texts or {})})
 
     def leave(self, query: str) -> None:
         """A query is gone, and with it what is known of its deliveries."""
@@ -59,41 +59,45 @@ class Deliveries:
             self._write({"leave": query})
 
     def commit(
-        self, run: int, group: int, members: Iterable[Member], blocks: Iterable[int],
-        rows: Mapping[str, int],
+        self, job: int, *, rows: Mapping[str, int], riders: int = 0,
+        members: Iterable[Member] = (), blocks: Sequence[int] = (),
+        ends: Mapping[str, int] | None = None,
     ) -> None:
-        """These members have had these blocks: the moment at which a run counts."""
-        with self._lock:
-            if group not in self._groups:
-                named = [[m.query, m.branch, m.input] for m in members]
-                self._write({"group": group, "members": named})
-            self._write({"run": run, "group": group, "blocks": list(blocks), "rows": dict(rows)})
-            self._shorten()
+        """What a job has delivered: the moment at which it counts.
 
-    def answer(self, run: int, ends: Mapping[str, int], rows: Mapping[str, int]) -> None:
-        """These queries have answered for all windows up to these ends."""
+        These members, ``riders`` by their number, have had these blocks; these queries have
+        answered for all windows up to these ends.
+        """
+        line: dict[str, Any] = {"job": job, "rows": dict(rows)}
         with self._lock:
-            self._write({"run": run, "ends": dict(ends), "rows": dict(rows)})
+            if riders and riders not in self._riders:
+                named = [[m.query, m.branch, m.input] for m in members]
+                self._write({"riders": riders, "members": named})
+            if riders:
+                line |= {"riders": riders, "blocks": list(blocks)}
+            if ends:
+                line |= {"ends": dict(ends)}
+            self._write(line)
             self._shorten()
 
     def close(self) -> None:
         """Close the file."""
         self._log.close()
 
-    def settled(self, run: int) -> None:
-        """A run's files are all where they belong; nothing of it is left to recover."""
+    def settled(self, job: int) -> None:
+        """A job's files are all where they belong; nothing of it is left to recover."""
         with self._lock:
-            self.committed.discard(run)
+            self.committed.discard(job)
 
-    def recovered(self, waiting: Iterable[int], last_run: int) -> None:
-        """Only these runs' files are still on their way; later runs come after ``last_run``.
+    def recovered(self, waiting: Iterable[int], last_job: int) -> None:
+        """Only these jobs' files are still on their way; later jobs come after ``last_job``.
 
-        A number is never used again, not even that of a run that came to nothing: what a dying JVM
+        A number is never used again, not even that of a job that came to nothing: what a dying JVM
         still writes for it would mix with the answers of its namesake.
         """
         with self._lock:
             self.committed &= set(waiting)
-            self.last_run = max(self.last_run, last_run)
+            self.last_job = max(self.last_job, last_job)
 
     def _write(self, line: dict[str, Any]) -> None:
         self._log.append(line)
@@ -101,7 +105,7 @@ class Deliveries:
 
     def _shorten(self) -> None:
         if self._log.lines > COMPACT_LINES:
-            with contextlib.suppress(OSError):  # the run counts, so nothing may fail any more
+            with contextlib.suppress(OSError):  # the job counts, so nothing may fail any more
                 self._compact()
 
     def _compact(self) -> None:
@@ -112,9 +116,9 @@ class Deliveries:
                    "had": [[branch, input, had.ranges] for (branch, input), had in s.had.items()]}
             for name, s in self.positions.items()
         }
-        self._log.rewrite({"snapshot": snapshot, "last_run": self.last_run,
+        self._log.rewrite({"snapshot": snapshot, "last_job": self.last_job,
                            "committed": sorted(self.committed)})
-        self._groups = {}
+        self._riders = {}
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -127,14 +131,14 @@ class Deliveries:
                               "version knows") from error
 
     def _apply(self, line: dict[str, Any]) -> None:
-        if "run" in line:
-            self._apply_run(line)
-        elif "group" in line:
-            self._groups[line["group"]] = [
+        if "job" in line:
+            self._apply_job(line)
+        elif "riders" in line:
+            self._riders[line["riders"]] = [
                 (query, branch, input) for query, branch, input in line["members"]]
         elif "join" in line:
-            # Runs up to here are not theirs: no number may come again, after a restart neither.
-            self.last_run = max(self.last_run, line["since"])
+            # Jobs up to here are not theirs: no number may come again, after a restart neither.
+            self.last_job = max(self.last_job, line["since"])
             for query, start in line["join"].items():
                 self.positions[query] = QueryPosition(
                     dict(start), since=line["since"], at=line["at"],
@@ -144,26 +148,29 @@ class Deliveries:
         elif "snapshot" in line:
             self._apply_snapshot(line)
 
-    def _apply_run(self, line: dict[str, Any]) -> None:
-        self.last_run = max(self.last_run, line["run"])
-        self.committed.add(line["run"])
-        for query, branch, input in self._groups[line["group"]] if "group" in line else ():
-            position = self.positions.get(query)
-            if position and position.since < line["run"]:
+    def _apply_job(self, line: dict[str, Any]) -> None:
+        job = line["job"]
+        self.last_job = max(self.last_job, job)
+        self.committed.add(job)
+        for query, branch, input in self._riders[line["riders"]] if "riders" in line else ():
+            if position := self._current(query, job):
                 had = position.had.setdefault((branch, input), Intervals())
                 for block in line["blocks"]:
                     had.add(block)
         for query, end in line.get("ends", {}).items():
-            position = self.positions.get(query)
-            if position and position.since < line["run"]:
+            if position := self._current(query, job):
                 position.answered = end
         for query, rows in line["rows"].items():
-            position = self.positions.get(query)
-            if position and position.since < line["run"]:
+            if position := self._current(query, job):
                 position.rows += rows
 
+    def _current(self, query: str, job: int) -> QueryPosition | None:
+        """Where a query stands, if a job was its own and not an earlier namesake's."""
+        position = self.positions.get(query)
+        return position if position and position.since < job else None
+
     def _apply_snapshot(self, line: dict[str, Any]) -> None:
-        self.last_run = line["last_run"]
+        self.last_job = line["last_job"]
         self.committed = set(line["committed"])
         for name, s in line["snapshot"].items():
             had = {(branch, input): Intervals(ranges) for branch, input, ranges in s["had"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import itemgetter
 
@@ -15,7 +15,7 @@ from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import SegmentJob
 from penstock.errors import RunError
-from penstock.events.kinds import Figure
+from penstock.events.kinds import StageFigures
 from penstock.plan import Path
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.jobs.rows_read import Reading
@@ -102,7 +102,7 @@ class Parts:
 
     def measure(
         self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame
-    ) -> tuple[dict[str, Figure], float]:
+    ) -> tuple[dict[str, StageFigures], float]:
         """What each stage but the last does, one by one on a sample; and what a job costs.
 
         What it takes for a row of each partition is taken off: that is what a job costs, and the
@@ -112,7 +112,7 @@ class Parts:
         whole = sum(block.rows for block in job.blocks)
         wanted = min(SAMPLE_ROWS, max(FEW_ROWS, whole // 2))
         kept = [frame.limit(wanted).repartition(cores).persist()]
-        figures: dict[str, Figure] = {}
+        figures: dict[str, StageFigures] = {}
         bare = []
         try:
             rows, size, _ = _timed(kept[0])
@@ -123,14 +123,16 @@ class Parts:
                 few.unpersist()
                 kept.append(all_)
                 rows_out, size_out, seconds = _timed_well(all_)
-                figures[path.stages[stage][0].id] = (rows, rows_out, seconds, size, size_out)
+                figures[path.stages[stage][0].id] = StageFigures(
+                    rows_in=rows, rows_out=rows_out, seconds=seconds, bytes_in=size,
+                    bytes_out=size_out)
                 rows, size = rows_out, size_out
         finally:
             for part in kept:
                 part.unpersist()
         fixed = min(bare)  # what is more is the noise of a busy machine
-        return {name: (rows, out, max(seconds - fixed, 1e-6), size, size_out)
-                for name, (rows, out, seconds, size, size_out) in figures.items()}, fixed
+        return {name: replace(told, seconds=max(told.seconds - fixed, 1e-6))
+                for name, told in figures.items()}, fixed
 
 
 def _timed(frame: DataFrame) -> tuple[float, float, float]:

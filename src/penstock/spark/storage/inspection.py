@@ -55,7 +55,7 @@ def _statements(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
 
 def _log(checkpoint: Checkpoint, _: list[str]) -> list[str]:
     log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
-    return [f"{len(log.positions)} queries, {log.last_run} runs"]
+    return [f"{len(log.positions)} queries, {log.last_job} jobs"]
 
 
 def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:

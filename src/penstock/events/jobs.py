@@ -1,0 +1,199 @@
+"""What can happen to a job: it is decided, and then it finishes or fails, whatever its kind.
+
+A job has one number, under which all events name it. The head of the events is common to all kinds:
+who counts jobs, seconds or rows asks for nothing else. What only one kind has to tell is its *work*
+when it is decided, and its *result* when it finishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+JobKind: TypeAlias = Literal["segment", "panes", "refresh"]
+"""Stages of a path over blocks; the last ones of a path that ends in panes; answers of a synopsis.
+"""
+
+
+# --- what is ordered ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathWork:
+    """Some stages of a path, over blocks of its stream."""
+
+    segment: str
+    riders: int
+    """Those for whom it is done, by the number that `RidersFormed` gave them."""
+    stream: str
+    blocks: tuple[int, ...]
+    rows: int
+    stages: tuple[int, int] = (0, 1)
+    """The stages of the path that are run: the first, and the one before which it ends."""
+    entering: int | None = None
+    """Rows that go into the first stage, where earlier jobs have left fewer or more."""
+    urgent: bool = False
+    """Whether it preempts what is under way."""
+    again: bool = False
+    """Whether its members have had the blocks before, and only panes are made of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanWork:
+    """Windows that end together, answered in one scan back over the panes, for a reason."""
+
+    end: int
+    """The pane before which all windows end."""
+    queries: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshWork:
+    """Answers of a group of window aggregates, from its synopsis."""
+
+    group: str
+    """By the name under which `SynopsisBegun` told of it."""
+    scans: tuple[ScanWork, ...]
+    """In order of their ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDecided:
+    """The core ordered a job, for a reason."""
+
+    at: float
+    job: int
+    kind: JobKind
+    reason: str
+    work: PathWork | RefreshWork
+    waiting: int = 0
+    """What the policy had to choose from: blocks waiting in all queues, or answers that were due.
+    """
+    seconds: float = 0.0
+    """What the choice itself cost."""
+
+
+# --- what comes of it -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFigures:
+    """What a stage of a path did."""
+
+    rows_in: float
+    rows_out: float
+    seconds: float
+    bytes_in: float = 0.0
+    bytes_out: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRows:
+    """What a job has left between two stages of its path, for a later one."""
+
+    rows: int
+    bytes: int
+    on_disk: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathResult:
+    """What stages of a path made of blocks."""
+
+    rows_in: int
+    """The rows of its blocks."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that a Python function raised for."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """What it raised first, per query."""
+    added: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that relation joins added beyond one per input row."""
+    operators: Mapping[str, int] = field(default_factory=dict)
+    """Rows out of each operator that was counted."""
+    measured: Mapping[str, StageFigures] = field(default_factory=dict)
+    """Stages that were sampled."""
+    sampling: float = 0.0
+    """Seconds that this took, beside the job."""
+    bare: float = 0.0
+    """Seconds of it that a stage took for hardly any rows: what a Spark job costs by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentResult(PathResult):
+    """Answers were delivered; or rows were kept, where a stage of the path is still to come."""
+
+    kept: KeptRows | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanesResult(PathResult):
+    """The rows are in the panes of window aggregates: answers come of them when they are due."""
+
+    panes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Per group the panes that got rows."""
+    summarised: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that went into panes of windows still to be answered."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that came too late: for all windows, or for its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshResult:
+    """Window aggregates were answered."""
+
+    answers: Mapping[str, int]
+    """Windows answered per query."""
+    arrived: float
+    """When the rows came that closed the last of these windows."""
+    ends: Mapping[str, int] = field(default_factory=dict)
+    """The end of the last window that each query is answered for, in microseconds."""
+    scanning: float | None = None
+    """Seconds for reading and merging panes; None: all but the answering."""
+    answering: float = 0.0
+    """Seconds for making answers of merged panes."""
+
+
+Result: TypeAlias = SegmentResult | PanesResult | RefreshResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFinished:
+    """A job is through, and what it delivered counts."""
+
+    at: float
+    job: int
+    kind: JobKind
+    seconds: float
+    result: Result
+    rows_out: Mapping[str, int] = field(default_factory=dict)
+    """Rows delivered per query; a query that got none may be absent."""
+    bytes_out: int = 0
+    spark_jobs: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Queries whose sink refused the answers, and why."""
+
+    @property
+    def kept(self) -> KeptRows | None:
+        """What is left of its rows between two stages; None where it delivered."""
+        return self.result.kept if isinstance(self.result, SegmentResult) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFailed:
+    """A job broke before it delivered anything."""
+
+    at: float
+    job: int
+    kind: JobKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgressed:
+    """How much of a job's work is done, as a part of it: asked for when it might be preempted."""
+
+    at: float
+    job: int
+    done: float

@@ -1,0 +1,56 @@
+"""Jobs over blocks whose rows go into the panes of window aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+
+from penstock.engine.instructions import SegmentJob
+from penstock.events import kinds as ev
+from penstock.plan import Group
+from penstock.spark.aggregates.synopsis_store import Windows
+from penstock.spark.delivery.commit import added
+from penstock.spark.jobs.intermediate import Part
+from penstock.spark.jobs.rows_read import Reading
+from penstock.spark.jobs.segments import Order, Segments, finished
+from penstock.spark.storage.spool import Spool
+
+
+@dataclass(frozen=True)
+class Panes(Segments):
+    """Carries out jobs of paths that end in panes; answers come of them when they are due."""
+
+    windows: Windows
+    outgrow: Callable[[Group], None]
+    """Called for a group whose panes have become too large for the driver."""
+
+    def _rows(self, job: SegmentJob, spool: Spool) -> DataFrame:
+        """Late rows are not for windows, and kept apart."""
+        numbers = [block.number for block in job.blocks]
+        if not job.again:
+            spool.set_late_aside(numbers)
+        return spool.timely_frame(numbers, job.keep)
+
+    def _emptied(self, job: SegmentJob, part: Part) -> ev.JobFinished:
+        result = ev.PanesResult(rows_in=job.rows, operators=part.counts, late=job.late)
+        return finished(job, result, spark_jobs=1)
+
+    def _finish(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
+        """Put the rows into panes."""
+        job, path = order.job, order.path
+        made = order.compiler.summarised(path, job.members, frame, job.first)
+        with replace(made, reading=reading) as rows:
+            taken = self.windows.take(job, order.plan, rows, order.synopses)
+            done = self.delivery.summarise(job, rows, taken.late)
+        for number in job.parts:
+            self.parts.forget(number)
+        for group in taken.outgrown:
+            self.outgrow(group)
+        result = ev.PanesResult(
+            rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
+            added=added(job, taken.passed, done.rejected) if path.lookups else {},
+            panes=taken.panes, summarised=taken.rows, late=taken.missed)
+        return finished(job, result, bytes_out=done.bytes, spark_jobs=done.jobs + taken.jobs,
+                        failed=done.failed)

@@ -1,0 +1,148 @@
+"""Jobs over blocks: the stages of a segment as one Spark job, delivered or kept for a later one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.clock import Clock
+from penstock.engine.instructions import SegmentJob
+from penstock.engine.settings import Settings
+from penstock.events import kinds as ev
+from penstock.plan import Path, Plan
+from penstock.spark.aggregates.synopsis_store import Kept
+from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.partitioning import dealt
+from penstock.spark.delivery.commit import Delivery, added
+from penstock.spark.jobs.intermediate import Part, Parts
+from penstock.spark.jobs.rows_read import Reading
+from penstock.spark.storage.spool import Spool
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A job, and what it was ordered under, whatever has changed since."""
+
+    job: SegmentJob
+    plan: Plan
+    compiler: Compiler
+    synopses: Mapping[str, Kept] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The path of its stages."""
+        return self.plan.path(self.job.path)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Carries out jobs of paths that end in a sink."""
+
+    spark: SparkSession
+    job_group: Callable[[int], str]
+    """Under which Spark knows the jobs of a job."""
+    clock: Clock
+    spools: Mapping[str, Spool]
+    parts: Parts
+    delivery: Delivery
+    report: Callable[[ev.Event], None]
+    cores: int
+    settings: Settings
+
+    def run(self, order: Order) -> ev.JobFinished:
+        """Carry a job out; what it is to be answered for is committed when this returns."""
+        began, job = self.clock.now(), order.job
+        measured, bare = self._sampled(order)
+        rows = self._rows_in_files(job)
+        frame = self._frame(job)
+        if order.path.expensive:
+            kept = self.parts.tasks(job.parts)
+            frame = dealt(frame, job, self.settings.quantum, self.cores, kept)
+        reading = Reading.begun(self.spark, self.job_group(job.number), job, rows)
+        ready = self.clock.now() if job.measure else began
+        finish = self._finish if job.final else self._keep
+        done = finish(order, frame, reading)
+        now = self.clock.now()
+        for block in (each for each in job.blocks if each.number in job.keep):
+            self.report(ev.BlockHot(at=now, stream=block.stream, number=block.number,
+                                    bytes=block.bytes))
+        assert not isinstance(done.result, ev.RefreshResult)
+        return replace(done, at=now, seconds=now - ready, result=replace(
+            done.result, measured=measured, sampling=ready - began, bare=bare))
+
+    def give_up(self, job: SegmentJob) -> None:
+        """A job broke: the core does not count its blocks as hot, so they must not be."""
+        for number in job.keep:
+            self.spools[job.blocks[0].stream].cool(number)
+
+    def _sampled(self, order: Order) -> tuple[dict[str, ev.StageFigures], float]:
+        """What the stages cost on a sample, if that is wanted; no block is kept for it."""
+        job = order.job
+        if not job.measure:
+            return {}, 0.0
+        frame = self._frame(replace(job, keep=()))
+        return self.parts.measure(order.compiler, order.path, job, frame)
+
+    def _rows_in_files(self, job: SegmentJob) -> int:
+        """The rows that a job reads from files itself.
+
+        A block that it is the first to keep may be read by a job beside it, if there is any.
+        """
+        if job.parts:
+            return 0
+        spool = self.spools[job.blocks[0].stream]
+        shared = job.keep if self.settings.slots > 1 else ()
+        return sum(block.rows for block in job.blocks
+                   if block.number not in shared and not spool.is_hot(block.number))
+
+    def _frame(self, job: SegmentJob) -> DataFrame:
+        """The rows that a job begins with."""
+        if job.parts:
+            return self.parts.frame(job.parts)
+        return self._rows(job, self.spools[job.blocks[0].stream])
+
+    def _rows(self, job: SegmentJob, spool: Spool) -> DataFrame:
+        return spool.timed_frame([block.number for block in job.blocks], job.keep)
+
+    def _keep(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
+        """Keep the rows for a later job; where none is left, that is an answer too."""
+        job = order.job
+        part = self.parts.keep(order.compiler, order.path, job, frame, reading)
+        if not part.rows:
+            self.delivery.deliver_nothing(job)
+            self.parts.forget(job.number)
+            return self._emptied(job, part)
+        kept = ev.KeptRows(rows=part.rows, bytes=part.bytes, on_disk=job.on_disk)
+        return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts, kept=kept),
+                        spark_jobs=1)
+
+    def _emptied(self, job: SegmentJob, part: Part) -> ev.JobFinished:
+        return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts),
+                        spark_jobs=1)
+
+    def _finish(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
+        """Deliver the answers."""
+        job, path = order.job, order.path
+        answers = order.compiler.answers(path, job.members, frame, job.first)
+        done = self.delivery.deliver(job, order.plan, replace(answers, reading=reading))
+        for number in job.parts:
+            self.parts.forget(number)
+        result = ev.SegmentResult(
+            rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
+            added=added(job, done.rows, done.rejected) if path.lookups else {})
+        return finished(job, result, rows_out=done.rows, bytes_out=done.bytes,
+                        spark_jobs=done.jobs, failed=done.failed)
+
+
+def finished(
+    job: SegmentJob, result: ev.SegmentResult | ev.PanesResult, *,
+    rows_out: Mapping[str, int] | None = None, bytes_out: int = 0, spark_jobs: int = 0,
+    failed: Mapping[str, str] | None = None,
+) -> ev.JobFinished:
+    """A job that is through; when, and after how many seconds, is for whoever carried it out."""
+    return ev.JobFinished(
+        at=0.0, job=job.number, seconds=0.0, result=result,
+        kind="panes" if isinstance(result, ev.PanesResult) else "segment",
+        rows_out=rows_out or {}, bytes_out=bytes_out, spark_jobs=spark_jobs, failed=failed or {})
