@@ -126,7 +126,7 @@ def progress_line(summary: Summary) -> str:
     >>> from penstock.events import BlockArrived, QueryAdded
     >>> from penstock.model import Block
     >>> progress_line(Summary.of([
-    ...     QueryAdded(at=0.0, query="big", streams=("packets",)),
+    ...     QueryAdded(at=0.0, query="big", inputs=(("packets",),)),
     ...     BlockArrived(at=1.0, block=Block("packets", 0, 100, 4000, 1.0), read=100)]))
     'packets 100 rows (100/s), 1 block waiting; 1 query, 0 rows out'
     """
