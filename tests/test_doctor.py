@@ -177,6 +177,7 @@ def test_a_fault_gets_status_1_its_remedy_and_no_spark(monkeypatch: pytest.Monke
 
 
 @pytest.mark.spark
+@pytest.mark.processes  # it ends the Spark that it tries, which others would share
 def test_the_trial_goes_through_the_whole_engine() -> None:
     finding = doctor.check_spark()
     assert finding.ok, finding

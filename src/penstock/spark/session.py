@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
+import py4j.java_gateway
 from py4j.java_gateway import JavaObject
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
@@ -33,6 +34,8 @@ Session: TypeAlias = SparkSession
 logging.getLogger("py4j").addHandler(logging.NullHandler())
 # What Py4J logs it raises too. Where Spark has given the root a handler it would be a traceback.
 logging.getLogger("py4j").propagate = False
+# Some of it Py4J gives to the root itself.
+logging.getLogger().addFilter(lambda record: record.pathname != py4j.java_gateway.__file__)
 
 _CONTEXT = {
     "spark.ui.enabled": "false",
