@@ -117,6 +117,7 @@ class SparkHost(Stopping):
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: set[float] = set()
+        self._to_release: list[Release] = []
         self._ended, self._measured = threading.Event(), 0.0
 
     # --- life --------------------------------------------------------------------------------
@@ -228,7 +229,19 @@ class SparkHost(Stopping):
         self._on_event(event)
         for instruction in instructions:
             self._carry_out(instruction, spent)
+        self._release()
         self._measure(event.at)
+
+    def _release(self) -> None:
+        """Delete blocks that the core needs no more, unless panes on the executors are of them."""
+        due, self._to_release = self._to_release, []
+        for block in due:
+            if self._windows.reads(block.stream, block.number):
+                self._to_release.append(block)
+                continue
+            self._spools[block.stream].release(block.number)
+            self._on_event(ev.BlockReleased(at=self._clock.now(), stream=block.stream,
+                                            number=block.number))
 
     def _carry_out(self, instruction: Instruction, spent: float) -> None:
         match instruction:
@@ -247,9 +260,8 @@ class SparkHost(Stopping):
                     self._on_event(ev.BlockCold(at=self._clock.now(), stream=stream, number=number))
             case Forget(job=job):
                 self._parts.forget(job)
-            case Release(stream=stream, number=number):
-                self._spools[stream].release(number)
-                self._on_event(ev.BlockReleased(at=self._clock.now(), stream=stream, number=number))
+            case Release():
+                self._to_release.append(instruction)
             case Pause():
                 self._room.clear()
             case Resume():

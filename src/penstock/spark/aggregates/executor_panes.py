@@ -8,7 +8,7 @@ passes through the driver but counts, and what console and callback sinks are ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import ceil
@@ -46,6 +46,8 @@ class _Part:
     frame: DataFrame
     bytes: int
     """What its cells would take in Python."""
+    blocks: frozenset[int]
+    """Of whose rows it is made, and made again should Spark lose it."""
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class ExecutorPanes:
     _place: Summarised | None = None
     _parts: list[_Part] = field(default_factory=list)
 
-    def add(self, rows: Summarised) -> dict[int, int]:
+    def add(self, rows: Summarised, blocks: Iterable[int]) -> dict[int, int]:
         """Make the panes of some rows and keep them; how many rows each pane got."""
         if self._job is None:
             self._job = PaneJob([rows.group(self.group, self.families)], rows.time)
@@ -72,10 +74,15 @@ class ExecutorPanes:
             frame.unpersist()
             raise
         if counted:
-            self._parts.append(_Part(max(counted), frame, sum(self._job.sizes(frame))))
+            self._parts.append(_Part(max(counted), frame, sum(self._job.sizes(frame)),
+                                     frozenset(blocks)))
         else:
             frame.unpersist()
         return counted
+
+    def reads(self, block: int) -> bool:
+        """Whether a block is among those of which the panes are made."""
+        return any(block in part.blocks for part in list(self._parts))
 
     def forget(self, before: int) -> None:
         """Drop the frames whose panes are all older."""

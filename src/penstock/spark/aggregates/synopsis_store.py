@@ -217,6 +217,11 @@ class Windows:
         if group in self._kept and self._kept[group].begun:
             self._kept[group].forget(before)
 
+    def reads(self, stream: str, block: int) -> bool:
+        """Whether panes on the executors are made of a block: Spark makes lost ones again."""
+        return any(kept.far is not None and kept.group.reads == stream and kept.far.reads(block)
+                   for kept in self._kept.values())
+
     def find(self, group: str) -> Kept | None:
         """The same, if there is one."""
         return self._kept.get(group)
@@ -265,7 +270,7 @@ class Windows:
             if kept.far is not None:
                 taken.jobs += 1
                 with kept.lock:
-                    found[kept.group.id] = kept.far.add(rows)
+                    found[kept.group.id] = kept.far.add(rows, blocks)
             taken.count(plan.group(kept.group.id), found[kept.group.id], self._reach)
             if kept.group.id not in taken.left_out:
                 kept.take(job.blocks, found[kept.group.id])
