@@ -120,7 +120,7 @@ def start(folder: Path, master: str) -> subprocess.Popen[bytes]:
 
 def delivered(folder: Path) -> int:
     log = folder / "state" / "deliveries.jsonl"
-    return log.read_text().count('"run"') if log.exists() else 0
+    return log.read_text().count('"job"') if log.exists() else 0
 
 
 def reached(condition: Callable[[], bool], process: subprocess.Popen[bytes], folder: Path) -> None:

@@ -120,6 +120,7 @@ def test_storage_holds_what_the_account_says(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_a_burst_of_a_gigabyte_within_64_mb_gives_the_same_answers(
     spark: Any, engine: Any, burst: Callable[[int, int, str], str], tmp_path: Path,
 ) -> None:
