@@ -26,7 +26,7 @@ from penstock import Engine
 from penstock.policies.operators import POLICIES, policies
 from penstock.report.figures import Drawing, draw
 from penstock.simulator.outcomes import Floats
-from penstock.whatif.predictions import Outcome, compare
+from penstock.whatif.predictions import PolicyOutcome, compare
 
 LIMITED = {"chain_flush": "chain_flush(latency={}, exact=true)", "mixed": "mixed(latency={})"}
 PLAY = 1.75
@@ -131,7 +131,7 @@ def _report(
     report.figure(workload, f"What waits: {workload}", file, checks=ids)
 
 
-def _predicted(was: Outcome, would_be: Outcome) -> dict[str, float]:
+def _predicted(was: PolicyOutcome, would_be: PolicyOutcome) -> dict[str, float]:
     """Both by the same fold over the events of the whole run, with what came before the burst."""
     assert was.latency and would_be.latency
     return {"whole peak MB": was.peak_bytes / 1e6, "predicted peak MB": would_be.peak_bytes / 1e6,

@@ -6,13 +6,13 @@ import numpy as np
 
 from experiments.aggregates.figures import Telling
 from experiments.aggregates.runs import AS, CS, H_LP, HS
-from penstock.policies.refresh import Group, Query, policy
+from penstock.policies.refresh import QueryGroup, WindowQuery, policy
 from penstock.policies.refresh.model.tasks import Task, cost_per_pane, task
 from penstock.report.figures import Drawing
 from penstock.simulator.refreshes import Refreshed, Refreshing, play
 
 WINDOWS = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
-GROUP = Group("G1", tuple(Query(f"Q{i}", *of) for i, of in enumerate(WINDOWS, 1)))
+GROUP = QueryGroup("G1", tuple(WindowQuery(f"Q{i}", *of) for i, of in enumerate(WINDOWS, 1)))
 MINUTES = 60
 PAPER = {"as they are": 11.93, "second at 2": 11.4, "second and third at 2": 14.5,
          "third at 3": 12.67, "third at 2": 16.83}
@@ -33,7 +33,7 @@ def costs() -> dict[str, float]:
 def scheduled(periods: tuple[int, ...]) -> list[Task]:
     """The three sub-groups with these periods."""
     parts = (GROUP.queries[:3], GROUP.queries[3:5], GROUP.queries[5:])
-    together: dict[int, list[Query]] = {}
+    together: dict[int, list[WindowQuery]] = {}
     for part, period in zip(parts, periods, strict=True):
         together.setdefault(period, []).extend(part)
     return [task(GROUP, queries, period) for period, queries in together.items()]

@@ -8,7 +8,7 @@ from math import expm1, log1p
 
 import numpy as np
 
-from penstock.policies.refresh import Costs, Group, Query, policy
+from penstock.policies.refresh import Costs, QueryGroup, WindowQuery, policy
 from penstock.simulator.refreshes import Refreshing
 
 VALUES = {"source": 1000, "destination": 1000, "protocol": 100, "port": 100}
@@ -58,7 +58,7 @@ class Load:
 
 def drawn(
     queries: int, high: bool, ratio: float, seed: int, speed: float = 1.0
-) -> tuple[Group, ...]:
+) -> tuple[QueryGroup, ...]:
     """Groups of random windows and slides; ``speed`` is the seconds for a cell."""
     random = np.random.default_rng([seed, queries])
     return tuple(_group("-".join(fields), queries // len(GROUPS), high, ratio, speed, random)
@@ -67,14 +67,14 @@ def drawn(
 
 def _group(
     id: str, size: int, high: bool, ratio: float, speed: float, random: np.random.Generator
-) -> Group:
+) -> QueryGroup:
     windows = random.integers(SHORTEST, LONGEST + 1, size=size)
     slides = [int(random.integers(1, window // 2 + 1)) for window in windows]
-    queries = tuple(Query(f"{id} {i}", int(window), slide)
+    queries = tuple(WindowQuery(f"{id} {i}", int(window), slide)
                     for i, (window, slide) in enumerate(zip(windows, slides, strict=True)))
     ranked = float(np.mean([_ranked(id, high)[query.window] for query in queries]))
     costs = Costs(read=speed * _cells(id, high), merge=0.0, answer=speed * ratio * ranked)
-    return Group(id, queries, costs=costs)
+    return QueryGroup(id, queries, costs=costs)
 
 
 @lru_cache

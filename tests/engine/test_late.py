@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from penstock.engine.aggregates.refresher import Refresher
 from penstock.model import Window
-from penstock.policies.refresh import Group, Query, policy
+from penstock.policies.refresh import QueryGroup, WindowQuery, policy
 
 
 @given(
@@ -18,7 +18,7 @@ def test_a_drained_run_answers_for_the_rows_that_its_windows_reach_back_to(
 ) -> None:
     """Panes are a unit long here, so that a row is its pane."""
     refresher = Refresher(policy("hybrid"), drained=True)
-    refresher.adopt(0.0, [Group("g", (Query("q", length, slide),))], {"q": answered})
+    refresher.adopt(0.0, [QueryGroup("g", (WindowQuery("q", length, slide),))], {"q": answered})
     refresher.close("g", max(rows) + 1, sorted(rows))
     refresher.conclude("g")
     held: set[int] = set()

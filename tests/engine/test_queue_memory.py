@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.engine import Core, SegmentJob
 from penstock.engine.instructions import Instruction, Note
-from penstock.engine.paths.queue_entries import Entry
+from penstock.engine.paths.queue_entries import QueueEntry
 from penstock.engine.queue_memory import queue_name
 from penstock.engine.settings import Settings
 from penstock.events import Summary
@@ -45,7 +45,7 @@ def counted_anew(core: Core) -> tuple[int, int]:
 
 
 def queues_anew(core: Core) -> dict[str, ev.QueueLevel]:
-    def hot(entry: Entry) -> int:
+    def hot(entry: QueueEntry) -> int:
         if entry.job:
             return 0 if entry.kept.on_disk else entry.bytes
         held = [core._blocks._held[block.stream, block.number] for block in entry.blocks]
@@ -124,7 +124,7 @@ def looked_at(waiting: int) -> Counter[str]:
                                          read=10))
     looks: Counter[str] = Counter()
 
-    class Counted(list[Entry]):
+    class Counted(list[QueueEntry]):
         def __iter__(self):  # type: ignore[no-untyped-def]
             for entry in list.__iter__(self):
                 looks["entries"] += 1

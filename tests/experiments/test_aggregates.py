@@ -11,7 +11,7 @@ import pytest
 from experiments.aggregates import calibration, example, program
 from experiments.aggregates.queries import GROUPS, LONGEST, SHORTEST, Load, capacity, drawn
 from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, Case, Size, run_one
-from penstock.policies.refresh import Group, Query, policy
+from penstock.policies.refresh import QueryGroup, WindowQuery, policy
 from penstock.simulator.fleet import scatter
 from penstock.simulator.refreshes import Refreshed, Refreshing, play
 
@@ -27,12 +27,12 @@ def test_examples_in_docstrings_hold(module: str) -> None:
 
 
 def test_latency_is_what_lies_between_two_answers_beyond_what_was_asked() -> None:
-    found = Refreshed(12.0, 12, {"q": Query("q", 5, 2)}, {"q": [2, 5, 6, 10]})
+    found = Refreshed(12.0, 12, {"q": WindowQuery("q", 5, 2)}, {"q": [2, 5, 6, 10]})
     assert found.extra("q") == (0 + 1 + 0 + 2) / 4
 
 
 def test_a_query_that_still_waits_is_late_already() -> None:
-    found = Refreshed(12.0, 12, {"q": Query("q", 5, 2), "never": Query("never", 5, 4)},
+    found = Refreshed(12.0, 12, {"q": WindowQuery("q", 5, 2), "never": WindowQuery("never", 5, 4)},
                       {"q": [2, 4]})
     assert found.extra("q") == 6 / 3
     assert found.extra("never") == 8
@@ -40,14 +40,14 @@ def test_a_query_that_still_waits_is_late_already() -> None:
 
 
 def test_a_processor_that_is_too_slow_stretches_periods() -> None:
-    group = Group("g", (Query("q", 10, 2),))
+    group = QueryGroup("g", (WindowQuery("q", 10, 2),))
     found = play(Refreshing((group,), lambda of, windows: (3.5, 0.0), panes=20), policy("edf"))
     assert found.ends["q"] == [2, 5, 9, 12, 16]
     assert found.busy == 6 * 3.5  # the last one ended too late to count
 
 
 def test_one_time_queries_take_their_time() -> None:
-    group = Group("g", (Query("q", 10, 2),))
+    group = QueryGroup("g", (WindowQuery("q", 10, 2),))
     load = Refreshing((group,), lambda of, windows: (0.1, 0.0), panes=6,
                       interruptions=((1.5, 1.0),))
     assert play(load, policy("edf")).ends["q"] == [2, 4]

@@ -16,7 +16,7 @@ from penstock.language import bind
 from penstock.model import Application, Block
 from penstock.plan import Group, Plan
 from penstock.planning import plan
-from penstock.spark.aggregates.synopsis_store import Kept, Windows, merged
+from penstock.spark.aggregates.synopsis_store import Kept, SynopsisStore, merged
 from penstock.synopses import Question, Synopsis
 
 STREAM = """
@@ -150,7 +150,7 @@ def test_a_train_with_a_block_that_is_in_the_panes_is_refused() -> None:
     run = SegmentJob(number=3, kind="panes", segment="", path=group.path, riders=1,
                      members=group.members, blocks=blocks)
     with pytest.raises(RunError, match="block 0 are in its panes already"):
-        Windows(None, 1, None).take(run, made, None, {group.id: kept})
+        SynopsisStore(None, 1, None).take(run, made, None, {group.id: kept})
 
 
 def tables(kept: Kept, rows: list[tuple[int, tuple[int, ...], int]]) -> dict:

@@ -11,7 +11,7 @@ from penstock.policies.operators import POLICIES, policy
 from penstock.simulator import fleet
 from penstock.simulator.comparison import (
     BOUND,
-    Outcome,
+    SimulationOutcome,
     averaged,
     averaged_queries,
     compare,
@@ -190,4 +190,4 @@ def test_a_short_curve_stays_as_it_is() -> None:
 
 
 def test_an_outcome_without_a_bound_has_no_ratio() -> None:
-    assert averaged([Outcome("fifo", 0, {"peak": 2.0})]) == {"fifo": {"peak": 2.0}}
+    assert averaged([SimulationOutcome("fifo", 0, {"peak": 2.0})]) == {"fifo": {"peak": 2.0}}

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.errors import RunError
 from penstock.simulator import fleet
-from penstock.simulator.comparison import Outcome, compare
+from penstock.simulator.comparison import SimulationOutcome, compare
 from penstock.simulator.description import read
 
 TEXT = """
@@ -46,7 +46,7 @@ def test_spark_answers_as_processes_do(spark: Any) -> None:
     from penstock.spark import fleet as on_spark
 
     scenarios = [read(TEXT, seed=seed) for seed in range(2)]
-    runs: list[list[Outcome]] = [
+    runs: list[list[SimulationOutcome]] = [
         list(compare(scenarios, POLICIES, scatter))
         for scatter in (map, partial(fleet.scatter, processes=2), on_spark.scatter)]
     assert runs[0] == runs[1] == runs[2]

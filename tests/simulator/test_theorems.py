@@ -18,8 +18,8 @@ from penstock.policies.operators import POLICIES, Decision, Policy, Route, View,
 from penstock.policies.operators.chain_flush import ChainFlush
 from penstock.policies.operators.model.charts import Chart, chart
 from penstock.policies.operators.model.oracles import (
-    Job,
     Level,
+    SearchBlock,
     clairvoyant,
     least_memory,
     least_peak,
@@ -135,7 +135,7 @@ def test_no_policy_is_ever_below_the_clairvoyant_bound(text: str, workload: Work
 def test_no_policy_beats_exhaustive_search(text: str, used: Chart, times: list[int]) -> None:
     result = simulate(Workload(Network((route("q", used),)), {"q": np.array(times, float)}),
                       policy(text))
-    jobs = [Job(used, at) for at in times]
+    jobs = [SearchBlock(used, at) for at in times]
     least = np.array(least_memory(jobs))
     assert (result.memory_at(np.arange(len(least), dtype=float)) >= least - NEAR).all()
     assert result.peak >= least_peak(jobs) - NEAR
@@ -259,7 +259,7 @@ def test_exact_chain_flush_is_1_efficient_on_envelopes_of_two_segments(
     used: Chart, times: list[int], latency: int
 ) -> None:
     """Theorem 5.3, against every schedule that keeps the same deadlines."""
-    jobs = [Job(used, at, at + latency) for at in times]
+    jobs = [SearchBlock(used, at, at + latency) for at in times]
     best = least_peak(jobs)
     assume(best < inf)
     workload = Workload(Network((route("q", used, float(latency)),)),
@@ -279,7 +279,7 @@ def test_edf_keeps_all_deadlines_if_any_schedule_does(
 ) -> None:
     workload = Workload(Network((route("q", used, float(latency)),)),
                         {"q": np.array(sorted(times), float)})
-    possible = least_peak([Job(used, at, at + latency) for at in times]) < inf
+    possible = least_peak([SearchBlock(used, at, at + latency) for at in times]) < inf
     assert (late(simulate(workload, policy("edf"))) == []) == possible
 
 

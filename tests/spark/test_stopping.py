@@ -12,7 +12,7 @@ from penstock.model import BIGINT, Field, Stream
 from penstock.spark.ingest.stream_ingest import Ingest
 from penstock.spark.stopping import stop_all
 from penstock.spark.storage.checkpoint import Checkpoint
-from penstock.spark.storage.files import Files, Listed
+from penstock.spark.storage.files import Files, ListedFile
 from penstock.spark.storage.spool import Spool
 
 
@@ -41,9 +41,9 @@ def test_a_file_that_is_set_aside_is_told_of_on_a_full_disk_too(
     spool = Spool(None, checkpoint, files, Stream("s", (Field("n", BIGINT),), "csv", "in"))
     ingest = Ingest(None, checkpoint, files, spool, SystemClock(), SystemClock(), told.append, 1.0,
                     Event())
-    ingest._tell_set_aside(Listed("in/a.csv", 3, 0), "it is empty", 0)
+    ingest._tell_set_aside(ListedFile("in/a.csv", 3, 0), "it is empty", 0)
     monkeypatch.setattr("penstock.spark.ingest.stream_ingest.private", full)
-    ingest._tell_set_aside(Listed("in/b.csv", 3, 0), "it is empty", 0)
+    ingest._tell_set_aside(ListedFile("in/b.csv", 3, 0), "it is empty", 0)
     spool.close()
     checkpoint.close()
     assert [event.file for event in told] == ["in/a.csv", "in/b.csv"]

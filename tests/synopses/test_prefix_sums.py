@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from penstock.model import BIGINT, DOUBLE, INT, Aggregate, Column
 from penstock.synopses import Question, Synopsis, gathered
 from penstock.synopses import ring as rings
-from penstock.synopses.prefix_sums import Running
+from penstock.synopses.prefix_sums import PrefixSums
 
 X, Y = Column("x", INT), Column("y", BIGINT)
 ASKED = (Aggregate("SUM", (X,), BIGINT), Aggregate("COUNT", (), BIGINT),
@@ -137,7 +137,7 @@ ACTIONS = st.lists(st.tuples(st.sampled_from(["extend", "extend", "forget", "cut
 @settings(deadline=None, max_examples=150)
 @given(ACTIONS)
 def test_they_are_the_sums_of_the_panes_that_are_left(actions: list[tuple[str, int]]) -> None:
-    running, panes, forgotten, next_pane = Running(), {}, 0, 0
+    running, panes, forgotten, next_pane = PrefixSums(), {}, 0, 0
     for action, number in actions:
         if action == "extend":
             next_pane = max(forgotten, *panes, 0) + number
@@ -163,7 +163,7 @@ def test_they_are_the_sums_of_the_panes_that_are_left(actions: list[tuple[str, i
 
 
 def test_what_is_forgotten_leaves_the_memory() -> None:
-    running = Running()
+    running = PrefixSums()
     for pane in range(1000):
         running.extend(pane, {0: np.ones(10, int)}, cells=10)
         running.forget(pane - 20)

@@ -35,7 +35,7 @@ from penstock.events import (
     digest,
 )
 from penstock.model import Block
-from penstock.view import Account, LiveWatch, Picture, PlainWatch, show_account, watch
+from penstock.view import LiveWatch, Picture, PlainWatch, RunTotals, show_account, watch
 from penstock.view.watching import progress_line
 
 
@@ -138,7 +138,7 @@ def test_window_aggregates_show_their_windows_answers_and_latency() -> None:
         assert "chain, hybrid+late, 2 cores" in text
         assert "1 refresh " in text
         assert ("synopses 5.00 MB" in text) == (width == 140)
-    account = " ".join(" ".join(drawn(Account(windowed(2, 2)), 140)).split())
+    account = " ".join(" ".join(drawn(RunTotals(windowed(2, 2)), 140)).split())
     for words in ("1 refresh by hybrid+late", "synopses 5.00 MB", "sum_0 10 min 2500 ms",
                   "2025-01-01 00:00:07.5"):
         assert words in account, words
@@ -156,7 +156,7 @@ def test_answers_that_a_late_machine_skipped_are_shown_and_counted() -> None:
     assert cells(lines, "sum_1")["skipped"] == "7"
     assert "· 7 answers skipped" in "\n".join(drawn(Picture(seen, "app.sql"), 80))
     assert "7 answers skipped" in progress_line(seen)
-    account = " ".join(" ".join(drawn(Account(seen), 140)).split())
+    account = " ".join(" ".join(drawn(RunTotals(seen), 140)).split())
     assert "the machine was late and skipped 7 answers of 1 query" in account
     told = digest(seen)
     assert told["run"]["skipped"] == 7
@@ -202,12 +202,12 @@ def cells(lines: list[str], row: str) -> dict[str, str]:
 
 
 def test_what_came_later_than_promised_is_in_the_picture_and_in_the_account() -> None:
-    for what in (Picture(late(), "app.sql"), Account(late())):
+    for what in (Picture(late(), "app.sql"), RunTotals(late())):
         lines = drawn(what, 80)
         shown = cells(lines, "q")
         assert (shown["p50"], shown["p99"]) == ("250ms", "250ms")
         assert shown["missed"].replace(",", "") in ("4.00k", "4000")
-    text = " ".join(" ".join(drawn(Account(late()), 200)).split())
+    text = " ".join(" ".join(drawn(RunTotals(late()), 200)).split())
     assert "later than promised: 1 block of 4,000 rows, for 1 query" in text
     assert "250 ms (p50), 250 ms (p99), 250 ms (max) by rows" in text
     assert "50 ms (p50), 250 ms (p99) by blocks" in text
@@ -215,7 +215,7 @@ def test_what_came_later_than_promised_is_in_the_picture_and_in_the_account() ->
 
 
 def test_a_query_that_was_promised_nothing_has_a_dash_where_misses_are_counted() -> None:
-    for what in (Picture(late(None), "app.sql"), Account(late(None))):
+    for what in (Picture(late(None), "app.sql"), RunTotals(late(None))):
         lines = drawn(what, 80)
         assert cells(lines, "q")["missed"] == "-"
         assert "later than promised" not in "\n".join(lines)
@@ -259,7 +259,7 @@ def test_where_there_is_no_room_the_failed_and_the_busiest_are_shown() -> None:
 def test_names_are_not_read_as_markup() -> None:
     odd = Summary.of([QueryAdded(at=0.0, query="[red]q[/red]", inputs=(("[s]",),)),
                       QueryFailed(at=1.0, query="[red]q[/red]", reason="[bold]why[/bold]")])
-    for what in (Picture(odd, "[app]"), Account(odd)):
+    for what in (Picture(odd, "[app]"), RunTotals(odd)):
         text = "\n".join(drawn(what, 220))
         assert "[red]q[/red]" in text
         assert "[bold]why[/bold]" in text
@@ -279,7 +279,7 @@ def test_an_endless_stream_and_a_failed_one_have_no_bar() -> None:
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_account_fits_and_is_exact(width: int) -> None:
-    lines = drawn(Account(summary()), width)
+    lines = drawn(RunTotals(summary()), width)
     text = "\n".join(lines)
     assert max(map(len, lines)) <= width
     for words in ("5,001", "5,000", "4,000", "balanced"):
@@ -287,10 +287,10 @@ def test_the_account_fits_and_is_exact(width: int) -> None:
 
 
 def test_the_account_of_many_queries_is_short() -> None:
-    lines = drawn(Account(summary(1000), most=40), 120)
+    lines = drawn(RunTotals(summary(1000), most=40), 120)
     assert len(lines) < 60
     assert any("and 960 more queries" in line for line in lines)
-    assert len(drawn(Account(summary(1000)), 120)) > 1000
+    assert len(drawn(RunTotals(summary(1000)), 120)) > 1000
 
 
 def test_the_account_lists_faults_failures_and_warnings() -> None:
@@ -301,7 +301,7 @@ def test_the_account_lists_faults_failures_and_warnings() -> None:
                   QueryFailed(at=3.0, query="query_1", reason="disk full"),
                   EngineStopped(at=4.0, outcome="failed", reason="no query")):
         bad.apply(event)
-    text = "\n".join(drawn(Account(bad), 100))
+    text = "\n".join(drawn(RunTotals(bad), 100))
     for words in ("job 99 finished, but nobody had decided it", "1 fault", "stream_0: a strange",
                   "query query_1 failed: disk full", "no query"):
         assert words in text, words
@@ -386,7 +386,7 @@ def test_a_failure_is_one_line_and_is_not_told_again_at_the_end() -> None:
     for text in ("no such folder", "its disk is full", "a strange file", "no query is left"):
         assert file.getvalue().count(text) == 1, file.getvalue()
     assert "query b failed" not in file.getvalue()
-    assert "\n".join(drawn(Account(some), 120)).count("its disk is full") == 1, "of a record"
+    assert "\n".join(drawn(RunTotals(some), 120)).count("its disk is full") == 1, "of a record"
 
 
 def test_what_data_put_into_a_reason_does_not_control_the_terminal() -> None:
@@ -404,7 +404,7 @@ def test_what_data_put_into_a_reason_does_not_control_the_terminal() -> None:
     view.show(some)
     view.close()
     show_account(console, some, told=view.told)
-    console.print(Account(some))
+    console.print(RunTotals(some))
     console.print(Picture(some, "app.sql"))
     assert "\x1b" not in file.getvalue() and "\x07" not in file.getvalue()
     assert "in/\\x1b]0;mine" in file.getvalue()

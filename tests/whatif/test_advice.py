@@ -12,7 +12,7 @@ from penstock.engine.settings import Settings
 from penstock.events import Recorder
 from penstock.events import kinds as ev
 from penstock.testing import FakeHost
-from penstock.whatif.advice import Limits, advise
+from penstock.whatif.advice import AdviceGoals, advise
 
 MODULE = "penstock.demo.detectors"
 APPLICATION = f"""
@@ -34,7 +34,7 @@ def record() -> list[ev.Event]:
 
 
 def test_a_small_memory_is_chains_affair(record: list[ev.Event]) -> None:
-    advice = advise(record, Limits(memory=8_000 * 16))
+    advice = advise(record, AdviceGoals(memory=8_000 * 16))
     fifo = next(o for o in advice.ranked if o.policy == "fifo")
     assert advice.chosen is not None and advice.chosen.policy.split("(")[0] in (
         "chain", "greedy", "chain_flush", "mixed")
@@ -42,15 +42,15 @@ def test_a_small_memory_is_chains_affair(record: list[ev.Event]) -> None:
 
 
 def test_a_short_latency_is_fifos_affair(record: list[ev.Event]) -> None:
-    fifo = next(o for o in advise(record, Limits(latency=1e6)).ranked if o.policy == "fifo")
+    fifo = next(o for o in advise(record, AdviceGoals(latency=1e6)).ranked if o.policy == "fifo")
     assert fifo.latency is not None
-    advice = advise(record, Limits(latency=fifo.latency.max))
+    advice = advise(record, AdviceGoals(latency=fifo.latency.max))
     assert advice.chosen is not None and advice.chosen.latency is not None
     assert advice.chosen.latency.max <= fifo.latency.max
 
 
 def test_what_nobody_meets_is_said_with_the_nearest(record: list[ev.Event]) -> None:
-    advice = advise(record, Limits(memory=10.0))
+    advice = advise(record, AdviceGoals(memory=10.0))
     assert advice.chosen is None
     assert advice.ranked[0].peak_bytes == min(o.peak_bytes for o in advice.ranked)
 

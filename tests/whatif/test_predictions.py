@@ -23,7 +23,7 @@ from penstock.policies.operators import POLICIES, policies, policy
 from penstock.testing import FakeHost
 from penstock.whatif.alike_queries import folded
 from penstock.whatif.job_costs import Cost, fit
-from penstock.whatif.predictions import Comparison, Outcome, alike, compare
+from penstock.whatif.predictions import Comparison, PolicyOutcome, alike, compare
 from penstock.whatif.recorded import Recording, replay
 
 TWO = """
@@ -84,7 +84,7 @@ def burst(policy: str = "fifo") -> FakeHost:
                 BURST)
 
 
-def found(comparison: Comparison, policy: str) -> Outcome:
+def found(comparison: Comparison, policy: str) -> PolicyOutcome:
     return next(outcome for outcome in comparison.simulated if outcome.policy == policy)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.shared import CallFault, add_record, console
 
 if TYPE_CHECKING:
-    from penstock.whatif.advice import Advice, Limits
+    from penstock.whatif.advice import Advice, AdviceGoals
 
 HELP = "name the policy that would have met given limits"
 ABOUT = "Replay a recorded run under all policies and name the best within limits."
@@ -48,9 +48,9 @@ def run(arguments: Namespace) -> int:
     return 0 if advice.chosen else 1
 
 
-def _limits(arguments: Namespace) -> Limits:
+def _limits(arguments: Namespace) -> AdviceGoals:
     from penstock.language import durations, sizes
-    from penstock.whatif.advice import Limits
+    from penstock.whatif.advice import AdviceGoals
 
     if arguments.memory is None and arguments.latency is None:
         raise CallFault("name a limit: --memory '64 MB', --latency '2 seconds', or both")
@@ -61,7 +61,7 @@ def _limits(arguments: Namespace) -> Limits:
         raise CallFault(str(error)) from error
     if memory <= 0 or latency <= 0:
         raise CallFault("a limit must be positive")
-    return Limits(memory, latency)
+    return AdviceGoals(memory, latency)
 
 
 def _data(advice: Advice) -> dict[str, object]:

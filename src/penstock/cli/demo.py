@@ -28,14 +28,14 @@ def run(arguments: Namespace) -> int:
     from rich.text import Text
 
     from penstock import demo
-    from penstock.cli.running import Job, how_called, run_job
+    from penstock.cli.running import RunRequest, how_called, run_job
 
     out = console()
     folder = Path("penstock-demo")
     checkpoint = arguments.checkpoint or folder / "checkpoint"
     file = demo.prepare(folder, arguments.seconds, anew=arguments.checkpoint is None)
     out.print(Text(demo.introduction(file, arguments.seconds)))
-    job = Job(
+    job = RunRequest(
         text=read(file),
         folder=folder.resolve(),
         title=file.name,

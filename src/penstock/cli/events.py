@@ -30,14 +30,14 @@ def run(arguments: Namespace) -> int:
     from rich.text import Text
 
     from penstock.events import Summary, digest, read_events
-    from penstock.view import Account
+    from penstock.view import RunTotals
 
     summary = Summary.of(read_events(arguments.run))
     if arguments.json:
         print(json.dumps(digest(summary), indent=2))
     else:
         out = console()
-        out.print(Account(summary))
+        out.print(RunTotals(summary))
         if summary.run.state == "running":
             out.print(Text(" the record has no end: the run goes on, or was cut off", "yellow"))
     return 1 if summary.accounting() else 0

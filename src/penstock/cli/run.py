@@ -35,10 +35,10 @@ def add(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Run it, show it, account for it."""
-    from penstock.cli.running import Job, run_job
+    from penstock.cli.running import RunRequest, run_job
 
     file: Path = arguments.application
-    job = Job(
+    job = RunRequest(
         text=read(file),
         folder=file.resolve().parent,
         title=file.name,

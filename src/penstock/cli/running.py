@@ -33,7 +33,7 @@ STOP_WITHIN, CLOSE_WITHIN = 8.0, 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunRequest:
     """An application and how to run it."""
 
     text: str
@@ -49,7 +49,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunEnding:
     """How a job ended."""
 
     summary: Summary
@@ -67,8 +67,8 @@ class Outcome:
 
 
 def run_job(
-    job: Job, console: Console, then: Callable[[Engine], None] | None = None
-) -> Outcome:
+    job: RunRequest, console: Console, then: Callable[[Engine], None] | None = None
+) -> RunEnding:
     """Run a job to its end or until a signal, show it all the while, and account for it.
 
     ``then`` is called when the run has ended by itself, with the engine still open.
@@ -80,7 +80,7 @@ def run_job(
         with Interrupts() as interrupts:
             _start(engine, job, console)
             told = _follow(engine, job, console, interrupts)
-            outcome = Outcome(engine.status(), interrupts.count > 0)
+            outcome = RunEnding(engine.status(), interrupts.count > 0)
             _report(outcome, job, console, told)
         if then is not None and not outcome.interrupted:
             then(engine)
@@ -106,7 +106,7 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def _declare(engine: Engine, job: Job) -> None:
+def _declare(engine: Engine, job: RunRequest) -> None:
     """Everything is bound before anything starts."""
     engine.load(job.text, folder=job.folder)
     for family, text in job.policies.items():
@@ -114,14 +114,14 @@ def _declare(engine: Engine, job: Job) -> None:
         engine.execute(f"SET {family} = '{quoted}'")
 
 
-def _start(engine: Engine, job: Job, console: Console) -> None:
+def _start(engine: Engine, job: RunRequest, console: Console) -> None:
     """Start in another thread: in the main one a SparkContext takes the signals over."""
     with ThreadPoolExecutor(1) as other, console.status("starting Spark", spinner="dots"):
         other.submit(engine.start, until_drained=job.until_drained).result()
 
 
 def _follow(
-    engine: Engine, job: Job, console: Console, interrupts: Interrupts
+    engine: Engine, job: RunRequest, console: Console, interrupts: Interrupts
 ) -> Collection[str]:
     """Show a run until it ends; the failures and warnings that were told."""
     with closing(watch(console, job.title)) as view:
@@ -137,7 +137,7 @@ def _follow(
 
 
 def _report(
-    outcome: Outcome, job: Job, console: Console, told: Collection[str]
+    outcome: RunEnding, job: RunRequest, console: Console, told: Collection[str]
 ) -> None:
     show_account(console, outcome.summary, told=told)
     penstock = how_called()

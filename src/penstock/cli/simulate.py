@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.shared import CallFault, console, count
 
 if TYPE_CHECKING:
-    from penstock.simulator.comparison import Outcome, Scatter
+    from penstock.simulator.comparison import Scatter, SimulationOutcome
     from penstock.simulator.scenario import Scenario
 
 _WORTH_A_FLEET = 300_000
@@ -105,7 +105,7 @@ def _steps(scenario: Scenario) -> int:
     return sum(len(workload.times(r.id)) * len(r.stages) for r in workload.network.routes)
 
 
-def _data(scenario: Scenario, outcomes: Sequence[Outcome]) -> dict[str, object]:
+def _data(scenario: Scenario, outcomes: Sequence[SimulationOutcome]) -> dict[str, object]:
     """Everything as data: the averages, and each run with its seed."""
     from penstock.simulator.comparison import averaged, averaged_queries
 

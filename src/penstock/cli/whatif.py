@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.shared import CallFault, add_record, console
 
 if TYPE_CHECKING:
-    from penstock.whatif.predictions import Comparison, Outcome
+    from penstock.whatif.predictions import Comparison, PolicyOutcome
 
 HELP = "replay a recorded run under other policies"
 ABOUT = "Tell what a recorded run would have been under other policies."
@@ -92,7 +92,7 @@ def _report(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _data(outcome: Outcome) -> dict[str, Any]:
+def _data(outcome: PolicyOutcome) -> dict[str, Any]:
     return {
         "peak_bytes": outcome.peak_bytes,
         "peak_blocks": outcome.peak_blocks,

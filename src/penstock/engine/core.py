@@ -8,8 +8,8 @@ from math import inf
 from typing import Literal
 
 from penstock.engine.instructions import Cancel, Finish, Instruction, Note, SegmentJob, Wake
-from penstock.engine.paths.active_job import Running
-from penstock.engine.paths.queue_entries import AGAIN, Entry
+from penstock.engine.paths.active_job import ActiveJob
+from penstock.engine.paths.queue_entries import AGAIN, QueueEntry
 from penstock.engine.paths.scheduler import Turn
 from penstock.engine.paths.stage_costs import names
 from penstock.engine.queue_memory import Place
@@ -337,7 +337,7 @@ class Core(State):
         self._timeouts.clear(head.members)
         self._measure(event, result, running, kept.rows)
         blocks = tuple(block for entry in running.entries for block in entry.blocks)
-        rest = Entry(blocks, head.members, head.lane, event.job, kept)
+        rest = QueueEntry(blocks, head.members, head.lane, event.job, kept)
         still = tuple(m for m in head.members if m.query not in running.left)
         self._waiting.keep(running.entries, rest, (running.path.id, running.last), still)
         if running.stale:
@@ -346,7 +346,7 @@ class Core(State):
             self._refilling.finish(self.plan, running, failed=True)
 
     def _measure(
-        self, event: ev.JobFinished, result: ev.SegmentResult | ev.PanesResult, running: Running,
+        self, event: ev.JobFinished, result: ev.SegmentResult | ev.PanesResult, running: ActiveJob,
         rows_out: float,
     ) -> None:
         """Record what a job tells of its stages; figures that differ are new cuts and ranks."""
@@ -361,7 +361,7 @@ class Core(State):
         if changed := self.figures.changed(self.plan, running.path.id):
             self._prepare_again(event.at, changed)
 
-    def _ended(self, job: int) -> Running:
+    def _ended(self, job: int) -> ActiveJob:
         """A job over blocks is through: other jobs may begin where it was at work."""
         running = self._running.pop(job)
         self._waiting.touch(running.path.id)
@@ -473,7 +473,7 @@ class Core(State):
         members, entering = train[0].members, sum(entry.rows for entry in train)
         expected = self.figures.expected(entering, *place)
         yields = self._overtaking.may_be(segment, expected, self.settings.quantum)
-        self._running[self._jobs] = Running(path, segment, train, retried, at, urgent, yields)
+        self._running[self._jobs] = ActiveJob(path, segment, train, retried, at, urgent, yields)
         self._waiting.touch(path.id)
         again = self._timeouts.has_suspects(members)
         self._timeouts.begin(self._jobs, at, self._timeouts.limit(expected, again))

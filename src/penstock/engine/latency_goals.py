@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from math import inf
 
 from penstock.engine.instructions import Note
-from penstock.engine.paths.active_job import Running
+from penstock.engine.paths.active_job import ActiveJob
 from penstock.events.kinds import JobFinished, LatencyMissed
 from penstock.model import Block
 from penstock.plan import Member, Plan
 
 
 @dataclass(slots=True)
-class Promises:
+class LatencyGoals:
     """Counts what is delivered later than promised: blocks, once for each branch, and their rows.
 
     Of a window aggregate these are its answers: how long after the rows that closed its window.
@@ -41,7 +41,7 @@ class Promises:
         if member.query in self._goals:
             self._earlier[member] = set(backlog)
 
-    def promised(self, job: Running) -> Iterator[tuple[str, list[tuple[float, int]]]]:
+    def promised(self, job: ActiveJob) -> Iterator[tuple[str, list[tuple[float, int]]]]:
         """What a job over blocks delivers to whoever has a goal: when each came, and its rows."""
         blocks = [block for entry in job.entries for block in entry.blocks]
         for member in job.entries[0].members:

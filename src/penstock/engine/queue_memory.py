@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.engine.instructions import Note
-from penstock.engine.paths.queue_entries import Entry
+from penstock.engine.paths.queue_entries import QueueEntry
 from penstock.events.kinds import Queued, QueueLevel
 
 Place = tuple[str, int]
@@ -33,13 +33,13 @@ class _Thing:
 
 
 @dataclass(slots=True)
-class Account:
+class QueueMemory:
     """What waits or is under way. A block that several paths wait for counts once.
 
     >>> from penstock.model import Block
-    >>> account, block = Account(), Block("s", 0, 10, 160, 0.0)
+    >>> account, block = QueueMemory(), Block("s", 0, 10, 160, 0.0)
     >>> for path in ("p", "q"):
-    ...     entry = Entry((block,), ())
+    ...     entry = QueueEntry((block,), ())
     ...     account.hold(entry)
     ...     account.enter((path, 0), entry)
     >>> account.heat("s", 0)
@@ -60,7 +60,7 @@ class Account:
     """What was told last of all together."""
     _touched: dict[Place, None] = field(default_factory=dict)
 
-    def hold(self, entry: Entry) -> None:
+    def hold(self, entry: QueueEntry) -> None:
         """An entry begins to be: it waits, and will be under way, until it is dropped.
 
         A block that nobody held is cold.
@@ -72,7 +72,7 @@ class Account:
                 self._count(1, size, size if hot else 0)
             self._things[key].users += 1
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: QueueEntry) -> None:
         """An entry is done, or nobody wants it."""
         for key, size in _keys(entry):
             thing = self._things[key]
@@ -81,13 +81,13 @@ class Account:
                 self._count(-1, -size, -size if thing.hot and entry.job else 0)
                 del self._things[key]
 
-    def enter(self, place: Place, entry: Entry) -> None:
+    def enter(self, place: Place, entry: QueueEntry) -> None:
         """An entry that is held waits before a stage."""
         for key, _ in _keys(entry):
             self._things[key].places.append(place)
             self._move(place, self._things[key], 1)
 
-    def leave(self, place: Place, entry: Entry) -> None:
+    def leave(self, place: Place, entry: QueueEntry) -> None:
         """An entry waits there no longer."""
         for key, _ in _keys(entry):
             self._things[key].places.remove(place)
@@ -153,7 +153,7 @@ def queue_name(place: Place) -> str:
     return f"{path}@{stage}" if stage else path
 
 
-def _keys(entry: Entry) -> Iterator[tuple[_Key, int]]:
+def _keys(entry: QueueEntry) -> Iterator[tuple[_Key, int]]:
     if entry.job:
         yield ("", entry.job), entry.bytes
     else:

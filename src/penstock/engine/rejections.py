@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.engine.paths.active_job import Running
+from penstock.engine.paths.active_job import ActiveJob
 from penstock.events import kinds as ev
 
 BLOCKS, ROWS = 3, 100
@@ -36,7 +36,7 @@ class Rejections:
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 
     def take(
-        self, event: ev.JobFinished, result: ev.PathResult, running: Running
+        self, event: ev.JobFinished, result: ev.PathResult, running: ActiveJob
     ) -> Iterator[tuple[str, str]]:
         """A job is through: the queries that are to be told of now, each with the text."""
         for query, rejected in result.rejected.items():
@@ -66,7 +66,7 @@ class Rejections:
         self._streaks.pop(query, None)
 
 
-def _reached(running: Running, result: ev.PathResult, rejected: int) -> int | None:
+def _reached(running: ActiveJob, result: ev.PathResult, rejected: int) -> int | None:
     """The rows that reached a Python operator which rejected all; None if none did.
 
     Rows for which a condition is false are dropped, so if fewer were rejected than came, the

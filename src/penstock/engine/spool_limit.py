@@ -14,7 +14,7 @@ LOW = 0.9
 
 
 @dataclass(slots=True)
-class Room:
+class SpoolLimit:
     """Whether the spool is full."""
 
     bound: float = inf

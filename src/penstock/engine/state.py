@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 
-from penstock.engine.aggregates.pane_backfill import Refilling
+from penstock.engine.aggregates.pane_backfill import PaneBackfill
 from penstock.engine.aggregates.refresher import Refresher
-from penstock.engine.aggregates.windows import Windows
+from penstock.engine.aggregates.windows import WindowAggregates
 from penstock.engine.blocks import Blocks
 from penstock.engine.instructions import Instruction
-from penstock.engine.latency_goals import Promises
+from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.lifetimes import Lifetimes
-from penstock.engine.paths.active_job import Running
-from penstock.engine.paths.batching import Gathering
-from penstock.engine.paths.preemption import Overtaking
-from penstock.engine.paths.queue_entries import Entry
+from penstock.engine.paths.active_job import ActiveJob
+from penstock.engine.paths.batching import Batching
+from penstock.engine.paths.preemption import Preemption
+from penstock.engine.paths.queue_entries import QueueEntry
 from penstock.engine.paths.scheduler import Scheduler
-from penstock.engine.paths.stage_costs import Figures
-from penstock.engine.paths.stage_queues import Waiting
+from penstock.engine.paths.stage_costs import StageCosts
+from penstock.engine.paths.stage_queues import StageQueues
 from penstock.engine.queue_memory import Place
 from penstock.engine.rejections import Rejections
 from penstock.engine.retries import Retries
 from penstock.engine.settings import Settings
-from penstock.engine.spool_limit import Room
+from penstock.engine.spool_limit import SpoolLimit
 from penstock.engine.timeouts import Timeouts
 from penstock.plan import Member, Path, Plan
 from penstock.policies import operators, refresh
@@ -38,24 +38,24 @@ class State:
     """By family the policy that decides; where there is none, the default."""
     settings: Settings = Settings()
     plan: Plan = field(default_factory=lambda: Plan((), ()))
-    figures: Figures = field(default_factory=Figures)
+    figures: StageCosts = field(default_factory=StageCosts)
     policy: Policy = field(init=False)
     """Which segment runs next."""
     _scheduler: Scheduler = field(init=False)
-    _overtaking: Overtaking = field(init=False)
-    _waiting: Waiting = field(init=False)
-    _windows: Windows = field(init=False)
-    _refilling: Refilling = field(init=False)
+    _overtaking: Preemption = field(init=False)
+    _waiting: StageQueues = field(init=False)
+    _windows: WindowAggregates = field(init=False)
+    _refilling: PaneBackfill = field(init=False)
     _paths: dict[str, Path] = field(default_factory=dict)
     _active: dict[str, dict[Member, None]] = field(default_factory=dict)
-    _gathering: Gathering = field(default_factory=Gathering)
-    _running: dict[int, Running] = field(default_factory=dict)
-    _goals: Promises = field(default_factory=Promises)
+    _gathering: Batching = field(default_factory=Batching)
+    _running: dict[int, ActiveJob] = field(default_factory=dict)
+    _goals: LatencyGoals = field(default_factory=LatencyGoals)
     _cuts: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     _lifetimes: Lifetimes = field(default_factory=Lifetimes)
     _timeouts: Timeouts = field(default_factory=Timeouts)
     _retries: Retries = field(init=False)
-    _room_in_spool: Room = field(default_factory=Room)
+    _room_in_spool: SpoolLimit = field(default_factory=SpoolLimit)
     _broken: dict[str, str] = field(default_factory=dict)
     """Streams that cannot be read any more, and why."""
     _ending: dict[str, str] = field(default_factory=dict)
@@ -73,18 +73,18 @@ class State:
     def __post_init__(self, policies: Mapping[str, object]) -> None:
         """Nothing is planned yet."""
         self.policy = operators.FAMILY.among(policies)
-        self._waiting = Waiting(Blocks(self.settings.retention))
-        self._refilling = Refilling(self._waiting, self._running)
+        self._waiting = StageQueues(Blocks(self.settings.retention))
+        self._refilling = PaneBackfill(self._waiting, self._running)
         self._timeouts = Timeouts(self.settings.timeout)
         self._retries = Retries(self._timeouts)
-        self._room_in_spool = Room(self.settings.spool)
+        self._room_in_spool = SpoolLimit(self.settings.spool)
         self._schedule()
         refreshing = refresh.FAMILY.among(policies)
-        self._windows = Windows(Refresher(refreshing, self.settings.until_drained))
+        self._windows = WindowAggregates(Refresher(refreshing, self.settings.until_drained))
 
     def _schedule(self) -> None:
         self._scheduler = Scheduler(self.policy, (), self._look)
-        self._overtaking = Overtaking(self._scheduler, self.figures)
+        self._overtaking = Preemption(self._scheduler, self.figures)
 
     def _look(self, number: int) -> Queue:
         """What waits before a stage, behind what is under way there."""
@@ -100,12 +100,12 @@ class State:
             blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
         return Queue(segment, length, head.arrived, done, head.rows, tuple(blocks))
 
-    def _under_way(self, place: Place) -> Running | None:
+    def _under_way(self, place: Place) -> ActiveJob | None:
         """The run that began with this stage and is not through."""
         return next((running for running in self._running.values()
                      if (running.path.id, running.first) == place), None)
 
-    def _done(self, running: Running) -> float:
+    def _done(self, running: ActiveJob) -> float:
         """Seconds per row that a run has spent, going by the part of its work that is done."""
         return running.done * self.figures.cost(running.path.id, running.first, running.last)
 
@@ -124,7 +124,7 @@ class State:
         """Bytes that are left of the memory budget."""
         return self.settings.memory - self._waiting.held_in_memory
 
-    def _is_too_much(self, path: Path, first: int, last: int, train: list[Entry]) -> bool:
+    def _is_too_much(self, path: Path, first: int, last: int, train: list[QueueEntry]) -> bool:
         """Whether what a run is expected to keep has no room in memory."""
         kept = self.figures.kept(path.id, first, last) * sum(entry.bytes for entry in train)
         return kept > self._room

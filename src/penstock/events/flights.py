@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.events import kinds as k
-from penstock.events.ledger import Ledger, Waiting
+from penstock.events.ledger import Ledger, WaitingBlock
 from penstock.events.measures import QueryMeasures
 
 
@@ -24,4 +24,4 @@ class Flight:
 
     work: k.PathWork
     group: RidingGroup
-    blocks: tuple[Waiting | None, ...]
+    blocks: tuple[WaitingBlock | None, ...]

@@ -15,7 +15,7 @@ from penstock.model import Block
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class WaitingBlock:
     """A block that at least one member waits for."""
 
     block: Block
@@ -26,10 +26,10 @@ class Waiting:
 
 
 @dataclass(slots=True, eq=False)
-class Queue:
+class StreamQueue:
     """The blocks of a stream that somebody waits for, in order of arrival."""
 
-    waiting: dict[int, Waiting] = field(default_factory=dict)
+    waiting: dict[int, WaitingBlock] = field(default_factory=dict)
     spool: dict[int, Block] = field(default_factory=dict)
     """All blocks that are still to be had: a query may ask for earlier ones."""
     arrivals: int = 0
@@ -55,7 +55,7 @@ class Queue:
             return False
         if block.rows:  # nobody waits for an empty one
             if self.readers:
-                self._add(Waiting(block, self.arrivals, self.readers))
+                self._add(WaitingBlock(block, self.arrivals, self.readers))
             self.arrivals += 1
         return True
 
@@ -66,28 +66,28 @@ class Queue:
             block = self.spool.get(number)
             if block is None or not block.rows:
                 return False
-            waiting = Waiting(block, -1)
+            waiting = WaitingBlock(block, -1)
             self._add(waiting)
         waiting.members += 1
         return True
 
-    def settle(self, waiting: Waiting) -> None:
+    def settle(self, waiting: WaitingBlock) -> None:
         """One member less waits for the block; after the last one it waits no more."""
         waiting.members -= 1
         if waiting.members == 0:
             self._remove(waiting.block.number)
 
-    def release(self, number: int) -> Waiting | None:
+    def release(self, number: int) -> WaitingBlock | None:
         """The block is gone; it is returned if somebody waits for it."""
         self.spool.pop(number, None)
         return self._remove(number)
 
-    def _add(self, waiting: Waiting) -> None:
+    def _add(self, waiting: WaitingBlock) -> None:
         self.waiting[waiting.block.number] = waiting
         self.rows += waiting.block.rows
         self.bytes += waiting.block.bytes
 
-    def _remove(self, number: int) -> Waiting | None:
+    def _remove(self, number: int) -> WaitingBlock | None:
         waiting = self.waiting.pop(number, None)
         if waiting is not None:
             self.rows -= waiting.block.rows
@@ -104,7 +104,9 @@ class Ledger:
 
     __slots__ = ("ahead", "frontier", "live", "name", "owed", "queue", "stream")
 
-    def __init__(self, name: str, stream: str, queue: Queue, backlog: Iterable[int] = ()) -> None:
+    def __init__(
+        self, name: str, stream: str, queue: StreamQueue, backlog: Iterable[int] = ()
+    ) -> None:
         """Join the stream now, with a backlog of earlier blocks."""
         self.name, self.stream, self.queue = name, stream, queue
         self.frontier = queue.arrivals
@@ -113,13 +115,13 @@ class Ledger:
         self.live = True
         queue.readers += 1
 
-    def owes(self, waiting: Waiting) -> bool:
+    def owes(self, waiting: WaitingBlock) -> bool:
         """Whether the member still waits for the block."""
         if waiting.block.number in self.owed:
             return True
         return waiting.order >= self.frontier and waiting.order not in self.ahead
 
-    def deliver(self, waiting: Waiting | None) -> bool:
+    def deliver(self, waiting: WaitingBlock | None) -> bool:
         """Give the member a block; False when it did not wait for it.
 
         A member that has left takes anything: a run may have been under way, and what waited for a
@@ -142,18 +144,18 @@ class Ledger:
         for waiting in self.waiting():
             self.queue.settle(waiting)
 
-    def skip(self, waiting: Waiting) -> bool:
+    def skip(self, waiting: WaitingBlock) -> bool:
         """The block is gone: wait for it no longer. Whether the member had been waiting."""
         if not (self.live and self.owes(waiting)):
             return False
         self._advance(waiting)
         return True
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[WaitingBlock]:
         """The blocks the member has still to get."""
         return [waiting for waiting in list(self.queue.waiting.values()) if self.owes(waiting)]
 
-    def _advance(self, waiting: Waiting) -> None:
+    def _advance(self, waiting: WaitingBlock) -> None:
         number, order = waiting.block.number, waiting.order
         if number in self.owed:
             self.owed.discard(number)
@@ -166,7 +168,7 @@ class Ledger:
             self.ahead.add(order)
 
 
-def wait_of(waiting: Waiting | None, now: float) -> tuple[int, float, int] | None:
+def wait_of(waiting: WaitingBlock | None, now: float) -> tuple[int, float, int] | None:
     """Bucket, seconds and weight of a block's wait."""
     if waiting is None:
         return None

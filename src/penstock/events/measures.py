@@ -9,7 +9,7 @@ from typing import Literal
 
 from penstock.events.histogram import Histogram
 from penstock.events.kinds import Outcome
-from penstock.events.ledger import Ledger, Queue
+from penstock.events.ledger import Ledger, StreamQueue
 
 RATE_WINDOW = 5.0
 """Seconds over which a rate is taken: long enough to smooth blocks, short enough to see a burst."""
@@ -42,7 +42,7 @@ class StreamMeasures:
     unit: str = "rows"
     hot_bytes: int = 0
     hot_peak: int = 0
-    queue: Queue = field(default_factory=Queue)
+    queue: StreamQueue = field(default_factory=StreamQueue)
     """The blocks that some query still waits for."""
     queue_peak: int = 0
     """The most bytes that waited."""

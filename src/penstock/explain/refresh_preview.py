@@ -11,7 +11,7 @@ from penstock.engine.aggregates.windows import asked
 from penstock.events.kinds import PeriodsChosen
 from penstock.explain.plans import Renewal
 from penstock.plan import Plan
-from penstock.policies.refresh import Group, policy
+from penstock.policies.refresh import QueryGroup, policy
 from penstock.policies.refresh.hybrid import ways
 from penstock.rendering import render
 from penstock.synopses import Family, gathered
@@ -29,7 +29,7 @@ def renewals(plan: Plan, refresh: str) -> dict[str, Renewal]:
     >>> told.families, told.periods
     (('scalars of a',), {'x': 2, 'y': 2})
     """
-    groups = [Group(one.id, tuple(asked(plan.query(m.query), one.pane) for m in one.members),
+    groups = [QueryGroup(one.id, tuple(asked(plan.query(m.query), one.pane) for m in one.members),
                     pane=one.pane) for one in plan.groups]
     refresher = Refresher(policy(refresh))
     refresher.adopt(0.0, groups)

@@ -7,7 +7,7 @@ lead to other cuts, which the record tells as they are made (`PathCut`).
 
 from __future__ import annotations
 
-from penstock.engine.paths.stage_costs import Figures
+from penstock.engine.paths.stage_costs import StageCosts
 from penstock.explain.plans import Segments
 from penstock.plan import Plan
 from penstock.policies.operators import policy
@@ -30,7 +30,7 @@ def segments(plan: Plan, operators: str) -> Segments:
     """
     paths = {path.id: path for path in plan.paths}
     found: dict[str, list[list[str]]] = {id: [] for id in paths}
-    for segment in policy(operators).prepare(Figures().tell(plan)):
+    for segment in policy(operators).prepare(StageCosts().tell(plan)):
         stages = paths[segment.path].stages
         run = stages[segment.first:segment.first + len(segment.operators)]
         found[segment.path].append([operator.id for stage in run for operator in stage])

@@ -25,7 +25,7 @@ class ExpressionBinder:
 
     def __init__(
         self,
-        admitted: Mapping[type[exp.Expr], Entry],
+        admitted: Mapping[type[exp.Expr], AdmittedNode],
         source: Source,
         scope: Scope,
         registered: Mapping[str, Function],
@@ -91,7 +91,7 @@ class ExpressionBinder:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AdmittedNode:
     """An admitted node: how it is bound, and the attributes that are read."""
 
     bind: Callable[[ExpressionBinder, exp.Expr], Expression]

@@ -28,7 +28,7 @@ from penstock.planning.operations import (
     OR,
     UPPER_BOUNDS,
 )
-from penstock.planning.shapes import Listed
+from penstock.planning.shapes import OneOf
 
 TAG_BITS = 3
 """The low bits of a code tell the keys of a fan-out apart."""
@@ -47,7 +47,7 @@ class Candidate:
     key: Key
     rank: int = 9
     """Smaller is likely to let fewer rows through."""
-    listed: Listed | None = None
+    listed: OneOf | None = None
     """For an equality: the conjunct and its constants."""
     low: float = -math.inf
     high: float = math.inf
@@ -145,7 +145,7 @@ def _equalities(where: Sequence[Expression]) -> Iterator[Candidate]:
         distinct = tuple({_identity(literal): literal for literal in literals}.values())
         if tested is not None and distinct:
             rank = 2 if tested.type.name == "BOOLEAN" else 0
-            yield Candidate(Key("equal", tested), rank, Listed(position, distinct))
+            yield Candidate(Key("equal", tested), rank, OneOf(position, distinct))
 
 
 def _identity(literal: Literal) -> tuple[type, Value]:

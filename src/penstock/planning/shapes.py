@@ -36,7 +36,7 @@ LONGEST_LIST = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class OneOf:
     """A conjunct that holds exactly when its expression equals one of some distinct constants."""
 
     conjunct: int
@@ -44,7 +44,7 @@ class Listed:
 
 
 def take(
-    branch: Branch, key: Key, listed: Listed | None = None
+    branch: Branch, key: Key, listed: OneOf | None = None
 ) -> tuple[Shape, tuple[tuple[Value, ...], ...]]:
     """The shape of a branch, and the constants that fill it: one row, or one for each listed value.
 

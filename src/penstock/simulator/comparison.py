@@ -26,7 +26,7 @@ Curve = tuple[list[float], list[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SimulationTask:
     """One simulation. It carries all it needs, so it can be run anywhere."""
 
     scenario: Scenario
@@ -34,7 +34,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     """What is kept of one simulation: figures and curves of few points, not every block."""
 
     policy: str
@@ -46,13 +46,15 @@ class Outcome:
     latency: Curve = ([], [])
 
 
-Scatter = Callable[[Callable[[Task], Outcome], Sequence[Task]], Iterable[Outcome]]
+Scatter = Callable[
+    [Callable[[SimulationTask], SimulationOutcome], Sequence[SimulationTask]],
+    Iterable[SimulationOutcome]]
 """Whatever applies a function to many items and gives the answers in their order."""
 
 
 def compare(
     scenarios: Sequence[Scenario], policies: Sequence[str], scatter: Scatter = map
-) -> Iterator[Outcome]:
+) -> Iterator[SimulationOutcome]:
     """Every policy on every scenario: the same workload with different seeds.
 
     If there is one, the clairvoyant bound comes last, as if it were a policy.
@@ -70,7 +72,8 @@ def compare(
     bound 2.2
     """
     wanted = [*policies, *([BOUND] if all(map(has_bound, scenarios)) else [])]
-    return iter(scatter(play, [Task(each, name) for name in wanted for each in scenarios]))
+    tasks = [SimulationTask(each, name) for name in wanted for each in scenarios]
+    return iter(scatter(play, tasks))
 
 
 def has_bound(scenario: Scenario) -> bool:
@@ -79,7 +82,7 @@ def has_bound(scenario: Scenario) -> bool:
     return workload.model == "divisible" and not workload.network.joins
 
 
-def play(task: Task) -> Outcome:
+def play(task: SimulationTask) -> SimulationOutcome:
     """Run one simulation and keep what people look at."""
     scenario = task.scenario
     if task.policy == BOUND:
@@ -89,7 +92,7 @@ def play(task: Task) -> Outcome:
                       overhead=scenario.overhead, window=scenario.window)
     queries = _by_query(scenario, result)
     came = [out[0] for out in result.outputs]
-    return Outcome(
+    return SimulationOutcome(
         task.policy, scenario.workload.seed, _figures(scenario, result, queries), queries,
         thinned(*result.memory()), thinned(came, result.latencies()))
 
@@ -141,11 +144,12 @@ def _latency(found: Floats) -> Figures:
             "p99_latency": float(np.percentile(found, 99)), "max_latency": float(found.max())}
 
 
-def averaged(outcomes: Iterable[Outcome]) -> dict[str, Figures]:
+def averaged(outcomes: Iterable[SimulationOutcome]) -> dict[str, Figures]:
     """Per policy the figures, averaged over the seeds; the peak also as a multiple of the bound.
 
-    >>> one, two = (Outcome("fifo", seed, {"peak": 2.0 + seed}) for seed in (0, 1))
-    >>> averaged([one, two, Outcome("bound", 0, {"peak": 2.0}), Outcome("bound", 1, {"peak": 2.0})])
+    >>> one, two = (SimulationOutcome("fifo", seed, {"peak": 2.0 + seed}) for seed in (0, 1))
+    >>> bounds = [SimulationOutcome("bound", seed, {"peak": 2.0}) for seed in (0, 1)]
+    >>> averaged([one, two, *bounds])
     {'fifo': {'peak': 2.5, 'ratio': 1.25}, 'bound': {'peak': 2.0, 'ratio': 1.0}}
     """
     listed = list(outcomes)
@@ -160,7 +164,7 @@ def averaged(outcomes: Iterable[Outcome]) -> dict[str, Figures]:
     return found
 
 
-def averaged_queries(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Figures]]:
+def averaged_queries(outcomes: Iterable[SimulationOutcome]) -> dict[str, dict[str, Figures]]:
     """Per query and policy the figures of latency, averaged over the seeds."""
     listed = [each for each in outcomes if each.policy != BOUND]
     policies = dict.fromkeys(each.policy for each in listed)
@@ -203,14 +207,14 @@ def thinned(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> Curve:
 # --- the bound -------------------------------------------------------------------------------
 
 
-def _bound(scenario: Scenario) -> Outcome:
+def _bound(scenario: Scenario) -> SimulationOutcome:
     workload = scenario.workload
     routes = workload.network.routes
     rows = {route.id: workload.entering(route.id).tolist() for route in routes}
     times = {route.id: workload.times(route.id).tolist() for route in routes}
     level = clairvoyant(routes, times, rows)
     figures = _memory(scenario, level.peak, _mean_level(level))
-    return Outcome(BOUND, workload.seed, figures, memory=thinned(*level.corners()))
+    return SimulationOutcome(BOUND, workload.seed, figures, memory=thinned(*level.corners()))
 
 
 def _mean_level(level: Level) -> float:

@@ -11,7 +11,7 @@ from math import inf
 
 from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.instructions import Scan
-from penstock.policies.refresh import Group, Policy, Query
+from penstock.policies.refresh import Policy, QueryGroup, WindowQuery
 
 Price = Callable[[str, tuple[int, ...]], tuple[float, float]]
 """The seconds of a joint run over a group for windows of so many panes: for the scan, and for the
@@ -22,7 +22,7 @@ answers."""
 class Refreshing:
     """What is to be refreshed, whatever the policy."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[QueryGroup, ...]
     price: Price
     panes: int
     """So many close, one after the other; synopses are full from the beginning."""
@@ -39,7 +39,7 @@ class Refreshed:
     seconds: float
     panes: int
     """So many closed meanwhile."""
-    queries: dict[str, Query]
+    queries: dict[str, WindowQuery]
     ends: dict[str, list[int]] = field(default_factory=dict)
     """Per query the window ends that were answered."""
     runs: list[Scan] = field(default_factory=list)
@@ -72,7 +72,7 @@ def play(load: Refreshing, policy: Policy) -> Refreshed:
     """Run a policy for as long as panes close.
 
     >>> from penstock.policies.refresh import policy
-    >>> load = Refreshing((Group("g", (Query("a", 10, 2), Query("b", 15, 3))),),
+    >>> load = Refreshing((QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3))),),
     ...                   price=lambda group, windows: (0.1 * max(windows), 0.0), panes=12)
     >>> found = play(load, policy("conservative"))
     >>> found.ends["a"], found.ends["b"], found.latency

@@ -46,7 +46,7 @@ from penstock.model import Application, Query, Stream
 from penstock.plan import Group
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.large_groups import Large
-from penstock.spark.aggregates.synopsis_store import Windows
+from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.references import Needs
 from penstock.spark.compile.relations import Relations
@@ -94,7 +94,7 @@ class SparkHost(Stopping):
         self._deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
         self._needs = Needs(application, Relations(spark, checkpoint, self._warn))
         self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback)
-        self._windows = Windows(spark, sizes.bytes(self._setting("synopses")),
+        self._windows = SynopsisStore(spark, sizes.bytes(self._setting("synopses")),
                                 Large(checkpoint))
         self.questions = Questions(spark, checkpoint, self._windows.find)
         self._parts = Parts(spark)

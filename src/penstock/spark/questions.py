@@ -55,7 +55,7 @@ class Questions:
         needs = Needs(application, relations)
         try:
             for _ in range(TRIES):
-                asked = _Asked(self, needs, query, planned([query]), self._spools(needs, query))
+                asked = _Question(self, needs, query, planned([query]), self._spools(needs, query))
                 try:
                     return asked.answer()
                 except PenstockError as error:
@@ -83,7 +83,7 @@ class Questions:
         return {stream: Spool.look(self.spark, self.checkpoint, Files(self.spark),
                                    needs.application.streams[stream]) for stream in streams}
 
-    def _has_lost(self, needs: Needs, asked: _Asked) -> bool:
+    def _has_lost(self, needs: Needs, asked: _Question) -> bool:
         """Whether a block that was to be read is no longer there."""
         now = self._spools(needs, asked.query)
         return any(block not in now[name].held()
@@ -91,7 +91,7 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A question, and the spools as they were when it was asked."""
 
     by: Questions

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from penstock.engine import Core
 from penstock.errors import RunError
 from penstock.events import kinds as ev
-from penstock.spark.aggregates.synopsis_store import Windows
+from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.spark.compile.references import Needs
 from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
@@ -63,7 +63,7 @@ class Stopping:
     _needs: Needs
     _delivery: Delivery
     _parts: Parts
-    _windows: Windows
+    _windows: SynopsisStore
     _deliveries: Deliveries
     _spools: dict[str, Spool]
     _ingests: dict[str, Ingest]

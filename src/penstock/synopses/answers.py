@@ -26,7 +26,7 @@ _WIDE = Context(prec=100, rounding=ROUND_HALF_UP)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class WindowTotals:
     """A window while the scan stands at its end: the totals of all families."""
 
     totals: Mapping[object, Totals]
@@ -41,7 +41,7 @@ class Scope:
         return self.totals[family.name]
 
 
-def answer(aggregate: Aggregate, sources: Iterable[Family], scope: Scope) -> pa.Array:
+def answer(aggregate: Aggregate, sources: Iterable[Family], scope: WindowTotals) -> pa.Array:
     """The aggregate of every group of a window, from its families, typed as declared."""
     first, *others = (scope.of(family) for family in sources)
     function = aggregate.function
@@ -74,15 +74,15 @@ def _counting(aggregate: Aggregate) -> Measure:
     return Measure("count", aggregate.args[0]) if aggregate.args else ROWS
 
 
-def _counted(aggregate: Aggregate, totals: Totals, scope: Scope) -> np.ndarray:
+def _counted(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> np.ndarray:
     return np.asarray(totals.of(_counting(aggregate))[scope.groups])
 
 
-def _count(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _count(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     return pa.array(_counted(aggregate, totals, scope))
 
 
-def _sum(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _sum(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     sums = totals.of(Measure("sum", aggregate.args[0]))[..., scope.groups]
     everywhere = totals.everywhere(_counting(aggregate))
     counts = None if everywhere else _counted(aggregate, totals, scope)
@@ -114,7 +114,7 @@ def _decimal(unscaled: Any, type_: Type) -> Decimal | None:
     return Decimal(unscaled).scaleb(-(type_.scale or 0), _WIDE)
 
 
-def _average(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _average(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     sums = totals.of(Measure("sum", aggregate.args[0]))[..., scope.groups]
     counts = _counted(aggregate, totals, scope)
     if aggregate.args[0].type.name == "DECIMAL":
@@ -144,7 +144,7 @@ def _decimal_average(
     return pa.array([quotient(*pair) for pair in pairs], arrow_type(to))
 
 
-def _extreme(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _extreme(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     arg = aggregate.args[0]
     extreme = Measure("min" if aggregate.function == "MIN" else "max", arg)
     values = totals.of(extreme)[scope.groups]
@@ -153,7 +153,7 @@ def _extreme(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
     return typed(values, _counted(aggregate, totals, scope) == 0, aggregate.type)
 
 
-def _spread(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _spread(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     """The variance of a sample, NULL for fewer than two values, or of all; or its root."""
     count, _, spread = totals.of(Measure("moments", aggregate.args[0]))[:, scope.groups]
     free = 0 if aggregate.function.endswith("_POP") else 1
@@ -164,7 +164,7 @@ def _spread(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
     return typed(variance, null, aggregate.type)
 
 
-def _kll(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _kll(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     held = totals.of(Measure("kll", aggregate.args[0]))[scope.groups]
     p = aggregate.parameters[0]
     answers = [None if sketch is None else sketch.get_quantile(p) for sketch in held]
@@ -188,13 +188,13 @@ _SCALARS = {
 # --- frequencies -------------------------------------------------------------------------------
 
 
-def _distinct(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _distinct(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     held = totals.present & totals.ring.has_value
     counts = np.bincount(totals.ring.key_of[held], minlength=scope.keys)
     return pa.array(counts[scope.groups].astype(np.int64))
 
 
-def _percentile(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _percentile(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     """As Spark's ``percentile``: position p (n - 1), interpolated between its two neighbours."""
     ring = totals.ring
     assert ring.values is not None
@@ -216,7 +216,7 @@ def _percentile(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
                  number == 0, aggregate.type)
 
 
-def _topk(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _topk(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     """The k values that occur most, or with the largest sum; equals by value, ascending.
 
     NULL is not among them, nor is a value whose sum is NULL.
@@ -243,7 +243,7 @@ def _falling(sums: pa.Array) -> np.ndarray:
 
 
 def _listed(
-    aggregate: Aggregate, totals: Totals, scope: Scope,
+    aggregate: Aggregate, totals: Totals, scope: WindowTotals,
     cells: np.ndarray, figures: pa.Array | np.ndarray, rising: np.ndarray,
 ) -> pa.Array:
     """Lists of the first k cells of each group, given in the order of keys and values."""
@@ -290,7 +290,7 @@ def _fields(aggregate: Aggregate) -> tuple[Type, ...]:
 # --- sketches ----------------------------------------------------------------------------------
 
 
-def _approximate_distinct(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _approximate_distinct(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     family = totals.ring.family
     held = totals.present & totals.ring.has_value
     keys, cells = totals.ring.key_of[held], totals.lanes[0][held]
@@ -301,7 +301,7 @@ def _approximate_distinct(aggregate: Aggregate, totals: Totals, scope: Scope) ->
     return pa.array(np.rint(counts[scope.groups]).astype(np.int64))
 
 
-def _f2(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
+def _f2(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     ring = totals.ring
     assert ring.values is not None
     held = totals.present & ring.has_value
@@ -312,7 +312,7 @@ def _f2(aggregate: Aggregate, totals: Totals, scope: Scope) -> pa.Array:
 
 
 def _approximate_topk(
-    aggregate: Aggregate, counters: Totals, candidates: Totals, scope: Scope
+    aggregate: Aggregate, counters: Totals, candidates: Totals, scope: WindowTotals
 ) -> pa.Array:
     """The candidates of the window's panes with the largest counts in the counters."""
     ring = candidates.ring

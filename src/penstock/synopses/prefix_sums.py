@@ -14,10 +14,10 @@ SPARE = 8
 """Rows beyond half as many again that are made at once, so that few panes are copied often."""
 
 
-class Running:
+class PrefixSums:
     """Sums of all panes up to each pane, of whole numbers: those of fractions would lose digits.
 
-    >>> running = Running()
+    >>> running = PrefixSums()
     >>> for pane in (4, 5, 7):
     ...     running.extend(pane, {0: np.array([pane, 1])}, cells=2)
     >>> running.windows(8, [1, 3, 9])[0].tolist()
@@ -67,11 +67,11 @@ class Running:
             sums[n][..., :used, :] = held[..., self._first : self._first + used, :]
         self._sums, self._first = sums, 0
 
-    def windows(self, end: int, lengths: Sequence[int]) -> Windows:
+    def windows(self, end: int, lengths: Sequence[int]) -> WindowSums:
         """The sums of windows that end at a pane (exclusive), until the panes change."""
         last, *firsts = (self._first + bisect_left(self._panes, pane)
                          for pane in (end, *(end - length for length in lengths)))
-        return Windows(self._sums, last, firsts)
+        return WindowSums(self._sums, last, firsts)
 
     def forget(self, before: int) -> None:
         """Drop the panes before this one."""
@@ -89,7 +89,7 @@ class Running:
         return sum(sums.nbytes for sums in self._sums.values())
 
 
-class Windows(dict[int, np.ndarray]):
+class WindowSums(dict[int, np.ndarray]):
     """The sums of windows by measure, window beside window; made when they are first asked for."""
 
     def __init__(self, sums: Mapping[int, np.ndarray], last: int, firsts: Sequence[int]) -> None:

@@ -19,7 +19,7 @@ from penstock.model import BIGINT
 from penstock.synopses.array_layout import Lane, lane
 from penstock.synopses.dictionaries import Dictionary, packed, ranks, unpacked
 from penstock.synopses.families import Family, Measure
-from penstock.synopses.prefix_sums import FEW, Running, Windows
+from penstock.synopses.prefix_sums import FEW, PrefixSums, WindowSums
 
 FILLED = 0.25
 """The share of the cells from which on a pane is dense: a scan adds a dense one four times faster
@@ -66,7 +66,7 @@ class Ring:
         self._panes: dict[int, Pane] = {}
         self._held: list[int] = []
         """The numbers of the panes, ascending."""
-        self._running = Running()
+        self._running = PrefixSums()
         self._number = 0
         self._last = np.empty(0, np.int64)
         self._order: np.ndarray | None = None
@@ -183,7 +183,7 @@ class Ring:
             self._last = np.concatenate([self._last, fresh])
             self._number = number
             self._order = None
-            self._running = Running()
+            self._running = PrefixSums()
 
     def _merge_pane(self, pane: int, added: Pane) -> None:
         self._running.cut(pane)
@@ -364,7 +364,7 @@ class Totals:
         Windows that end at one pane lie one in the other: what occurs in the shortest is in all.
         """
         lanes = self.lanes
-        return isinstance(lanes, Windows) and bool(
+        return isinstance(lanes, WindowSums) and bool(
             lanes.shortest(self.ring._places[measure]).all())
 
     @property

@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.errors import PlanError
 from penstock.model import Aggregate, Type
 from penstock.plan import EARLIEST
-from penstock.synopses.answers import Scope, answer
+from penstock.synopses.answers import WindowTotals, answer
 from penstock.synopses.dictionaries import Keys
 from penstock.synopses.families import ROWS, Family, families, gathered
 from penstock.synopses.ring import FILLED, Ring, Totals
@@ -122,7 +122,8 @@ class Synopsis:
         """The answers of windows whose totals lie one beside the other."""
         family, cells = totals.ring.family, len(totals.ring)
         held = None if totals.everywhere(ROWS) else np.flatnonzero(totals.present)
-        scope = Scope({family.name: totals}, slice(None) if held is None else held, windows * cells)
+        scope = WindowTotals({family.name: totals}, slice(None) if held is None else held,
+                             windows * cells)
         columns = [answer(aggregate, [family], scope) for aggregate in aggregates]
         if held is None:  # all have the same keys, which need not be copied for each
             keys = [pa.chunked_array([key] * windows) for key in self._first(cells)]
@@ -163,7 +164,7 @@ class Synopsis:
                 groups = self._groups(totals)
             if len(groups) != known:
                 keys, known = self._keys.take(groups), len(groups)
-            scope = Scope(dict(zip(names, totals, strict=True)), groups, len(self._keys))
+            scope = WindowTotals(dict(zip(names, totals, strict=True)), groups, len(self._keys))
             yield keys, {id: answer(aggregate, sources[id], scope)
                          for id, aggregate in asked[length].items()}
 

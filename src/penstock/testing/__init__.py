@@ -35,8 +35,8 @@ from penstock.testing.virtual_panes import (
     BYTES_PER_ROW,
     Answer,
     EventTime,
+    RowCounts,
     Synopses,
-    Synopsis,
 )
 from penstock.whatif.replay import VirtualHost
 
@@ -98,7 +98,7 @@ class FakeHost(VirtualHost):
     """By stream, those that have arrived and are not released."""
     _newest: dict[str, Block] = field(default_factory=dict)
     """By stream, the last that has arrived."""
-    _taking: dict[int, tuple[SegmentJob, list[Synopsis]]] = field(default_factory=dict)
+    _taking: dict[int, tuple[SegmentJob, list[RowCounts]]] = field(default_factory=dict)
     """Runs under way that make panes, and the synopses that they were begun for."""
     _renewed: dict[int, list[Answer]] = field(default_factory=dict)
 
@@ -256,7 +256,7 @@ class FakeHost(VirtualHost):
         known = self._times.get(job.blocks[0].stream)
         return [time for block in job.blocks for time in known.times[block.number]] if known else []
 
-    def _take_in(self, job: SegmentJob, synopses: Sequence[Synopsis]) -> None:
+    def _take_in(self, job: SegmentJob, synopses: Sequence[RowCounts]) -> None:
         for one in synopses:
             one.add(self._times_of(job))
 

@@ -19,7 +19,7 @@ BYTES_PER_ROW = 16
 
 
 @dataclass(slots=True)
-class Synopsis(Coverage):
+class RowCounts(Coverage):
     """Rows per pane of a group."""
 
     rows: Counter[int] = field(default_factory=Counter)
@@ -51,7 +51,7 @@ class Answer:
 class Synopses:
     """Those of a plan."""
 
-    held: dict[str, Synopsis] = field(default_factory=dict)
+    held: dict[str, RowCounts] = field(default_factory=dict)
 
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
         """Keep the synopses of this plan; those that begin without panes are returned.
@@ -59,7 +59,7 @@ class Synopses:
         ``needs(group)`` is the oldest pane that newly joined queries read.
         """
         fresh = to_rebuild(plan, self.held, needs)
-        self.held = {group.id: Synopsis(group, families_of(group)) if group in fresh
+        self.held = {group.id: RowCounts(group, families_of(group)) if group in fresh
                      else self.held[group.id] for group in plan.groups}
         for group in plan.groups:
             self.held[group.id].group = group

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.view.tables import Account, Picture
+from penstock.view.tables import Picture, RunTotals
 from penstock.view.watching import LiveWatch, PlainWatch, Watch, progress_line, show_account, watch
 
 __all__ = [
-    "Account",
     "LiveWatch",
     "Picture",
     "PlainWatch",
+    "RunTotals",
     "Watch",
     "progress_line",
     "show_account",

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from penstock.view.formats import seconds, size
 from penstock.whatif.advice import Advice
-from penstock.whatif.predictions import Outcome, alike
+from penstock.whatif.predictions import PolicyOutcome, alike
 
 
 def shown(advice: Advice) -> Iterator[RenderableType]:
@@ -45,7 +45,7 @@ def _verdict(advice: Advice) -> Text:
                          f" would have met {asked}: {_told(chosen)}")
 
 
-def _told(outcome: Outcome) -> str:
+def _told(outcome: PolicyOutcome) -> str:
     worst = seconds(outcome.latency.max) if outcome.latency else "no answers"
     return f"{size(outcome.peak_bytes)} waiting at most, largest latency {worst}"
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from penstock.policies.operators import POLICIES
 from penstock.report.figures import REMEDY, Drawing, available, draw_panels
 from penstock.view.formats import counted, seconds, size
-from penstock.whatif.predictions import Closeness, Comparison, Latency, Outcome, alike
+from penstock.whatif.predictions import Closeness, Comparison, Latency, PolicyOutcome, alike
 
 _QUIET = "bright_black"
 _MOST_QUERIES = 12
@@ -23,7 +23,7 @@ _FIGURES: Mapping[str, Callable[[float], str]] = {
 
 _LONGEST = max(map(len, POLICIES))
 
-Row = tuple[str, Outcome]
+Row = tuple[str, PolicyOutcome]
 
 
 def shown(comparison: Comparison) -> Iterator[RenderableType]:

@@ -15,7 +15,13 @@ from penstock.policies.operators import Route
 from penstock.policies.operators.model.charts import Chart, chart
 from penstock.report.figures import REMEDY, Drawing, available, draw, draw_chart
 from penstock.report.numbers import shown
-from penstock.simulator.comparison import BOUND, Curve, Outcome, averaged, averaged_queries
+from penstock.simulator.comparison import (
+    BOUND,
+    Curve,
+    SimulationOutcome,
+    averaged,
+    averaged_queries,
+)
 from penstock.simulator.scenario import Scenario
 from penstock.view.comparison import ProgressChart, by_query, progress, side_by_side
 from penstock.view.formats import counted
@@ -23,7 +29,7 @@ from penstock.view.formats import counted
 _MOST_CHARTS = 8
 
 
-def followed(runs: Iterable[Outcome], total: int) -> Iterator[Outcome]:
+def followed(runs: Iterable[SimulationOutcome], total: int) -> Iterator[SimulationOutcome]:
     """The runs as they come, with a bar on a terminal's standard error."""
     out = Console(stderr=True)
     bar = ProgressBar(
@@ -38,7 +44,7 @@ def followed(runs: Iterable[Outcome], total: int) -> Iterator[Outcome]:
 
 
 def shown_outcomes(
-    scenario: Scenario, outcomes: Sequence[Outcome], charts: bool
+    scenario: Scenario, outcomes: Sequence[SimulationOutcome], charts: bool
 ) -> Iterator[RenderableType]:
     """What was simulated, the policies side by side, and each query by itself."""
     yield _heading(scenario, len({each.seed for each in outcomes}))
@@ -94,7 +100,7 @@ def _progress(route: Route, known: Chart) -> ProgressChart:
 
 
 def draw_outcomes(
-    scenario: Scenario, outcomes: Sequence[Outcome], out: Path, notes: Console
+    scenario: Scenario, outcomes: Sequence[SimulationOutcome], out: Path, notes: Console
 ) -> None:
     """Memory and latency over time with the first seed, and the progress charts."""
     if not available():

@@ -184,7 +184,7 @@ def _more(count: int, thing: str) -> Text:
 # --- the account of a run -----------------------------------------------------------------------
 
 
-class Account:
+class RunTotals:
     """What a run amounted to, with the verdict on its books."""
 
     def __init__(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from penstock.events import Summary
 from penstock.view.formats import counted, exact, one_line, seconds, short
-from penstock.view.tables import Account, Picture, failure_lines, warning_line
+from penstock.view.tables import Picture, RunTotals, failure_lines, warning_line
 
 QUERIES_IN_THE_END = 40
 """More queries than this are not listed when a run ends; `penstock events` lists them all."""
@@ -41,7 +41,7 @@ def show_account(
     told: Collection[str] = (),
 ) -> None:
     """What the run amounted to; the lines that were ``told`` when it happened are left out."""
-    console.print(Account(summary, most, told))
+    console.print(RunTotals(summary, most, told))
 
 
 class LiveWatch:

@@ -39,7 +39,7 @@ def folded(events: Sequence[ev.Event]) -> Folded:
     >>> folded(host.record).twins
     {'x': ('x', 'y'), 'z': ('z',)}
     """
-    reading = _Reading()
+    reading = _QueryReader()
     for event in events:
         reading.take(event)
     alike: dict[object, list[str]] = {}
@@ -51,7 +51,7 @@ def folded(events: Sequence[ev.Event]) -> Folded:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _QueryReader:
     """What is known of each query when the record has been read."""
 
     added: dict[str, ev.QueryAdded] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class _Reading:
 
 
 def _kept(
-    events: Sequence[ev.Event], reading: _Reading, stands_for: Mapping[str, str]
+    events: Sequence[ev.Event], reading: _QueryReader, stands_for: Mapping[str, str]
 ) -> Iterator[ev.Event]:
     for event in events:
         match event:

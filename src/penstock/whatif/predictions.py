@@ -52,7 +52,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PolicyOutcome:
     """A run under a policy: as it was, or as it would have been."""
 
     policy: str
@@ -96,8 +96,8 @@ class Comparison:
     state: str
     """How the recorded run ended; ``running`` when its record has no end."""
     seconds: float
-    recorded: Outcome
-    simulated: tuple[Outcome, ...]
+    recorded: PolicyOutcome
+    simulated: tuple[PolicyOutcome, ...]
     """The first is that of the policy that really ran."""
     notes: tuple[str, ...]
     """What a reader should know."""
@@ -128,9 +128,9 @@ def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Compa
         tuple(_notes(recording, record.twins, summary, tried)))
 
 
-def alike(outcomes: Iterable[Outcome]) -> list[tuple[str, Outcome]]:
+def alike(outcomes: Iterable[PolicyOutcome]) -> list[tuple[str, PolicyOutcome]]:
     """Outcomes that do not differ as one, under the names of all their policies."""
-    found: dict[object, list[Outcome]] = {}
+    found: dict[object, list[PolicyOutcome]] = {}
     for outcome in outcomes:
         course = tuple(outcome.times), tuple(outcome.waiting), outcome.latency, outcome.runs
         found.setdefault(course, []).append(outcome)
@@ -143,14 +143,14 @@ def alike(outcomes: Iterable[Outcome]) -> list[tuple[str, Outcome]]:
 def _outcome(
     name: str, events: Sequence[ev.Event], only: Container[tuple[str, int]],
     twins: Mapping[str, tuple[str, ...]],
-) -> Outcome:
+) -> PolicyOutcome:
     times, waiting, blocks = _levels(events)
     counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
     overall, queries = _latencies(counted, twins)
     began = {e.job: e.at for e in events if isinstance(e, ev.JobDecided)}
     ended = [e for e in events if isinstance(e, ev.JobFinished) and e.kind != "refresh"]
     spans = [e.at - began[e.job] for e in ended if e.job in began]
-    return Outcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
+    return PolicyOutcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
                    len(spans), sum(spans), times, waiting)
 
 

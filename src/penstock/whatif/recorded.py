@@ -34,7 +34,7 @@ _E = TypeVar("_E", bound=ev.Event)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedStep:
     """Something from outside, and the plan that the core works by from then on, if it changes."""
 
     event: ev.Event
@@ -46,7 +46,7 @@ class Recording:
     """Everything a replay needs, but the policy."""
 
     started: ev.EngineStarted
-    script: tuple[Step, ...]
+    script: tuple[RecordedStep, ...]
     paths: Mapping[str, PathModel]
     """By path what its stages cost and keep."""
     kept: Mapping[tuple[str, str], float]
@@ -74,7 +74,7 @@ class Recording:
         >>> recording.paths["s/fanout"].cost.seconds(200, earlier=9), recording.kept
         (2.25, {('s/fanout', 'q'): 0.5})
         """
-        reading = _Reading()
+        reading = _RecordReader()
         for event in events:
             reading.take(event)
         if reading.started is None:
@@ -113,7 +113,7 @@ class _Joined:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _RecordReader:
     """A record as it is read."""
 
     started: ev.EngineStarted | None = None
@@ -207,10 +207,10 @@ class _Reading:
                 rows_out[key] = rows_out.get(key, 0) + job.ended.rows_out.get(query, 0)
         return {key: rows_out[key] / rows for key, rows in rows_in.items() if rows}
 
-    def script(self, known: Mapping[str, PathModel]) -> Iterator[Step]:
+    def script(self, known: Mapping[str, PathModel]) -> Iterator[RecordedStep]:
         """What came from outside, with the plan of those who have joined by then."""
         assert self.started is not None
-        yield Step(self.started, Plan((), ()))
+        yield RecordedStep(self.started, Plan((), ()))
         coming, present, changed = iter(self.joins), dict[str, _Joined](), False
         # A host plans for all queries that join together, then adds one after the other.
         for joining, group in groupby(self.outside, lambda event: isinstance(event, _JOINING)):
@@ -220,7 +220,7 @@ class _Reading:
                 present.update((joined.event.query, joined) for joined in fresh)
                 changed = changed or bool(fresh)
             for event in events:
-                yield Step(event, _plan(present.values(), known) if changed else None)
+                yield RecordedStep(event, _plan(present.values(), known) if changed else None)
                 changed = isinstance(event, ev.QueryDropped)
                 if isinstance(event, ev.QueryDropped):
                     present.pop(event.query, None)

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
-from penstock.policies.refresh import Costs, Group, Query, policy
+from penstock.policies.refresh import Costs, QueryGroup, WindowQuery, policy
 
-Q = tuple(Query(f"Q{i}", window, slide) for i, (window, slide) in enumerate(
+Q = tuple(WindowQuery(f"Q{i}", window, slide) for i, (window, slide) in enumerate(
     ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5)), 1))
 G1, G2, G3 = ("Q1", "Q2", "Q3"), ("Q4", "Q5"), ("Q6", "Q7")
 Timeline = list[tuple[int, tuple[str, ...]]]
 
 
-def refresher(text: str, *groups: Group, drained: bool = False) -> Refresher:
+def refresher(text: str, *groups: QueryGroup, drained: bool = False) -> Refresher:
     made = Refresher(policy(text), drained)
-    made.adopt(0.0, groups or [Group("g", Q)])
+    made.adopt(0.0, groups or [QueryGroup("g", Q)])
     return made
 
 
@@ -98,7 +98,7 @@ def left(made: Refresher) -> int | None:
 
 
 def test_figure_3_a_query_with_a_slide_of_two_is_due_at_the_second_update() -> None:
-    made = refresher("edf", Group("g", (Query("q", 4, 2),)))
+    made = refresher("edf", QueryGroup("g", (WindowQuery("q", 4, 2),)))
     made.close("g", 2)
     assert settle(made) == [(2, ("q",))]
     made.close("g", 3)
@@ -115,7 +115,7 @@ def test_figure_3_a_query_with_a_slide_of_two_is_due_at_the_second_update() -> N
 
 
 def test_panes_that_close_during_a_run_count_from_what_the_run_has_seen() -> None:
-    made = refresher("edf", Group("g", (Query("q", 4, 2),)))
+    made = refresher("edf", QueryGroup("g", (WindowQuery("q", 4, 2),)))
     made.close("g", 2)
     run = made.decide(2.0)
     assert run is not None
@@ -127,7 +127,8 @@ def test_panes_that_close_during_a_run_count_from_what_the_run_has_seen() -> Non
 
 
 def test_groups_with_longer_panes_are_compared_in_time() -> None:
-    long, short = Group("long", (Query("l", 4, 2),), pane=10), Group("short", (Query("s", 4, 2),))
+    long = QueryGroup("long", (WindowQuery("l", 4, 2),), pane=10)
+    short = QueryGroup("short", (WindowQuery("s", 4, 2),))
     made = refresher("edf", short, long)
     for end in range(1, 6):
         made.close("short", end)
@@ -137,7 +138,7 @@ def test_groups_with_longer_panes_are_compared_in_time() -> None:
 
 
 def test_among_equals_the_higher_priority_goes_first() -> None:
-    group = Group("g", (Query("low", 4, 2), Query("high", 4, 2, priority=5)))
+    group = QueryGroup("g", (WindowQuery("low", 4, 2), WindowQuery("high", 4, 2, priority=5)))
     made = refresher("edf", group)
     made.close("g", 2)
     assert [names for _, names in settle(made)] == [("high",), ("low",)]
@@ -145,7 +146,7 @@ def test_among_equals_the_higher_priority_goes_first() -> None:
 
 # --- exactly ---------------------------------------------------------------------------------
 
-EXACT = Group("g", (Query("free", 6, 2), Query("exact", 4, 3, exactly=True)))
+EXACT = QueryGroup("g", (WindowQuery("free", 6, 2), WindowQuery("exact", 4, 3, exactly=True)))
 
 
 def test_an_exact_query_is_answered_at_the_multiples_of_its_slide_only() -> None:
@@ -169,7 +170,7 @@ def test_under_overload_none_of_its_ends_is_left_out_and_its_panes_are_kept() ->
 
 
 def test_a_running_scan_keeps_its_panes_while_others_close() -> None:
-    made = refresher("conservative", Group("g", (Query("q", 4, 2),)))
+    made = refresher("conservative", QueryGroup("g", (WindowQuery("q", 4, 2),)))
     made.close("g", 2)
     run = made.decide(2.0)
     made.close("g", 9)
@@ -182,7 +183,7 @@ def test_a_running_scan_keeps_its_panes_while_others_close() -> None:
 
 
 def test_a_gap_without_rows_is_passed_over() -> None:
-    made = refresher("hybrid", Group("g", (Query("q", 4, 3, exactly=True),)))
+    made = refresher("hybrid", QueryGroup("g", (WindowQuery("q", 4, 3, exactly=True),)))
     made.close("g", 5, filled=[4])
     made.close("g", 10**12, filled=[10**12 - 1])
     made.close("g", 10**12 + 3, filled=[])
@@ -190,8 +191,9 @@ def test_a_gap_without_rows_is_passed_over() -> None:
 
 
 def test_a_row_that_comes_later_for_the_same_end_is_answered_with_the_others() -> None:
-    long, short = Query("long", 10, 10, exactly=True), Query("short", 2, 10, exactly=True)
-    made = refresher("hybrid", Group("g", (long, short)), drained=True)
+    long = WindowQuery("long", 10, 10, exactly=True)
+    short = WindowQuery("short", 2, 10, exactly=True)
+    made = refresher("hybrid", QueryGroup("g", (long, short)), drained=True)
     made.close("g", 4, filled=[3])  # only the long window has a row so far
     made.close("g", 10, filled=[8])
     made.close("g", 30, filled=[11, 29])
@@ -199,7 +201,8 @@ def test_a_row_that_comes_later_for_the_same_end_is_answered_with_the_others() -
 
 
 def test_panes_before_1970_have_negative_numbers_and_are_answered_alike() -> None:
-    made = refresher("hybrid", Group("g", (Query("q", 4, 3, exactly=True),)), drained=True)
+    made = refresher("hybrid", QueryGroup("g", (WindowQuery("q", 4, 3, exactly=True),)),
+                     drained=True)
     made.close("g", -20, filled=[-21])
     made.close("g", -10, filled=[-14])
     made.conclude("g")
@@ -214,10 +217,10 @@ def test_panes_before_1970_have_negative_numbers_and_are_answered_alike() -> Non
 def test_a_drain_answers_every_window_that_holds_a_row_once_whatever_the_policy(
     data: st.DataObject, text: str
 ) -> None:
-    queries = tuple(Query(f"q{i}", data.draw(st.integers(1, 8)), data.draw(st.integers(1, 6)))
+    queries = tuple(WindowQuery(f"q{i}", data.draw(st.integers(1, 8)), data.draw(st.integers(1, 6)))
                     for i in range(data.draw(st.integers(1, 3))))
     filled = sorted(data.draw(st.sets(st.integers(0, 60), min_size=1, max_size=12)))
-    made = refresher(text, Group("g", queries), drained=True)
+    made = refresher(text, QueryGroup("g", queries), drained=True)
     answered: dict[str, list[int]] = {query.name: [] for query in queries}
     told = 0
     for end in sorted(data.draw(st.sets(st.integers(1, 61), max_size=5)) | {61}):
@@ -253,8 +256,8 @@ def test_queries_that_come_and_go_change_no_others_answers(
     joins: int, leaves: int, period: int
 ) -> None:
     """Under a policy that does not shorten periods, and without overload."""
-    group = Group("g", Q)
-    more = Group("g", (*Q, Query("new", 8, period)))
+    group = QueryGroup("g", Q)
+    more = QueryGroup("g", (*Q, WindowQuery("new", 8, period)))
     alone, disturbed = refresher("conservative", group), refresher("conservative", group)
     for end in range(1, 30):
         if end == joins:
@@ -271,20 +274,22 @@ def made_at(made: Refresher, end: int) -> dict[str, int]:
 
 
 def test_an_exact_query_that_comes_with_another_slide_or_answer_has_other_ends() -> None:
-    made = refresher("hybrid", Group("g", (Query("q", 4, 5, exactly=True),)), drained=True)
+    made = refresher("hybrid", QueryGroup("g", (WindowQuery("q", 4, 5, exactly=True),)),
+                     drained=True)
     made.close("g", 1, filled=[0])
-    made.adopt(1.0, [Group("g", (Query("q", 4, 3, exactly=True),))])
+    made.adopt(1.0, [QueryGroup("g", (WindowQuery("q", 4, 3, exactly=True),))])
     made.close("g", 20, filled=range(1, 20))
-    made.adopt(2.0, [Group("g", (Query("q", 4, 3, exactly=True),))], {"q": 12})
+    made.adopt(2.0, [QueryGroup("g", (WindowQuery("q", 4, 3, exactly=True),))], {"q": 12})
     assert [end for end, _ in settle(made)] == [15, 18]
 
 
 def test_a_query_that_leaves_during_its_run_is_forgotten() -> None:
-    made = refresher("conservative", Group("g", (Query("a", 4, 2), Query("b", 4, 3))))
+    made = refresher("conservative",
+                     QueryGroup("g", (WindowQuery("a", 4, 2), WindowQuery("b", 4, 3))))
     made.close("g", 2)
     run = made.decide(2.0)
     assert run is not None
-    made.adopt(2.0, [Group("g", (Query("b", 4, 3),))])
+    made.adopt(2.0, [QueryGroup("g", (WindowQuery("b", 4, 3),))])
     made.finished(2.5, run, 0.5)
     made.close("g", 6)
     assert settle(made) == [(3, ("b",)), (6, ("b",))]
@@ -292,19 +297,19 @@ def test_a_query_that_leaves_during_its_run_is_forgotten() -> None:
 
 def test_a_query_under_way_is_not_run_twice_when_its_task_changes() -> None:
     """By the new plan it rides with another; it waits until its own run has ended."""
-    a, b = Query("a", 4, 2, exactly=True), Query("b", 4, 2, exactly=True)
-    made = refresher("conservative", Group("g", (a,)))
+    a, b = WindowQuery("a", 4, 2, exactly=True), WindowQuery("b", 4, 2, exactly=True)
+    made = refresher("conservative", QueryGroup("g", (a,)))
     made.close("g", 2)
     run = made.decide(2.0)
     assert run is not None
-    made.adopt(2.0, [Group("g", (a, b))])
+    made.adopt(2.0, [QueryGroup("g", (a, b))])
     assert made.decide(2.0) is None
     made.finished(2.5, run, 0.5)
     assert settle(made) == [(2, ("b",))]
 
 
 def test_a_group_that_is_gone_is_no_trouble_to_its_run() -> None:
-    made = refresher("conservative", Group("g", (Query("a", 4, 2),)))
+    made = refresher("conservative", QueryGroup("g", (WindowQuery("a", 4, 2),)))
     made.close("g", 2)
     first = made.decide(2.0)
     assert first is not None
@@ -314,7 +319,7 @@ def test_a_group_that_is_gone_is_no_trouble_to_its_run() -> None:
 
 
 def test_a_run_that_failed_is_due_again() -> None:
-    made = refresher("conservative", Group("g", (Query("a", 4, 2),)))
+    made = refresher("conservative", QueryGroup("g", (WindowQuery("a", 4, 2),)))
     made.close("g", 2)
     run = made.decide(2.0)
     assert run is not None
@@ -339,7 +344,7 @@ def test_a_restart_goes_on_after_the_last_answers() -> None:
 def test_measured_costs_are_used_after_a_window_and_periods_are_noted() -> None:
     """Merges alone say: run 2 and 3 together. Dear answers say: leave 3 alone."""
     made = Refresher(policy("hybrid"), statistics=Statistics(window=10.0))
-    made.adopt(0.0, [Group("g", (Query("a", 10, 2), Query("b", 15, 3)))])
+    made.adopt(0.0, [QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3)))])
     assert made.periods("g") == {"a": 2, "b": 2}
     (chosen,) = made.noted()
     assert isinstance(chosen, ev.PeriodsChosen)
@@ -355,19 +360,20 @@ def test_measured_costs_are_used_after_a_window_and_periods_are_noted() -> None:
 
 
 def test_a_query_that_joins_finds_the_measured_costs() -> None:
-    made = refresher("hybrid", Group("g", (Query("a", 10, 2), Query("b", 15, 3))))
+    made = refresher("hybrid", QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3))))
     made.close("g", 2)
     run = made.decide(2.0)
     assert run is not None
     made.finished(2.0, run, 1.0, scanning=0.15, answering=0.5)
-    made.adopt(3.0, [Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 15, 3)))])
+    made.adopt(3.0, [QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
+                                      WindowQuery("c", 15, 3)))])
     costs = made._groups["g"].group.costs
     assert (costs.read, costs.merge, costs.answer) == pytest.approx((0.01, 0.0, 0.25))
     assert costs.start == pytest.approx(0.35)
 
 
 def test_a_drain_does_not_look_at_the_clock() -> None:
-    made = refresher("hybrid", Group("g", Q), drained=True)
+    made = refresher("hybrid", QueryGroup("g", Q), drained=True)
     for end in range(1, 31):
         made.close("g", end)
         while run := made.decide(float(end)):
@@ -397,8 +403,8 @@ def test_another_policy_takes_over_from_where_the_answers_are() -> None:
 
 
 def test_a_query_is_answered_once_for_an_end_though_its_task_changes() -> None:
-    a, b = Query("a", 4, 2), Query("b", 4, 3)
-    made = refresher("conservative", Group("g", (a, b)))
+    a, b = WindowQuery("a", 4, 2), WindowQuery("b", 4, 3)
+    made = refresher("conservative", QueryGroup("g", (a, b)))
     for end in (1, 2, 3):
         made.close("g", end)
         settle(made)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine.paths.active_job import Running
-from penstock.engine.paths.stage_costs import Figures
+from penstock.engine.paths.active_job import ActiveJob
+from penstock.engine.paths.stage_costs import StageCosts
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
@@ -203,7 +203,7 @@ def test_the_time_for_which_a_run_was_overtaken_is_not_its_own() -> None:
     (cheap,) = [e for e in run.record if isinstance(e, ev.JobDecided) and e.work.urgent]
     assert ended[cheap.job].seconds == pytest.approx(0.2)
     assert run.core.figures.expected(100.0, "t/fanout", 0) == pytest.approx(0.1)
-    alone = Running(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
+    alone = ActiveJob(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
     alone.shared = 3.0
     assert [alone.own(4.0), alone.own(10.0), alone.own(2.0)] == [2.5, 8.5, 1.0]
 
@@ -265,7 +265,7 @@ RAN = ev.StageFigures(rows_in=1.0, rows_out=1.0, seconds=1.0)
 
 
 def test_samples_take_no_more_than_their_share_of_the_time() -> None:
-    figures = Figures()
+    figures = StageCosts()
     paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(4)]
 
     def is_due(path: int, at: float, busy: bool) -> bool:
@@ -282,7 +282,7 @@ def test_samples_take_no_more_than_their_share_of_the_time() -> None:
 
 
 def test_what_is_known_is_not_timed_again_while_others_wait_but_after_a_long_time() -> None:
-    figures, path, due = Figures(), host().core.plan.path("q#0"), []
+    figures, path, due = StageCosts(), host().core.plan.path("q#0"), []
     for at in range(400):
         if figures.is_due(path, float(at), every=60.0, busy=at > 70):
             due.append(at)
@@ -293,11 +293,11 @@ def test_what_is_known_is_not_timed_again_while_others_wait_but_after_a_long_tim
 def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def is_due(_: Figures, path: Path, at: float, every: float, busy: bool) -> bool:
+    def is_due(_: StageCosts, path: Path, at: float, every: float, busy: bool) -> bool:
         asked.append(busy)
         return False
 
-    monkeypatch.setattr(Figures, "is_due", is_due)
+    monkeypatch.setattr(StageCosts, "is_due", is_due)
     run = host("fifo", quantum=0.1)
     for at in (0.0, 100.0, 100.5, 101.0):
         run.arrive("s", at=at)
@@ -306,7 +306,7 @@ def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPat
 
 
 def test_stages_are_timed_again_soon_and_then_seldom() -> None:
-    figures, path, due = Figures(), host().core.plan.path("q#0"), []
+    figures, path, due = StageCosts(), host().core.plan.path("q#0"), []
     for at in range(200):
         if figures.is_due(path, float(at), every=60.0, busy=False):
             due.append(at)
@@ -315,7 +315,7 @@ def test_stages_are_timed_again_soon_and_then_seldom() -> None:
 
 
 def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:
-    figures, path = Figures(), host().core.plan.path("q#0")
+    figures, path = StageCosts(), host().core.plan.path("q#0")
     timed = {stage[0].id: ev.StageFigures(rows_in=100.0, rows_out=100.0, seconds=0.1)
              for stage in path.stages[:-1]}
     assert figures.rows_within(2.0, path.id, 0) == float("inf"), "nothing is known"
@@ -326,7 +326,7 @@ def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:
 
 
 def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
-    figures, path = Figures(), host().core.plan.path("q#0")
+    figures, path = StageCosts(), host().core.plan.path("q#0")
     timed = {stage[0].id: ev.StageFigures(rows_in=100.0, rows_out=50.0, seconds=1.0)
              for stage in path.stages[:-1]}
     ran = ev.StageFigures(rows_in=80.0, rows_out=10.0, seconds=3.0)

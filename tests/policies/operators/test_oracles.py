@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from penstock.policies.operators import Route, Stage
 from penstock.policies.operators.model.charts import Chart
 from penstock.policies.operators.model.oracles import (
-    Job,
     Level,
+    SearchBlock,
     clairvoyant,
     least_memory,
     least_peak,
@@ -79,7 +79,7 @@ def test_the_bound_is_chain_on_the_envelopes(blocks: Blocks) -> None:
 def test_no_schedule_beats_the_bound(blocks: Blocks) -> None:
     """Theorem 4.1 and Proposition 3, also with selectivities above 1."""
     bound = bound_of(blocks)
-    for now, memory in enumerate(least_memory([Job(*block) for block in blocks])):
+    for now, memory in enumerate(least_memory([SearchBlock(*block) for block in blocks])):
         assert memory >= bound.at(now) - 1e-9
 
 
@@ -89,11 +89,11 @@ def test_the_bound_is_reached_when_every_chart_is_a_line_to_its_only_operator(
 ) -> None:
     """At the ends of operators a block is on its envelope: with one unit each, always."""
     short = [(Chart.of_points([(0, 1), (1, 0)]), at) for _, at in blocks]
-    found = least_memory([Job(*block) for block in short])
+    found = least_memory([SearchBlock(*block) for block in short])
     assert found == pytest.approx([bound_of(short).at(now) for now in range(len(found))])
 
 
-def every_schedule(jobs: list[Job], steps: int) -> Iterator[list[tuple[int, ...]]]:
+def every_schedule(jobs: list[SearchBlock], steps: int) -> Iterator[list[tuple[int, ...]]]:
     """Every way to spend so many steps on jobs or on none, as the states passed through."""
     for order in product(range(-1, len(jobs)), repeat=steps):
         states = [(0,) * len(jobs)]
@@ -112,7 +112,7 @@ def every_schedule(jobs: list[Job], steps: int) -> Iterator[list[tuple[int, ...]
 def test_the_search_finds_what_listing_every_schedule_finds(
     given_jobs: list[tuple[Chart, int, float]]
 ) -> None:
-    jobs = [Job(*job) for job in given_jobs]
+    jobs = [SearchBlock(*job) for job in given_jobs]
     steps = max(job.arrives for job in jobs) + sum(job.work for job in jobs)
     sizes = [job.sizes() for job in jobs]
     profiles = []
@@ -131,14 +131,14 @@ def test_the_search_finds_what_listing_every_schedule_finds(
 
 def test_a_deadline_that_cannot_be_kept_leaves_no_schedule() -> None:
     line = Chart.of_points([(0, 1), (3, 0)])
-    assert least_peak([Job(line, 0, 3), Job(line, 0, 6)]) == 2
-    assert least_peak([Job(line, 0, 3), Job(line, 0, 5)]) == inf
-    assert least_memory([Job(line, 0, 3), Job(line, 0, 5)])[0] == inf
+    assert least_peak([SearchBlock(line, 0, 3), SearchBlock(line, 0, 6)]) == 2
+    assert least_peak([SearchBlock(line, 0, 3), SearchBlock(line, 0, 5)]) == inf
+    assert least_memory([SearchBlock(line, 0, 3), SearchBlock(line, 0, 5)])[0] == inf
 
 
 def test_search_needs_whole_steps() -> None:
     with pytest.raises(ValueError, match="whole steps"):
-        least_peak([Job(Chart.of_points([(0, 1), (0.5, 0)]), 0)])
+        least_peak([SearchBlock(Chart.of_points([(0, 1), (0.5, 0)]), 0)])
 
 
 def test_blocks_of_other_sizes_take_and_free_in_proportion() -> None:

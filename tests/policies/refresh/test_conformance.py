@@ -21,10 +21,10 @@ from penstock.policies.refresh import (
     POLICIES,
     Costs,
     Due,
-    Group,
-    Query,
+    QueryGroup,
     Task,
     View,
+    WindowQuery,
     policies,
     policy,
 )
@@ -40,20 +40,20 @@ every_policy = pytest.mark.parametrize("text", TEXTS)
 quick = settings(max_examples=25, deadline=None)
 
 
-def query(draw: st.DrawFn, name: str, longest: int = 24) -> Query:
-    return Query(name, draw(st.integers(1, 40)), draw(st.integers(1, longest)),
+def query(draw: st.DrawFn, name: str, longest: int = 24) -> WindowQuery:
+    return WindowQuery(name, draw(st.integers(1, 40)), draw(st.integers(1, longest)),
                  priority=draw(st.integers(1, 3)),
                  exactly=draw(st.sampled_from([False] * 4 + [True])),
                  asks=draw(st.sampled_from(["", "", "max"])))
 
 
 @st.composite
-def groups(draw: st.DrawFn, most: int = 6, longest: int = 24, id: str = "g") -> Group:
+def groups(draw: st.DrawFn, most: int = 6, longest: int = 24, id: str = "g") -> QueryGroup:
     count = draw(st.integers(1, most))
     costs = Costs(start=draw(st.sampled_from([0.0, 5.0])), read=draw(st.sampled_from([0.0, 0.5])),
                   answer=draw(st.sampled_from([0.0, 0.0, 1.0, 10.0, 60.0])))
     queries = tuple(query(draw, f"{id}{i}", longest) for i in range(count))
-    return Group(id, queries, pane=draw(st.sampled_from([1, 7])), costs=costs)
+    return QueryGroup(id, queries, pane=draw(st.sampled_from([1, 7])), costs=costs)
 
 
 @st.composite
@@ -72,7 +72,7 @@ def views(draw: st.DrawFn, text: str) -> View:
 @quick
 @given(group=groups())
 def test_every_query_is_in_one_task_and_none_waits_longer_than_it_asked(
-    text: str, group: Group
+    text: str, group: QueryGroup
 ) -> None:
     tasks = policy(text).prepare([group])
     placed = [query.name for one in tasks for query in one.queries]
@@ -138,7 +138,7 @@ def test_late_pending_shares_at_least_what_late_shares_and_late_what_the_policy_
 @quick
 @given(group=groups(longest=8), start=st.integers(0, 30))
 def test_when_nothing_is_late_answers_are_at_most_a_period_apart(
-    text: str, group: Group, start: int
+    text: str, group: QueryGroup, start: int
 ) -> None:
     refresher = Refresher(policy(text))
     refresher.adopt(0.0, [group])
@@ -194,7 +194,7 @@ def partitions(items: list[Task]) -> Iterator[list[list[Task]]]:
             yield [*rest[:i], [items[0], *part], *rest[i + 1:]]
 
 
-def least(group: Group) -> float:
+def least(group: QueryGroup) -> float:
     """By trying every way of shortening periods."""
     apart = subgroups(group)
     fixed = [part for part in apart if part.exactly]
@@ -208,7 +208,7 @@ def least(group: Group) -> float:
 
 @settings(max_examples=80, deadline=None)
 @given(group=groups())
-def test_hybrid_finds_the_cheapest_of_all_ways_to_shorten_periods(group: Group) -> None:
+def test_hybrid_finds_the_cheapest_of_all_ways_to_shorten_periods(group: QueryGroup) -> None:
     assert 2 ** len(group.queries) <= KEPT
     assert cost_per_pane(group, policy("hybrid").prepare([group])) == pytest.approx(least(group))
 
@@ -216,7 +216,7 @@ def test_hybrid_finds_the_cheapest_of_all_ways_to_shorten_periods(group: Group) 
 @settings(max_examples=30, deadline=None)
 @given(group=groups(most=25, longest=60))
 def test_hybrid_never_costs_more_than_the_conservative_or_the_aggressive_schedule(
-    group: Group
+    group: QueryGroup
 ) -> None:
     costs = {name: cost_per_pane(group, policy(name).prepare([group]))
              for name in ("hybrid", "conservative", "aggressive")}
@@ -224,15 +224,15 @@ def test_hybrid_never_costs_more_than_the_conservative_or_the_aggressive_schedul
 
 
 def test_a_thousand_queries_are_prepared_by_hybrid_within_seconds() -> None:
-    queries = tuple(Query(f"q{i}", 20 + i * 37 % 80, 1 + i * 7919 % 50) for i in range(1000))
-    assert policy("hybrid").prepare([Group("g", queries)])
+    queries = tuple(WindowQuery(f"q{i}", 20 + i * 37 % 80, 1 + i * 7919 % 50) for i in range(1000))
+    assert policy("hybrid").prepare([QueryGroup("g", queries)])
 
 
 # --- the paper's example ---------------------------------------------------------------------
 
-Q = tuple(Query(f"Q{i}", window, slide) for i, (window, slide) in enumerate(
+Q = tuple(WindowQuery(f"Q{i}", window, slide) for i, (window, slide) in enumerate(
     ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5)), 1))
-G1 = Group("G1", Q)
+G1 = QueryGroup("G1", Q)
 
 
 @pytest.mark.parametrize(("periods", "cost"), [
@@ -241,7 +241,7 @@ G1 = Group("G1", Q)
 def test_the_schedules_of_section_4_3_cost_what_the_definition_gives(
     periods: tuple[int, ...], cost: float
 ) -> None:
-    together: dict[int, list[Query]] = {}
+    together: dict[int, list[WindowQuery]] = {}
     for part, period in zip((Q[:3], Q[3:5], Q[5:]), periods, strict=True):
         together.setdefault(period, []).extend(part)
     tasks = [task(G1, queries, period) for period, queries in together.items()]
@@ -259,8 +259,9 @@ def test_the_costs_of_the_papers_sub_groups_are_9_14_and_29() -> None:
 
 # --- identical queries -----------------------------------------------------------------------
 
-TWINS = Group("g", (Query("often", 10, 2, asks="max"), Query("seldom", 10, 7, asks="max"),
-                    Query("other", 10, 7, asks="min")), costs=Costs(answer=100.0))
+TWINS = QueryGroup("g", (WindowQuery("often", 10, 2, asks="max"),
+                         WindowQuery("seldom", 10, 7, asks="max"),
+                         WindowQuery("other", 10, 7, asks="min")), costs=Costs(answer=100.0))
 
 
 @pytest.mark.parametrize("text", ["conservative", "hybrid"])
@@ -271,7 +272,7 @@ def test_a_query_that_asks_the_same_less_often_takes_the_others_answer(text: str
 
 
 def test_without_the_other_it_has_its_own_period_again() -> None:
-    alone = Group("g", TWINS.queries[1:])
+    alone = QueryGroup("g", TWINS.queries[1:])
     assert [one.period for one in policy("conservative").prepare([alone])] == [7]
 
 

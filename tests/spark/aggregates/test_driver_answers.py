@@ -10,7 +10,7 @@ from penstock.engine.aggregates.coverage import families_of
 from penstock.engine.instructions import RefreshJob, Scan
 from penstock.language import bind
 from penstock.planning import plan
-from penstock.spark.aggregates.synopsis_store import Windows
+from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.synopses import Synopsis
 
 SECOND = 1_000_000
@@ -38,7 +38,7 @@ def answered() -> tuple[Any, RefreshJob]:
     refresh = RefreshJob(number=1, group=group.id, pane=group.pane, scans=(first, second),
                          arrived=0.0)
     branches = {member: made.branch(member) for member in refresh.members}
-    windows: Any = Windows
+    windows: Any = SynopsisStore
     return windows(None, 1 << 30, None)._held(refresh, branches, synopsis), refresh
 
 

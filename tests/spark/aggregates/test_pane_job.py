@@ -43,7 +43,7 @@ from tests.synopses.test_synopsis import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from penstock.spark.aggregates.pane_job import Group, PaneJob
+    from penstock.spark.aggregates.pane_job import PaneGroup, PaneJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -78,10 +78,10 @@ def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
     return tuned(spark).createDataFrame(table)
 
 
-def group(keys: Sequence[Expression], asked: Sequence[Aggregate], *where: Expression) -> Group:
-    from penstock.spark.aggregates.pane_job import Group
+def group(keys: Sequence[Expression], asked: Sequence[Aggregate], *where: Expression) -> PaneGroup:
+    from penstock.spark.aggregates.pane_job import PaneGroup
 
-    return Group(tuple(keys), gathered(asked), PANE, where)
+    return PaneGroup(tuple(keys), gathered(asked), PANE, where)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def on(*types: Type) -> list[Aggregate]:
 
 
 def test_the_pane_job_answers_as_plain_python_does(spark: SparkSession, rows: list[Row]) -> None:
-    from penstock.spark.aggregates.executor_refresh import Due, refreshed
+    from penstock.spark.aggregates.executor_refresh import WindowDue, refreshed
     from penstock.spark.aggregates.pane_job import PaneJob
 
     keys = (COLUMNS[DOUBLE], COLUMNS[INT])
@@ -120,20 +120,20 @@ def test_the_pane_job_answers_as_plain_python_does(spark: SparkSession, rows: li
             check(as_groups(table, len(by)), answers(mine, by, exact, 2, length), exact)
     check_executors(groups, job, panes, seen, on(INT)[:8] + on(DECIMAL)[:6])
     check_sketches(groups[1], tables[1], refreshed(
-        job, 1, panes, [Due(4, Question(8, tuple(APPROXIMATE)))]).toArrow(), rows)
+        job, 1, panes, [WindowDue(4, Question(8, tuple(APPROXIMATE)))]).toArrow(), rows)
     panes.unpersist()
 
 
 def check_executors(
-    groups: list[Group], job: PaneJob, panes: DataFrame, seen: list[list[Row]],
+    groups: list[PaneGroup], job: PaneJob, panes: DataFrame, seen: list[list[Row]],
     asked: list[Aggregate],
 ) -> None:
     """The same answers without the driver: scalars by key, and frequencies under a condition."""
-    from penstock.spark.aggregates.executor_refresh import Due, aggregates, refreshed
+    from penstock.spark.aggregates.executor_refresh import WindowDue, aggregates, refreshed
 
     for number, exact in ((0, [a for a in asked if scalar(a)]), (2, on(STRING))):
         by = groups[number].keys
-        due = [Due(2, Question(4, tuple(exact))), Due(1, Question(1, tuple(exact[:2])))]
+        due = [WindowDue(2, Question(4, tuple(exact))), WindowDue(1, Question(1, tuple(exact[:2])))]
         assert aggregates(due) == exact
         found = refreshed(job, number, panes, due).toArrow()
         for which, one in enumerate(due):
@@ -145,7 +145,7 @@ def check_executors(
 
 
 def check_sketches(
-    group: Group, tables: dict[Family, pa.Table], executors: pa.Table, rows: list[Row]
+    group: PaneGroup, tables: dict[Family, pa.Table], executors: pa.Table, rows: list[Row]
 ) -> None:
     synopsis = Synopsis([], group.families, 8)
     synopsis.add(tables)

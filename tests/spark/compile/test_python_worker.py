@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from penstock.spark.compile.python_worker import Step, evaluate
+from penstock.spark.compile.python_worker import FunctionCall, evaluate
 
 
 def run(*steps, x=(1, 2, 3, 4), error=None):
@@ -20,7 +20,7 @@ def run(*steps, x=(1, 2, 3, 4), error=None):
 
 
 def step(function, type_=None, form="arrow", result="@py0", args=("x",), guard=False):
-    return Step(result, args, function, form, type_ or pa.int64(), guard)
+    return FunctionCall(result, args, function, form, type_ or pa.int64(), guard)
 
 
 def raise_for_three(x):

@@ -19,12 +19,12 @@ from penstock.errors import CheckpointError, SourceError
 from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
 from penstock.spark.ingest import file_checks, partitions, sources, times
-from penstock.spark.ingest.file_batches import Ages, Known, Limits
+from penstock.spark.ingest.file_batches import Ages, BatchLimits, Known
 from penstock.spark.ingest.file_log import FileLog
 from penstock.spark.ingest.file_source import FileSource
 from penstock.spark.ingest.footers import fits
 from penstock.spark.storage import files
-from penstock.spark.storage.files import Files, Listed
+from penstock.spark.storage.files import Files, ListedFile
 from penstock.spark.storage.guarded import Log
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
@@ -53,19 +53,19 @@ def lines(path: Path, content: str | bytes, seconds: float = NOW) -> Path:
 
 
 def test_files_of_one_time_are_taken_by_name():
-    listing = [Listed(f"{n:02d}", 1, 7) for n in (5, 3, 39, 0)] + [Listed("zz", 1, 6)]
+    listing = [ListedFile(f"{n:02d}", 1, 7) for n in (5, 3, 39, 0)] + [ListedFile("zz", 1, 6)]
     assert [f.path for f in Known().fresh(listing)] == ["zz", "00", "03", "05", "39"]
 
 
 def test_a_batch_takes_one_file_at_least():
-    limits = Limits(files=2, bytes=10)
+    limits = BatchLimits(files=2, bytes=10)
     assert limits.admits(0, 0) and limits.admits(1, 9)
     assert not limits.admits(1, 10) and not limits.admits(2, 2)
-    assert Limits(bytes=1).admits(0, 0)
+    assert BatchLimits(bytes=1).admits(0, 0)
 
 
 def test_the_log_of_files_outlives_a_crash(tmp_path):
-    a, b, c = (Listed(name, 1, n) for n, name in enumerate("abc"))
+    a, b, c = (ListedFile(name, 1, n) for n, name in enumerate("abc"))
     log = FileLog(Log(tmp_path / "files.jsonl", "id"))
     log.begin(0, [a])
     log.set_aside(c, "damaged")

@@ -18,7 +18,14 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType, Ti
 
 from penstock.generators.packets import SCHEMA as COLUMNS
 from penstock.generators.packets import OnOff
-from penstock.spark.ingest.onoff import SCHEMA, OnOffStream, OnOffTable, Options, Part, register
+from penstock.spark.ingest.onoff import (
+    SCHEMA,
+    OnOffStream,
+    OnOffTable,
+    Options,
+    TaskPackets,
+    register,
+)
 from penstock.spark.session import know_onoff
 
 PORTS = StructType([StructField("port", IntegerType()), StructField("ts", TimestampType())])
@@ -131,7 +138,7 @@ def test_tasks_share_a_large_batch_evenly_and_a_small_one_is_not_shared() -> Non
     for rows, shares in (40_001, [13333, 13334, 13334]), (5000, [5000]), (0, []):
         end = reader.latestOffset(first, ReadMaxRows(rows))
         parts = reader.partitions(first, end)
-        assert [p.last.rows - p.first.rows for p in parts if isinstance(p, Part)] == shares
+        assert [p.last.rows - p.first.rows for p in parts if isinstance(p, TaskPackets)] == shares
 
 
 def test_a_checkpoint_of_another_stream_is_refused() -> None:

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
 
-from penstock.policies.refresh import Due, Group, Query, Task
+from penstock.policies.refresh import Due, QueryGroup, Task, WindowQuery
 
 
 @dataclass(slots=True)
 class Deadlines:
     """What is known of a group while it runs.
 
-    >>> a, b = Query("a", window=10, period=2), Query("b", window=6, period=3)
-    >>> deadlines = Deadlines(Group("g", (a, b)))
+    >>> a, b = WindowQuery("a", window=10, period=2), WindowQuery("b", window=6, period=3)
+    >>> deadlines = Deadlines(QueryGroup("g", (a, b)))
     >>> deadlines.adopt([Task("two", "g", (a,), 2), Task("three", "g", (b,), 3)])
     >>> deadlines.close(2)
     >>> [(due.task.id, due.end, due.left) for due in deadlines.due(at=2.0)]
@@ -46,7 +46,7 @@ class Deadlines:
     the panes they need are to be kept (`oldest`).
     """
 
-    group: Group
+    group: QueryGroup
     closed: int | None = None
     """The pane before which all are closed."""
     answered: dict[str, int] = field(default_factory=dict)
@@ -189,7 +189,7 @@ class Deadlines:
         gone = (at - since) * 1e6 / self.group.pane
         return max(first, newest if gone >= newest - first else first + int(gone))
 
-    def queries(self, task: str, end: int) -> list[Query]:
+    def queries(self, task: str, end: int) -> list[WindowQuery]:
         """The queries of a task that a run for this end answers: their windows hold a row."""
         given = self._tasks[task]
         if given.exactly:
@@ -197,7 +197,7 @@ class Deadlines:
         return [query for query in given.queries
                 if self._may_end(query, end) and self._holds_row(end, query.window)]
 
-    def _may_end(self, query: Query, end: int) -> bool:
+    def _may_end(self, query: WindowQuery, end: int) -> bool:
         """Whether it is to be answered for this end.
 
         It may have been answered for it, or for later ones: in an earlier run, or before the tasks
@@ -205,7 +205,7 @@ class Deadlines:
         """
         return end >= self._earliest(query)
 
-    def _earliest(self, query: Query) -> int:
+    def _earliest(self, query: WindowQuery) -> int:
         after = self.since(query.name)
         return max(after + 1, self._floor.get(query.name, after))
 
@@ -220,7 +220,7 @@ class Deadlines:
         missed = {query.name: self._missed(query, slides[query.name], end) for query in late}
         return {name: count for name, count in missed.items() if count}
 
-    def _missed(self, query: Query, slide: int, end: int) -> int:
+    def _missed(self, query: WindowQuery, slide: int, end: int) -> int:
         count, left_out = 0, self._first(self.since(query.name) + slide, slide, query.window)
         while left_out is not None and left_out < end:
             count, left_out = count + 1, self._first(left_out + slide, slide, query.window)
@@ -233,7 +233,7 @@ class Deadlines:
         queries = [query for task in self._tasks.values() for query in task.queries]
         return min((self._needs(query) for query in queries), default=self.closed)
 
-    def _needs(self, query: Query) -> int:
+    def _needs(self, query: WindowQuery) -> int:
         assert self.closed is not None
         end = self.closed
         if query.exactly:
@@ -321,7 +321,7 @@ class Deadlines:
         # New tasks begin at a multiple of their period, so that they are in step with the others.
         return _multiple(task.period, min(map(self._earliest, task.queries)))
 
-    def _next(self, query: Query) -> int | None:
+    def _next(self, query: WindowQuery) -> int | None:
         """The next multiple of its period whose window holds a row; None: no row for it yet."""
         if query.name not in self._coming:
             first = _multiple(query.period, self.since(query.name) + 1)

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from penstock.engine.paths.active_job import Running
-from penstock.engine.paths.queue_entries import AGAIN, Entry
-from penstock.engine.paths.stage_queues import Waiting
+from penstock.engine.paths.active_job import ActiveJob
+from penstock.engine.paths.queue_entries import AGAIN, QueueEntry
+from penstock.engine.paths.stage_queues import StageQueues
 from penstock.model import Block
 from penstock.plan import Group, Member, Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Refilling:
+class PaneBackfill:
     """Looks at what waits and at what is under way."""
 
-    waiting: Waiting
-    running: dict[int, Running]
+    waiting: StageQueues
+    running: dict[int, ActiveJob]
 
     def unfinished(self, group: Group) -> list[Block]:
         """The blocks that may yet bring rows for a group's panes.
@@ -47,7 +47,7 @@ class Refilling:
         blocks = (self.waiting.blocks.find(group.reads, number) for number in numbers)
         self._again(group, (block for block in blocks if block is not None))
 
-    def finish(self, plan: Plan, running: Running, failed: bool = False) -> None:
+    def finish(self, plan: Plan, running: ActiveJob, failed: bool = False) -> None:
         """A run is through: whom it did not serve reads its blocks again."""
         lost = {**running.stale, **(running.orphaned if failed else {})}
         for group in plan.groups:
@@ -67,7 +67,7 @@ class Refilling:
                 for block in entry.blocks:
                     self.waiting.add(block, others, lane=AGAIN)
 
-    def _under_way(self, group: Group) -> Iterator[Running]:
+    def _under_way(self, group: Group) -> Iterator[ActiveJob]:
         """The runs that make panes for a group.
 
         One that computes more since a query joined has another path, and a run may have begun on
@@ -87,7 +87,7 @@ class Refilling:
                 self.waiting.add(block, group.members, lane=AGAIN)
 
 
-def _is_alone(entry: Entry, query: str, others: Iterable[Member]) -> bool:
+def _is_alone(entry: QueueEntry, query: str, others: Iterable[Member]) -> bool:
     """Whether of a group nobody but this query waits."""
     return (any(member.query == query for member in entry.members)
             and not any(member in entry.members for member in others))

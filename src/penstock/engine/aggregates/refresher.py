@@ -15,16 +15,16 @@ from penstock.engine.instructions import Scan
 from penstock.engine.paths.stage_costs import differs
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
-from penstock.policies.refresh import Costs, Group, Policy, Task, View, policy
+from penstock.policies.refresh import Costs, Policy, QueryGroup, Task, View, policy
 
 
 @dataclass(slots=True)
 class Refresher:
     """Takes closed panes and finished scans, gives scans; it reads no clock.
 
-    >>> from penstock.policies.refresh import Query
+    >>> from penstock.policies.refresh import WindowQuery
     >>> refresher = Refresher(policy("hybrid+late_pending"))
-    >>> refresher.adopt(0.0, [Group("g", (Query("a", 10, 2), Query("b", 15, 3)))])
+    >>> refresher.adopt(0.0, [QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3)))])
     >>> refresher.close("g", 1)
     >>> refresher.decide(1.0)
     >>> refresher.close("g", 2)
@@ -49,7 +49,7 @@ class Refresher:
     # --- the verbs ---------------------------------------------------------------------------
 
     def adopt(
-        self, at: float, groups: Sequence[Group], answered: Mapping[str, int] | None = None
+        self, at: float, groups: Sequence[QueryGroup], answered: Mapping[str, int] | None = None
     ) -> None:
         """Work with these groups from now on; again whenever queries come or go.
 
@@ -163,7 +163,7 @@ class Refresher:
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _exact(self, group: Group) -> Group:
+    def _exact(self, group: QueryGroup) -> QueryGroup:
         queries = tuple(replace(query, exactly=True) for query in group.queries)
         return replace(group, queries=queries, costs=Costs())
 
@@ -190,7 +190,7 @@ class Refresher:
             self._notes.append(ev.PeriodsChosen(at=at, group=group.id, periods=periods,
                                                 costs=self._weighed(group, tasks), reason=reason))
 
-    def _weighed(self, group: Group, tasks: Sequence[Task]) -> dict[str, float]:
+    def _weighed(self, group: QueryGroup, tasks: Sequence[Task]) -> dict[str, float]:
         """The cost per pane of what was chosen, beside the two extremes."""
         rivals = {name: policy(name) for name in ("conservative", "aggressive")}
         return {"chosen": self.policy.cost(group, tasks)} | {
@@ -218,7 +218,7 @@ class Refresher:
         deadlines.group = group
         return True
 
-    def _measured(self, group: Group) -> Group:
+    def _measured(self, group: QueryGroup) -> QueryGroup:
         """The group with what its scans have cost, as far as any have."""
         if not self.statistics.knows(f"{group.id} read"):
             return group

@@ -52,7 +52,7 @@ class _Panes:
 
 
 @dataclass(slots=True)
-class Windows:
+class WindowAggregates:
     """All groups of window aggregates of a plan."""
 
     refresher: Refresher
@@ -368,7 +368,7 @@ class Windows:
         if self._told:
             return
         self._told = True
-        groups: list[refreshing.Group] = []
+        groups: list[refreshing.QueryGroup] = []
         answered: dict[str, int] = {}
         known: dict[str, set[str]] = {}
         for id, panes in self._panes.items():
@@ -383,8 +383,8 @@ class Windows:
         self.refresher.adopt(at, groups, answered)
         self._known = known
 
-    def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.Group:
-        return refreshing.Group(
+    def _asked(self, panes: _Panes, queries: Iterable[str]) -> refreshing.QueryGroup:
+        return refreshing.QueryGroup(
             panes.name, tuple(asked(self._plan.query(name), panes.group.pane) for name in queries),
             pane=panes.group.pane)
 
@@ -406,11 +406,11 @@ def _only(refresh: RefreshJob, queries: Container[str]) -> RefreshJob:
     return replace(refresh, scans=tuple(scan for scan in scans if scan.queries))
 
 
-def asked(query: Query, pane: int) -> refreshing.Query:
+def asked(query: Query, pane: int) -> refreshing.WindowQuery:
     """A window aggregate as refresh policies know it, over panes of this length."""
     branch = query.branches[0]
     window = branch.window
     assert branch.grouping is not None and window is not None
     asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
-    return refreshing.Query(query.name, window.length // pane, window.slide // pane,
+    return refreshing.WindowQuery(query.name, window.length // pane, window.slide // pane,
                             query.priority, window.exactly, asks)

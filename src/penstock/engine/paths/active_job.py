@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from penstock.engine.paths.queue_entries import Entry
+from penstock.engine.paths.queue_entries import QueueEntry
 from penstock.plan import Path
 from penstock.policies.operators import Segment
 
 
 @dataclass(slots=True)
-class Running:
+class ActiveJob:
     """What was ordered, and how far it is."""
 
     path: Path
     segment: Segment
-    entries: list[Entry]
+    entries: list[QueueEntry]
     retried: bool
     began: float = 0.0
     urgent: bool = False
@@ -54,7 +54,7 @@ class Running:
         return (segment.path == self.path.id
                 and segment.first < self.last and self.first < last)
 
-    def end_beside(self, others: Iterable[Running], at: float) -> None:
+    def end_beside(self, others: Iterable[ActiveJob], at: float) -> None:
         """It ends, while these are under way."""
         for other in others:
             if self.urgent or other.urgent:

@@ -11,7 +11,7 @@ from penstock.plan import Path, Plan
 
 
 @dataclass(slots=True)
-class Gathering:
+class Batching:
     """The paths whose blocks gather, because folders of their own are costly to write often."""
 
     _hold: dict[str, float] = field(default_factory=dict)

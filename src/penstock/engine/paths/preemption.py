@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
-from penstock.engine.paths.active_job import Running
+from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.scheduler import Scheduler, Turn
-from penstock.engine.paths.stage_costs import Figures
+from penstock.engine.paths.stage_costs import StageCosts
 from penstock.policies.operators import Segment
 
 LONG = 1.5
@@ -19,11 +19,11 @@ the other, and only one can overtake at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Overtaking:
+class Preemption:
     """Compares what could be begun with what is under way."""
 
     scheduler: Scheduler
-    figures: Figures
+    figures: StageCosts
 
     def may_be(self, segment: Segment, expected: float, quantum: float) -> bool:
         """Whether a run may be overtaken: not one that is the best there is, nor a short one.
@@ -35,14 +35,14 @@ class Overtaking:
         return (self.scheduler.policy.preemptive and self.scheduler.is_outranked(segment, BETTER)
                 and not 0 < expected <= LONG * quantum)
 
-    def is_worth(self, turn: Turn, running: Iterable[Running]) -> bool:
+    def is_worth(self, turn: Turn, running: Iterable[ActiveJob]) -> bool:
         """Whether a turn is much better than all that is under way, or is due."""
         others = list(running)
         if not others or not all(other.yields for other in others):
             return False
         return turn.whole or turn.rank < BETTER * min(map(self._rank, others))
 
-    def _rank(self, running: Running) -> float:
+    def _rank(self, running: ActiveJob) -> float:
         """The rank of a run by the work that is left of it; on a path that is gone, the last."""
         if not self.figures.knows(running.path.id):
             return inf

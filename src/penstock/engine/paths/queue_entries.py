@@ -19,7 +19,7 @@ AGAIN = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QueueEntry:
     """What some members of a path still have to see: a block, or what a run has kept of several.
 
     ``lane`` is 0 but for members set apart while the core looks for the one that fails.
@@ -59,13 +59,13 @@ class Entry:
 class StageQueue:
     """What waits before a stage of a path, in order of arrival; one entry per block and lane."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[QueueEntry] = field(default_factory=list)
 
     def __len__(self) -> int:
         """How many entries wait."""
         return len(self.entries)
 
-    def add(self, entry: Entry, rank: Callable[[Member], int]) -> bool:
+    def add(self, entry: QueueEntry, rank: Callable[[Member], int]) -> bool:
         """Take an entry in, merged with one of the same block and lane; False when it merged.
 
         Members come out in plan order (``rank``), so that equal sets of members are equal tuples
@@ -79,10 +79,10 @@ class StageQueue:
         self.entries.insert(place, entry)
         return True
 
-    def train(self, most_rows: float = TRAIN_ROWS, most_blocks: float = inf) -> list[Entry]:
+    def train(self, most_rows: float = TRAIN_ROWS, most_blocks: float = inf) -> list[QueueEntry]:
         """The entries that would ride in one job now: those at the head that are of one kind."""
         head = self.entries[0]
-        riders: list[Entry] = []
+        riders: list[QueueEntry] = []
         rows = blocks = 0
         for entry in self.entries:
             if entry.lane != head.lane or entry.members != head.members:
@@ -100,15 +100,15 @@ class StageQueue:
         return (len(self.entries) >= TRAIN_BLOCKS
                 or sum(entry.rows for entry in self.entries) >= TRAIN_ROWS)
 
-    def remove(self, entries: Iterable[Entry]) -> None:
+    def remove(self, entries: Iterable[QueueEntry]) -> None:
         """Take entries out: those at the head, as a rule, so the others are not looked at."""
         for entry in entries:
             del self.entries[self._place(entry)]
 
-    def withdraw(self, query: str) -> list[Entry]:
+    def withdraw(self, query: str) -> list[QueueEntry]:
         """Take a query's members out; the entries that nobody wants now."""
-        kept: list[Entry] = []
-        unwanted: list[Entry] = []
+        kept: list[QueueEntry] = []
+        unwanted: list[QueueEntry] = []
         for entry in self.entries:
             members = tuple(m for m in entry.members if m.query != query)
             if not members:
@@ -119,5 +119,5 @@ class StageQueue:
         self.entries = kept
         return unwanted
 
-    def _place(self, entry: Entry) -> int:
+    def _place(self, entry: QueueEntry) -> int:
         return bisect.bisect_left(self.entries, entry.order, key=lambda e: e.order)

@@ -35,7 +35,7 @@ class _Latest:
 
 
 @dataclass(slots=True)
-class Figures:
+class StageCosts:
     """Costs and selectivities of all stages, as measured, and the routes made of them."""
 
     statistics: Statistics = field(default_factory=Statistics)

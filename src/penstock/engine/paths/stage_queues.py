@@ -9,18 +9,18 @@ from math import inf
 from penstock.engine.blocks import Blocks
 from penstock.engine.instructions import Cool, Forget, Instruction
 from penstock.engine.paths.bisection import Riders
-from penstock.engine.paths.queue_entries import AGAIN, Entry, StageQueue
-from penstock.engine.queue_memory import Account, Place
+from penstock.engine.paths.queue_entries import AGAIN, QueueEntry, StageQueue
+from penstock.engine.queue_memory import Place, QueueMemory
 from penstock.model import Block
 from penstock.plan import Member, Plan
 
 
 @dataclass(slots=True)
-class Waiting:
+class StageQueues:
     """The queues, and who is in them."""
 
     blocks: Blocks
-    account: Account = field(default_factory=Account)
+    account: QueueMemory = field(default_factory=QueueMemory)
     riders: Riders = field(default_factory=Riders)
     places: list[Place] = field(default_factory=list)
     """Before which stages work can wait, in plan order."""
@@ -67,7 +67,7 @@ class Waiting:
                 own = self.riders.lane(member) if lane is None else lane
                 shares.setdefault((self._home[member], own), []).append(member)
         for (path, own), riders in shares.items():
-            entry = Entry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), own)
+            entry = QueueEntry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), own)
             if self._enter((path, 0), entry):
                 self.blocks.take(block)
                 self.account.hold(entry)
@@ -76,7 +76,8 @@ class Waiting:
                 self._retry.add(((path, 0), *entry.order))
 
     def keep(
-        self, entries: Iterable[Entry], kept: Entry, place: Place, members: tuple[Member, ...]
+        self, entries: Iterable[QueueEntry], kept: QueueEntry, place: Place,
+        members: tuple[Member, ...],
     ) -> None:
         """What a run has kept of entries waits before a stage, for those who still want it."""
         for entry in entries:
@@ -87,7 +88,7 @@ class Waiting:
         self.put_back(place, kept, members)
 
     def put_back(
-        self, place: Place, entry: Entry, members: tuple[Member, ...], retry: bool = False
+        self, place: Place, entry: QueueEntry, members: tuple[Member, ...], retry: bool = False
     ) -> None:
         """Let what waited, or was under way, wait again; what nobody wants is let go.
 
@@ -116,18 +117,18 @@ class Waiting:
                 self.let_go(entry)
                 self._forget(entry)
 
-    def _wait(self, entry: Entry, place: Place) -> None:
+    def _wait(self, entry: QueueEntry, place: Place) -> None:
         self._enter(place, entry)
         self.account.enter(place, entry)
 
-    def _enter(self, place: Place, entry: Entry) -> bool:
+    def _enter(self, place: Place, entry: QueueEntry) -> bool:
         """Put an entry into a queue; False when it merged with another."""
         self._changed[place] = None
         added = self.queues[place].add(entry, self._rank.__getitem__)
         self._count += added
         return added
 
-    def _leave(self, place: Place, entry: Entry) -> None:
+    def _leave(self, place: Place, entry: QueueEntry) -> None:
         """An entry was taken out of a queue."""
         self._changed[place] = None
         self._count -= 1
@@ -137,7 +138,7 @@ class Waiting:
 
     def take(
         self, place: Place, most_rows: float, most_blocks: float = inf
-    ) -> tuple[list[Entry], bool]:
+    ) -> tuple[list[QueueEntry], bool]:
         """The next train from a queue, and whether it has been tried before: then it goes alone."""
         queue = self.queues[place]
         retried = (place, *queue.entries[0].order) in self._retry
@@ -148,7 +149,7 @@ class Waiting:
             self._retry.discard((place, *entry.order))
         return train, retried
 
-    def let_go(self, entry: Entry) -> None:
+    def let_go(self, entry: QueueEntry) -> None:
         """An entry is done with."""
         self.account.drop(entry)
         for block in entry.blocks:
@@ -162,7 +163,7 @@ class Waiting:
                 self.let_go(entry)
                 self._forget(entry)
 
-    def _forget(self, entry: Entry) -> None:
+    def _forget(self, entry: QueueEntry) -> None:
         if entry.job:
             self._forgotten.append(Forget(job=entry.job))
 
@@ -209,7 +210,7 @@ class Waiting:
         return any(member.query == query for queue in self.queues.values()
                    for entry in queue.entries for member in entry.members)
 
-    def before(self, path: str) -> Iterator[Entry]:
+    def before(self, path: str) -> Iterator[QueueEntry]:
         """What waits anywhere on a path."""
         for place in self._of.get(path, ()):
             yield from self.queues[place].entries

@@ -7,16 +7,16 @@ from penstock.policies.naming import named, parted
 from penstock.policies.refresh.aggressive import Aggressive
 from penstock.policies.refresh.base import Decision, Policy, View
 from penstock.policies.refresh.conservative import Conservative
-from penstock.policies.refresh.edf import Edf
+from penstock.policies.refresh.edf import EarliestDeadline
 from penstock.policies.refresh.hybrid import Hybrid
 from penstock.policies.refresh.late import Late
 from penstock.policies.refresh.late_pending import LatePending
-from penstock.policies.refresh.model.tasks import Costs, Due, Group, Query, Task
+from penstock.policies.refresh.model.tasks import Costs, Due, QueryGroup, Task, WindowQuery
 from penstock.policies.refresh.no_sharing import NoSharing
 
 POLICIES: dict[str, type[Policy]] = {
     "no_sharing": NoSharing,
-    "edf": Edf,
+    "edf": EarliestDeadline,
     "aggressive": Aggressive,
     "conservative": Conservative,
     "hybrid": Hybrid,
@@ -65,5 +65,5 @@ def policies(text: str) -> dict[str, Policy]:
     return FAMILY.several(text)
 
 
-__all__ = ["DEFAULT", "FAMILY", "MODIFIERS", "POLICIES", "Costs", "Decision", "Due", "Group",
-           "Policy", "Query", "Task", "View", "policies", "policy"]
+__all__ = ["DEFAULT", "FAMILY", "MODIFIERS", "POLICIES", "Costs", "Decision", "Due", "Policy",
+           "QueryGroup", "Task", "View", "WindowQuery", "policies", "policy"]

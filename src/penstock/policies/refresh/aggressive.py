@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.policies.refresh.base import Policy
-from penstock.policies.refresh.model.tasks import Group, Task, subgroups, task
+from penstock.policies.refresh.model.tasks import QueryGroup, Task, subgroups, task
 
 
 @dataclass(frozen=True, slots=True)
 class Aggressive(Policy):
     """Shares every scan, and answers long windows far more often than anybody asked.
 
-    >>> from penstock.policies.refresh.model.tasks import Query
-    >>> group = Group("g", (Query("a", 10, 2), Query("b", 30, 5), Query("c", 30, 5, exactly=True)))
+    >>> from penstock.policies.refresh.model.tasks import WindowQuery
+    >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 30, 5),
+    ...                          WindowQuery("c", 30, 5, exactly=True)))
     >>> [(one.id, len(one.queries)) for one in Aggressive().prepare([group])]
     [('g every 2', 2), ('g exactly 5', 1)]
 
@@ -21,7 +22,7 @@ class Aggressive(Policy):
     their slide only cannot be answered more often; they are tasks of their own.
     """
 
-    def divide(self, group: Group) -> tuple[Task, ...]:
+    def divide(self, group: QueryGroup) -> tuple[Task, ...]:
         """One task, with the shortest period."""
         free = [query for query in group.queries if not query.exactly]
         one = (task(group, free, min(query.period for query in free)),) if free else ()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from penstock.policies.refresh.model.tasks import Due, Group, Task, cost_per_pane, subgroups
+from penstock.policies.refresh.model.tasks import Due, QueryGroup, Task, cost_per_pane, subgroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Policy:
     shares: ClassVar[bool] = True
     """Whether tasks of a group that are due together are one run."""
 
-    def prepare(self, groups: Sequence[Group]) -> tuple[Task, ...]:
+    def prepare(self, groups: Sequence[QueryGroup]) -> tuple[Task, ...]:
         """Make tasks of the queries; again whenever queries or costs change."""
         return tuple(task for group in groups for task in self.divide(group))
 
-    def divide(self, group: Group) -> tuple[Task, ...]:
+    def divide(self, group: QueryGroup) -> tuple[Task, ...]:
         """The tasks of one group: unless a policy knows better, one for each period."""
         return subgroups(group)
 
@@ -56,7 +56,7 @@ class Policy:
         """Whether a task of the same group and end rides with the first."""
         return self.shares and other.left == first.left
 
-    def cost(self, group: Group, tasks: Sequence[Task]) -> float:
+    def cost(self, group: QueryGroup, tasks: Sequence[Task]) -> float:
         """What the tasks of a group cost per pane if none is late."""
         return cost_per_pane(group, tasks, self.shares)
 

@@ -12,8 +12,8 @@ class Conservative(Policy):
     """Nobody is answered more often than asked; what is due at the same time shares the scan.
 
     >>> from penstock.policies.refresh.base import View
-    >>> from penstock.policies.refresh.model.tasks import Due, Group, Query
-    >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3)))
+    >>> from penstock.policies.refresh.model.tasks import Due, QueryGroup, WindowQuery
+    >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3)))
     >>> two, three = Conservative().prepare([group])
     >>> Conservative().choose(View((Due(two, end=6, left=0), Due(three, end=6, left=0))))
     Decision(tasks=('g every 2', 'g every 3'), reason='g every 2 is due now; 1 more ride along')

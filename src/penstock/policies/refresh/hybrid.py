@@ -10,7 +10,14 @@ from math import factorial
 from penstock.policies.refresh.aggressive import Aggressive
 from penstock.policies.refresh.base import Policy
 from penstock.policies.refresh.model.coincidences import alone
-from penstock.policies.refresh.model.tasks import Group, Query, Task, cost_per_pane, subgroups, task
+from penstock.policies.refresh.model.tasks import (
+    QueryGroup,
+    Task,
+    WindowQuery,
+    cost_per_pane,
+    subgroups,
+    task,
+)
 
 KEPT = 64
 """So many partial schedules are carried on at each step of the search: all of them for up to six
@@ -24,8 +31,8 @@ class Hybrid(Policy):
     A sub-group may take the period of a more frequent one and always run with it. The scan of the
     longest window is paid once for both; the price is that the long window is read more often.
 
-    >>> a, b, c = Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)
-    >>> group = Group("g", (a, b, c))
+    >>> a, b, c = WindowQuery("a", 10, 2), WindowQuery("b", 15, 3), WindowQuery("c", 30, 5)
+    >>> group = QueryGroup("g", (a, b, c))
     >>> tasks = Hybrid().prepare([group])
     >>> [one.id for one in tasks], round(cost_per_pane(group, tasks), 2)
     (['g every 2', 'g every 5'], 11.4)
@@ -39,7 +46,7 @@ class Hybrid(Policy):
     exactly. Answers count too: a task that runs more often has more of them to make.
     """
 
-    def divide(self, group: Group) -> tuple[Task, ...]:
+    def divide(self, group: QueryGroup) -> tuple[Task, ...]:
         """The cheapest schedule that is found; never one dearer than the two extremes."""
         apart = subgroups(group)
         extremes = [apart, Aggressive().divide(group)]
@@ -58,10 +65,11 @@ class _Partial:
     """The period that each of them got."""
 
 
-def cheapest(group: Group, apart: Sequence[Task], limit: float) -> dict[int, int]:
+def cheapest(group: QueryGroup, apart: Sequence[Task], limit: float) -> dict[int, int]:
     """The period that every sub-group should have, by its own; empty if none is within the limit.
 
-    >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))
+    >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
+    ...                          WindowQuery("c", 30, 5)))
     >>> cheapest(group, subgroups(group), limit=12.0)
     {5: 5, 3: 2, 2: 2}
     """
@@ -89,13 +97,14 @@ def cheapest(group: Group, apart: Sequence[Task], limit: float) -> dict[int, int
     return {part.period: period for part, period in zip(free, best.taken, strict=True)}
 
 
-def ways(group: Group, most: int = 120) -> list[tuple[dict[int, int], float]]:
+def ways(group: QueryGroup, most: int = 120) -> list[tuple[dict[int, int], float]]:
     """Every way to shorten periods with its cost per pane, the cheapest first; none if too many.
 
     A way is the period that the sub-group of each period gets. For people to read: the policy
     itself does not list them.
 
-    >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))
+    >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
+    ...                          WindowQuery("c", 30, 5)))
     >>> [(way, round(cost, 2)) for way, cost in ways(group)][:2]
     [({2: 2, 3: 2, 5: 5}, 11.4), ({2: 2, 3: 3, 5: 5}, 11.93)]
     """
@@ -151,9 +160,9 @@ def _pruned(
     return {there: partial[there] for there in order[:KEPT]}
 
 
-def _merged(group: Group, apart: Sequence[Task], periods: dict[int, int]) -> tuple[Task, ...]:
+def _merged(group: QueryGroup, apart: Sequence[Task], periods: dict[int, int]) -> tuple[Task, ...]:
     """The tasks after periods were shortened."""
-    together: dict[int, list[Query]] = {}
+    together: dict[int, list[WindowQuery]] = {}
     for part in apart:
         if not part.exactly:
             together.setdefault(periods[part.period], []).extend(part.queries)

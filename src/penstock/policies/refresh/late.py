@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from penstock.errors import PolicyError
 from penstock.policies.refresh.base import Policy
-from penstock.policies.refresh.model.tasks import Due, Group, Task
+from penstock.policies.refresh.model.tasks import Due, QueryGroup, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class Late(Policy):
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.conservative import Conservative
-    >>> from penstock.policies.refresh.model.tasks import Query
+    >>> from penstock.policies.refresh.model.tasks import WindowQuery
     >>> late = Late(Conservative())
-    >>> two, three, five = late.prepare([Group("g", (
-    ...     Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))])
+    >>> two, three, five = late.prepare([QueryGroup("g", (
+    ...     WindowQuery("a", 10, 2), WindowQuery("b", 15, 3), WindowQuery("c", 30, 5)))])
     >>> due = Due(two, end=5, left=-2), Due(three, end=5, left=-1), Due(five, end=5, left=0)
     >>> late.choose(View(due)).tasks
     ('g every 2', 'g every 3')
@@ -37,7 +37,7 @@ class Late(Policy):
             raise PolicyError("late and late_pending say what runs together; this policy runs "
                               "every task by itself")
 
-    def divide(self, group: Group) -> tuple[Task, ...]:
+    def divide(self, group: QueryGroup) -> tuple[Task, ...]:
         """As the policy does."""
         return self.of.divide(group)
 

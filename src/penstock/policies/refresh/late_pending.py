@@ -14,10 +14,10 @@ class LatePending(Late):
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.conservative import Conservative
-    >>> from penstock.policies.refresh.model.tasks import Group, Query
+    >>> from penstock.policies.refresh.model.tasks import QueryGroup, WindowQuery
     >>> policy = LatePending(Conservative())
-    >>> two, three, five = policy.prepare([Group("g", (
-    ...     Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))])
+    >>> two, three, five = policy.prepare([QueryGroup("g", (
+    ...     WindowQuery("a", 10, 2), WindowQuery("b", 15, 3), WindowQuery("c", 30, 5)))])
     >>> due = Due(two, end=5, left=-2), Due(three, end=5, left=-1), Due(five, end=5, left=0)
     >>> policy.choose(View(due)).tasks
     ('g every 2', 'g every 3', 'g every 5')

@@ -28,7 +28,7 @@ import numpy as np
 from penstock.errors import PolicyError, WorkloadError
 from penstock.policies.operators import POLICIES, Stage, policy
 from penstock.simulator.description.feeds import feed
-from penstock.simulator.description.plans import Plan
+from penstock.simulator.description.plans import DescribedPlan
 from penstock.simulator.description.tables import KEYS, KINDS, Table
 from penstock.simulator.host import Overhead
 from penstock.simulator.outcomes import MODELS, Floats
@@ -75,9 +75,9 @@ def read(
     )
 
 
-def _plan(file: Table, seed: int) -> Plan:
+def _plan(file: Table, seed: int) -> DescribedPlan:
     common = feed(file.below("arrivals"), file.value("arrivals")) if "arrivals" in file else None
-    plan = Plan({}, common, np.random.default_rng([seed, _TREES]))
+    plan = DescribedPlan({}, common, np.random.default_rng([seed, _TREES]))
     plan.shared = {name: _shared(plan, name, table)
                    for name, table in _named(file, "operators", "an operator")}
     for name, query in _named(file, "queries", "a query"):
@@ -99,13 +99,13 @@ def _named(file: Table, key: str, kind: str) -> list[tuple[str, Table]]:
             for name, raw in tables.items()]
 
 
-def _shared(plan: Plan, name: str, table: Table) -> Stage:
+def _shared(plan: DescribedPlan, name: str, table: Table) -> Stage:
     if "name" in table:
         table.fail("has its name from its table already")
     return plan.operator(name, table)
 
 
-def _workload(file: Table, plan: Plan, folder: Path, seed: int, name: str) -> Workload:
+def _workload(file: Table, plan: DescribedPlan, folder: Path, seed: int, name: str) -> Workload:
     model = file.choice("model", MODELS, "divisible")
     times = _times(plan, folder, seed)
     rows = {}
@@ -119,7 +119,7 @@ def _workload(file: Table, plan: Plan, folder: Path, seed: int, name: str) -> Wo
         bytes=file.number("bytes", 1.0, above=0), seed=seed, name=file.text("name", name))
 
 
-def _times(plan: Plan, folder: Path, seed: int) -> dict[str, Floats]:
+def _times(plan: DescribedPlan, folder: Path, seed: int) -> dict[str, Floats]:
     """When blocks arrive at each route; routes that name one table divide its load."""
     state = np.random.SeedSequence([seed, _ARRIVALS]).generate_state(len(plan.routes))
     seeds = [int(word) for word in state]

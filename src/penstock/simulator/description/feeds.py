@@ -39,7 +39,7 @@ class Feed:
 
     def times(self, routes: Sequence[Route], folder: Path, seeds: Sequence[int]) -> list[Floats]:
         """When blocks arrive at each of these routes; chance comes from the seeds."""
-        made = _KINDS[self.kind](_Asked(self, routes, folder, seeds))
+        made = _KINDS[self.kind](_TableFeed(self, routes, folder, seeds))
         speed = self.table.number("speed", 1.0, above=0)
         start = self.table.number("start", 0.0, least=0)
         found = [arrivals.blocks(times / speed, self.gather) + start for times in made]
@@ -60,7 +60,7 @@ def feed(place: str, raw: object) -> Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _TableFeed:
     """What the arrivals of one table are made from."""
 
     feed: Feed
@@ -84,12 +84,12 @@ class _Asked:
         return range(first, first + len(self.routes))
 
 
-def _even(asked: _Asked) -> list[Floats]:
+def _even(asked: _TableFeed) -> list[Floats]:
     gap = asked.table.number("gap", above=0)
     return asked.same(np.arange(asked.table.whole("count")) * gap)
 
 
-def _poisson(asked: _Asked) -> list[Floats]:
+def _poisson(asked: _TableFeed) -> list[Floats]:
     table, count = asked.table, asked.table.whole("count")
     if table.only_one_of("gap", "utilisation") == "gap":
         gap = table.number("gap", above=0)
@@ -99,7 +99,7 @@ def _poisson(asked: _Asked) -> list[Floats]:
             for seed in asked.own_seeds()]
 
 
-def _gap_for(utilisation: float, asked: _Asked) -> float:
+def _gap_for(utilisation: float, asked: _TableFeed) -> float:
     """The mean gap at which these arrivals keep the processor busy for this part of the time.
 
     At a utilisation of 1 it is the time to execute once what they arrive at: one arrival on each
@@ -112,7 +112,7 @@ def _gap_for(utilisation: float, asked: _Asked) -> float:
     return once / utilisation * float(asked.table.number("speed", 1.0, above=0))
 
 
-def _bursts(asked: _Asked) -> list[Floats]:
+def _bursts(asked: _TableFeed) -> list[Floats]:
     table = asked.table
     rate, on = table.number("rate", above=0), table.number("on", above=0)
     repeat = table.whole("repeat", 1)
@@ -121,7 +121,7 @@ def _bursts(asked: _Asked) -> list[Floats]:
     return asked.same(arrivals.bursts(rate, on, table.number("off", 0.0, least=0), repeat))
 
 
-def _onoff(asked: _Asked) -> list[Floats]:
+def _onoff(asked: _TableFeed) -> list[Floats]:
     table = asked.table
     if table.only_one_of("seconds", "count") == "count":
         count, seconds = table.whole("count"), _EVER
@@ -137,7 +137,7 @@ def _onoff(asked: _Asked) -> list[Floats]:
     return [arrivals.onoff(traffic, seconds) for traffic in made]
 
 
-def _times(asked: _Asked) -> list[Floats]:
+def _times(asked: _TableFeed) -> list[Floats]:
     listed = asked.table.items("times")
     if any(isinstance(at, bool) or not isinstance(at, int | float) for at in listed):
         asked.table.fail("times must be numbers")
@@ -147,7 +147,7 @@ def _times(asked: _Asked) -> list[Floats]:
     return asked.same(times)
 
 
-def _trace(asked: _Asked) -> list[Floats]:
+def _trace(asked: _TableFeed) -> list[Floats]:
     table = asked.table
     file = asked.folder / table.text("file")
     try:
@@ -157,7 +157,7 @@ def _trace(asked: _Asked) -> list[Floats]:
     return asked.same(times[: table.whole("count", None)])
 
 
-_KINDS: dict[str, Callable[[_Asked], list[Floats]]] = {
+_KINDS: dict[str, Callable[[_TableFeed], list[Floats]]] = {
     "even": _even,
     "poisson": _poisson,
     "bursts": _bursts,

@@ -46,7 +46,7 @@ class Join:
 
 
 @dataclass(slots=True)
-class Plan:
+class DescribedPlan:
     """What the queries of a file amount to; each of them adds its part."""
 
     shared: Mapping[str, Stage]

@@ -25,7 +25,7 @@ from penstock.plan import Group, Member
 from penstock.planning.check import MEMBER
 from penstock.spark.aggregates.driver_answers import asked_of
 from penstock.spark.aggregates.executor_answers import ExecutorAnswers
-from penstock.spark.aggregates.executor_refresh import QUESTION, Due, aggregates, refreshed
+from penstock.spark.aggregates.executor_refresh import QUESTION, WindowDue, aggregates, refreshed
 from penstock.spark.aggregates.pane_job import PANE, PaneJob
 from penstock.spark.compile.compiler import Summarised
 from penstock.synopses import Family, Question
@@ -38,7 +38,7 @@ TASK = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _JobPanes:
     """What one run has made."""
 
     youngest: int
@@ -59,7 +59,7 @@ class ExecutorPanes:
     families: tuple[Family, ...]
     _job: PaneJob | None = None
     _place: Summarised | None = None
-    _parts: list[_Part] = field(default_factory=list)
+    _parts: list[_JobPanes] = field(default_factory=list)
 
     def add(self, rows: Summarised, blocks: Iterable[int]) -> dict[int, int]:
         """Make the panes of some rows and keep them; how many rows each pane got."""
@@ -74,7 +74,7 @@ class ExecutorPanes:
             frame.unpersist()
             raise
         if counted:
-            self._parts.append(_Part(max(counted), frame, sum(self._job.sizes(frame)),
+            self._parts.append(_JobPanes(max(counted), frame, sum(self._job.sizes(frame)),
                                      frozenset(blocks)))
         else:
             frame.unpersist()
@@ -117,7 +117,8 @@ class ExecutorPanes:
                 asks.setdefault((scan.end, length), {}).update(dict.fromkeys(asked))
                 windows.append((list(asks).index((scan.end, length)), numbers[member],
                                 (scan.end - length) * refresh.pane, scan.end * refresh.pane))
-        due = [Due(end, Question(length, tuple(some))) for (end, length), some in asks.items()]
+        due = [WindowDue(end, Question(length, tuple(some)))
+               for (end, length), some in asks.items()]
         frames = reduce(DataFrame.unionAll, [part.frame for part in self._parts])
         found = refreshed(self._job, 0, frames, due, self._tasks)
         order = {aggregate: n for n, aggregate in enumerate(aggregates(due))}

@@ -29,7 +29,7 @@ FIRST, END = "@first", "@end"
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class WindowDue:
     """A window to be answered: the one that ends at a pane, exclusive."""
 
     end: int
@@ -37,7 +37,7 @@ class Due:
 
 
 def refreshed(
-    job: PaneJob, group: int, frames: DataFrame, due: Sequence[Due], tasks: int | None = None
+    job: PaneJob, group: int, frames: DataFrame, due: Sequence[WindowDue], tasks: int | None = None
 ) -> DataFrame:
     """The answers of a group to what is due, from the frames that the pane job gave.
 
@@ -75,7 +75,7 @@ def _narrowed(table: DataFrame, family: Family, asked: Family) -> DataFrame:
     return table.select(*kept, *(ours(name).alias(f"m{n}") for n, name in enumerate(at)))
 
 
-def aggregates(due: Iterable[Due]) -> list[Aggregate]:
+def aggregates(due: Iterable[WindowDue]) -> list[Aggregate]:
     """The aggregates that are asked for, each once."""
     return list(dict.fromkeys(a for one in due for a in one.question.aggregates))
 
@@ -87,7 +87,7 @@ class _Form:
     types: tuple[Type, ...]
     families: tuple[Family, ...]
     aggregates: tuple[Aggregate, ...]
-    due: tuple[Due, ...]
+    due: tuple[WindowDue, ...]
 
     @property
     def keys(self) -> list[str]:

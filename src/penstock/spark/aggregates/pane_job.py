@@ -53,7 +53,7 @@ MOST_COLUMNS = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PaneGroup:
     """What one synopsis needs of a stream's rows."""
 
     keys: tuple[Expression, ...]
@@ -146,7 +146,7 @@ class Layout:
 class PaneJob:
     """The pane job of a stream's groups, built once and run over any number of blocks."""
 
-    def __init__(self, groups: Sequence[Group], time: Expression) -> None:
+    def __init__(self, groups: Sequence[PaneGroup], time: Expression) -> None:
         """``time`` is the rows' event time, a TIMESTAMP."""
         self.groups, self.time = tuple(groups), time
         self.units = _units(self.groups)
@@ -212,7 +212,7 @@ _DIRECT = ("scalars", "frequencies", "hll", "fm")
 """The families whose cell a row knows by itself; the others start from frequencies."""
 
 
-def _units(groups: Sequence[Group]) -> tuple[Unit, ...]:
+def _units(groups: Sequence[PaneGroup]) -> tuple[Unit, ...]:
     """The groupings: those of direct families serve all groups with the same panes and keys."""
     found: list[Unit] = []
     latest: dict[object, int] = {}
@@ -248,7 +248,7 @@ def _sets(units: Sequence[Unit]) -> list[list[int]]:
 class _Grouping:
     """The columns of a unit, made once: each node of an expression is a call into the JVM."""
 
-    def __init__(self, unit: Unit, groups: Sequence[Group], time: SparkColumn) -> None:
+    def __init__(self, unit: Unit, groups: Sequence[PaneGroup], time: SparkColumn) -> None:
         self.unit = unit
         conditions = [all_of(groups[group].where) for group, _ in unit.readers]
         self.where: SparkColumn | None = None

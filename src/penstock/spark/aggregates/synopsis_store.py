@@ -28,7 +28,7 @@ from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import Large
 from penstock.spark.aggregates.pane_job import CELL, PANE, PaneJob
-from penstock.spark.aggregates.pane_job import Group as PaneGroup
+from penstock.spark.aggregates.pane_job import PaneGroup as PaneGroup
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
 from penstock.synopses import Family, Question, Synopsis
@@ -102,7 +102,7 @@ class Kept(Coverage):
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateRows:
     """Rows that came for windows which their query has answered already."""
 
     group: Group
@@ -119,7 +119,7 @@ class Taken:
     """By group: the panes that got rows."""
     rows: dict[str, int] = field(default_factory=dict)
     """By query: rows that went into panes of windows still to be answered."""
-    late: dict[str, Late] = field(default_factory=dict)
+    late: dict[str, LateRows] = field(default_factory=dict)
     """By query: rows of windows that all have been answered, if there are any."""
     missed: dict[str, int] = field(default_factory=dict)
     """By query: these and the rows that came too late for all windows."""
@@ -146,10 +146,10 @@ class Taken:
             late = sum(rows for pane, rows in found.items() if pane < first)
             self.rows[query] = whole - late
             if late:
-                self.late[query] = Late(group, first * group.pane, late)
+                self.late[query] = LateRows(group, first * group.pane, late)
 
 
-class Windows:
+class SynopsisStore:
     """The synopses of an application's window aggregates.
 
     Together they take about ``most`` bytes of the driver's memory; the one that passes that moves

@@ -48,14 +48,14 @@ class CompiledFanout:
         fanout = fan_out(branches)
         self.outputs: tuple[Field, ...] = distinct(branches)
         """The columns that members deliver; the n-th is column `output_name` (n) of the answers."""
-        self._parts = [_Part(spark, fanout, s, self.outputs) for s in _split(fanout.shapes)]
+        self._parts = [_ShapeBatch(spark, fanout, s, self.outputs) for s in _split(fanout.shapes)]
 
     def answers(self, rows: DataFrame) -> DataFrame:
         """One row per row and member that wants it: ``@member`` and the outputs."""
         return reduce(DataFrame.unionAll, [part.answers(rows) for part in self._parts])
 
 
-class _Part:
+class _ShapeBatch:
     """Some shapes of a fan-out, few enough for one join.
 
     The expressions are built once: each node of them is a call into the JVM.

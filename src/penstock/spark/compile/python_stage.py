@@ -42,7 +42,7 @@ from penstock.planning.shapes import columns
 from penstock.spark.compile import python_worker as batches
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
-from penstock.spark.compile.python_worker import Step
+from penstock.spark.compile.python_worker import FunctionCall
 from penstock.spark.delivery.text_formats import JSON
 
 ERROR = "@error"
@@ -129,10 +129,10 @@ class PythonStage:
         work = partial(batches.evaluate, steps, kept, ERROR)
         return frame.select("*", *args).mapInArrow(work, schema)
 
-    def _step(self, call: PythonCall) -> Step:
+    def _step(self, call: PythonCall) -> FunctionCall:
         function, result = self._function(call.function), self._results[call].name
         ship_by_value(function)
-        return Step(
+        return FunctionCall(
             result=result,
             args=tuple(f"{result}_{n}" for n in range(len(call.args))),
             function=function.call,

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FunctionCall:
     """One call of a Python function."""
 
     result: str
@@ -40,7 +40,8 @@ class BatchError(Exception):
 
 
 def evaluate(
-    steps: Sequence[Step], kept: Sequence[str], error: str, batches: Iterable[pa.RecordBatch]
+    steps: Sequence[FunctionCall], kept: Sequence[str], error: str,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the ``kept`` columns, the error and the results.
 
@@ -69,7 +70,7 @@ def settle() -> None:
 
 
 def _evaluated(
-    steps: Sequence[Step], kept: Sequence[str], error: str, batch: pa.RecordBatch
+    steps: Sequence[FunctionCall], kept: Sequence[str], error: str, batch: pa.RecordBatch
 ) -> pa.RecordBatch:
     errors = batch[error]
     gone = pa.array([False] * batch.num_rows)
@@ -97,7 +98,7 @@ def _spread(values: pa.Array, live: pa.Array) -> pa.Array:
     return values.take(pc.if_else(live, position, pa.scalar(None, pa.int64())))
 
 
-def _answers(step: Step, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array, pa.Array]:
+def _answers(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array, pa.Array]:
     """Values and errors of all rows; halves are tried again until the culprits are known."""
     if rows == 0:
         return pa.nulls(0, step.type), pa.nulls(0, pa.string())
@@ -113,7 +114,7 @@ def _answers(step: Step, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array,
     return pa.concat_arrays([first[0], second[0]]), pa.concat_arrays([first[1], second[1]])
 
 
-def _called(step: Step, args: Sequence[pa.Array], rows: int) -> pa.Array:
+def _called(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> pa.Array:
     given = [arg.to_pandas() for arg in args] if step.form == "pandas" else args
     values = _array(step.function(*given))
     if len(values) != rows:

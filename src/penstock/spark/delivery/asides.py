@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from penstock.plan import Member
-from penstock.spark.aggregates.synopsis_store import Late
+from penstock.spark.aggregates.synopsis_store import LateRows
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.sinks.base import Staged
@@ -39,7 +39,7 @@ class Asides(StagedFiles):
         return Staged(job, moves=tuple(moves), jobs=len(queries),
                       rejected=dict.fromkeys(queries, rejected), errors=errors)
 
-    def stage_late(self, job: int, rows: Summarised, late: Mapping[str, Late]) -> Staged:
+    def stage_late(self, job: int, rows: Summarised, late: Mapping[str, LateRows]) -> Staged:
         """Rows of windows that a query has answered already, in the folder ``late``."""
         moves = [move for number, (query, own) in enumerate(late.items())
                  for move in self._write_aside(job, "late", number, query,

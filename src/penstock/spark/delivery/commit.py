@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from penstock.engine.instructions import Job, RefreshJob, SegmentJob
 from penstock.model import Application, Query
 from penstock.plan import Member, Plan
-from penstock.spark.aggregates.synopsis_store import Late
+from penstock.spark.aggregates.synopsis_store import LateRows
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.asides import Asides
@@ -115,7 +115,9 @@ class Delivery:
         if not job.again:
             self._commit(job, [], Delivered())
 
-    def summarise(self, job: SegmentJob, rows: Summarised, late: Mapping[str, Late]) -> Delivered:
+    def summarise(
+        self, job: SegmentJob, rows: Summarised, late: Mapping[str, LateRows]
+    ) -> Delivered:
         """Commit a job whose rows are in panes now; what Python rejected goes aside.
 
         So do the rows that are ``late`` for one query alone.
@@ -162,7 +164,7 @@ class Delivery:
         return staged
 
     def _stage_asides(
-        self, job: SegmentJob, rows: Summarised, late: Mapping[str, Late], done: Delivered
+        self, job: SegmentJob, rows: Summarised, late: Mapping[str, LateRows], done: Delivered
     ) -> list[_StagedBy]:
         asides = [] if rows.python is None else [
             self._asides.stage_rejects(job.number, job.members, rows.python)]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from penstock.clock import Clock
-from penstock.spark.storage.files import Listed
+from penstock.spark.storage.files import ListedFile
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BatchLimits:
     """How much one batch may hold; None: as much as there is."""
 
     files: int | None = None
@@ -33,40 +33,40 @@ class Known:
     """What became of the files seen so far.
 
     >>> known = Known()
-    >>> early, late = Listed("b", 1, modified=5), Listed("a", 1, modified=9)
+    >>> early, late = ListedFile("b", 1, modified=5), ListedFile("a", 1, modified=9)
     >>> [file.path for file in known.fresh([late, early])]
     ['b', 'a']
     >>> known.take([early])
     >>> known.set_aside(late)
-    >>> list(known.fresh([late, early])), list(known.fresh([Listed("a", 7, modified=10)]))
-    ([], [Listed(path='a', size=7, modified=10)])
-    >>> known.changed([Listed("b", 2, modified=11)])
-    [Listed(path='b', size=2, modified=11)]
+    >>> list(known.fresh([late, early])), list(known.fresh([ListedFile("a", 7, modified=10)]))
+    ([], [ListedFile(path='a', size=7, modified=10)])
+    >>> known.changed([ListedFile("b", 2, modified=11)])
+    [ListedFile(path='b', size=2, modified=11)]
     """
 
-    taken: dict[str, Listed] = field(default_factory=dict)
-    aside: dict[str, Listed] = field(default_factory=dict)
+    taken: dict[str, ListedFile] = field(default_factory=dict)
+    aside: dict[str, ListedFile] = field(default_factory=dict)
     """The version of each file that was set aside; another version is a new file."""
 
-    def take(self, files: Iterable[Listed]) -> None:
+    def take(self, files: Iterable[ListedFile]) -> None:
         """Note that these files are in a batch."""
         for file in files:
             self.taken[file.path] = file
             self.aside.pop(file.path, None)
 
-    def set_aside(self, file: Listed) -> None:
+    def set_aside(self, file: ListedFile) -> None:
         """Do not read this version of a file."""
         self.aside[file.path] = file
         self.taken.pop(file.path, None)
 
-    def fresh(self, listing: Iterable[Listed]) -> Iterator[Listed]:
+    def fresh(self, listing: Iterable[ListedFile]) -> Iterator[ListedFile]:
         """The files nobody has decided on yet, in the order in which they are to be read."""
         return iter(sorted(
             (file for file in listing
              if file.path not in self.taken and self.aside.get(file.path) != file),
             key=lambda file: (file.modified, file.path)))
 
-    def changed(self, listing: Iterable[Listed]) -> list[Listed]:
+    def changed(self, listing: Iterable[ListedFile]) -> list[ListedFile]:
         """The files that were written to after they were read; each change is told once."""
         found = [file for file in listing if self.taken.get(file.path, file) != file]
         for file in found:
@@ -83,7 +83,7 @@ class Ages:
     >>> from penstock.clock import VirtualClock
     >>> wall, seconds = VirtualClock(110.0), iter([5.0, 6.0])
     >>> ages = Ages(wall, lambda: next(seconds))
-    >>> half = Listed("a", 10, modified=100 * 10**9)
+    >>> half = ListedFile("a", 10, modified=100 * 10**9)
     >>> ages.of(half)
     10.0
     >>> wall.time = 0.0
@@ -94,10 +94,10 @@ class Ages:
     def __init__(self, clock: Clock, passed: Callable[[], float]) -> None:
         """``clock`` is the one by which files have their times."""
         self._clock, self._passed = clock, passed
-        self._written: dict[str, tuple[Listed, float]] = {}
+        self._written: dict[str, tuple[ListedFile, float]] = {}
         """The version of each file that was seen, and when it was written to by `passed`."""
 
-    def of(self, file: Listed) -> float:
+    def of(self, file: ListedFile) -> float:
         """The age of a file; one whose time is in the future was written to just now."""
         version, written = self._written.get(file.path, (None, 0.0))
         now = self._passed()
@@ -106,6 +106,6 @@ class Ages:
             self._written[file.path] = file, written
         return now - written
 
-    def forget(self, file: Listed) -> None:
+    def forget(self, file: ListedFile) -> None:
         """Nobody will ask for this file again."""
         self._written.pop(file.path, None)

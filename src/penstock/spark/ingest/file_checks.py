@@ -16,10 +16,10 @@ from fnmatch import fnmatchcase
 
 from penstock.model import Stream, name_key
 from penstock.spark.ingest import partitions
-from penstock.spark.ingest.file_batches import Limits
+from penstock.spark.ingest.file_batches import BatchLimits
 from penstock.spark.ingest.footers import MAGIC, Footer, footer
 from penstock.spark.ingest.source_options import opened
-from penstock.spark.storage.files import Files, Listed, local_path
+from penstock.spark.storage.files import Files, ListedFile, local_path
 
 LINES = ("csv", "json", "text")
 """Formats whose rows are lines."""
@@ -35,7 +35,7 @@ _WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\0\0\xfe\xff": "UTF-32"
 class Verdict:
     """What is to become of a file."""
 
-    file: Listed
+    file: ListedFile
     state: str = "whole"
     """whole; incomplete: it may still be written; misfit: it does not fit the declaration; unfit:
     it fits none; gone; empty: there is nothing to read."""
@@ -46,7 +46,7 @@ class Verdict:
     """Of a local Parquet file."""
 
 
-def judged(files: Files, file: Listed, stream: Stream, age: float) -> Verdict:
+def judged(files: Files, file: ListedFile, stream: Stream, age: float) -> Verdict:
     """Look at a file, at little cost; it was last written to ``age`` seconds ago."""
     try:
         if stream.format == "parquet":
@@ -66,7 +66,7 @@ def judged(files: Files, file: Listed, stream: Stream, age: float) -> Verdict:
     return Verdict(file)
 
 
-def _parquet(files: Files, file: Listed, stream: Stream) -> Verdict:
+def _parquet(files: Files, file: ListedFile, stream: Stream) -> Verdict:
     local = local_path(file.path)
     if local is None:
         head, tail = files.ends(file, 4)
@@ -84,14 +84,14 @@ def _parquet(files: Files, file: Listed, stream: Stream) -> Verdict:
     return Verdict(file, footer=found)
 
 
-def _empty(file: Listed, stream: Stream) -> Verdict:
+def _empty(file: ListedFile, stream: Stream) -> Verdict:
     """A text without a line has no rows; one that has no header is not whole."""
     if stream.format in LINES and not has_header(stream):
         return Verdict(file, "empty")
     return Verdict(file, "incomplete", "it is empty")
 
 
-def _lines(files: Files, file: Listed, stream: Stream, age: float) -> Verdict:
+def _lines(files: Files, file: ListedFile, stream: Stream, age: float) -> Verdict:
     head, tail = files.ends(file, _LOOK)
     if file.path.endswith(COMPRESSED):
         if not file.path.endswith(".gz"):
@@ -124,7 +124,7 @@ def _wrong_encoding(head: bytes, stream: Stream) -> str:
     return f"it is {found} text; say so with OPTIONS (encoding = '{found}')" if found else ""
 
 
-def _wrong_header(head: bytes, stream: Stream, file: Listed) -> str:
+def _wrong_header(head: bytes, stream: Stream, file: ListedFile) -> str:
     options = lowered(stream)
     if not has_header(stream) or options.get("enforceschema") == "true" or "comment" in options:
         return ""
@@ -169,7 +169,7 @@ def header_fault(found: Sequence[str], declared: Sequence[str]) -> str:
             + ", ".join(declared))
 
 
-def limits(stream: Stream) -> Limits:
+def limits(stream: Stream) -> BatchLimits:
     """How much a batch may hold, by the stream's options; ValueError when they are no numbers."""
     options = lowered(stream)
     found = []
@@ -178,10 +178,10 @@ def limits(stream: Stream) -> Limits:
         if text is not None and not (text.isascii() and text.isdigit() and int(text[:20])):
             raise ValueError(f"the option {name} is a whole number from 1 on, not '{text}'")
         found.append(int(text) if text is not None else None)
-    return Limits(*found)
+    return BatchLimits(*found)
 
 
-def wanted(file: Listed, stream: Stream) -> bool:
+def wanted(file: ListedFile, stream: Stream) -> bool:
     """Whether the stream's options let a file take part."""
     return fnmatchcase(file.path.rsplit("/", 1)[-1], lowered(stream).get("pathglobfilter", "*"))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.spark.ingest.file_batches import Known
-from penstock.spark.storage.files import Listed
+from penstock.spark.storage.files import ListedFile
 from penstock.spark.storage.guarded import Log, damaged
 
 FILE_LOG = "files.jsonl"
@@ -26,7 +26,7 @@ class FileLog:
         """Read the log; half a line at its end never counted and is cut off."""
         self._log = log
         self.known = Known()
-        self.last: tuple[int, tuple[Listed, ...]] | None = None
+        self.last: tuple[int, tuple[ListedFile, ...]] | None = None
         """The number and the files of the last batch."""
         for entry in log.read():
             try:
@@ -44,21 +44,21 @@ class FileLog:
 
     def _apply(self, entry: dict[str, Any]) -> None:
         if "aside" in entry:
-            self.known.set_aside(Listed(*entry["aside"]))
+            self.known.set_aside(ListedFile(*entry["aside"]))
             return
-        number, files = entry["batch"], tuple(Listed(*file) for file in entry["files"])
+        number, files = entry["batch"], tuple(ListedFile(*file) for file in entry["files"])
         if self.last is not None and self.last[0] == number:  # it was begun again
             for file in self.last[1]:
                 self.known.taken.pop(file.path, None)
         self.known.take(files)
         self.last = number, files
 
-    def begin(self, number: int, files: Sequence[Listed]) -> None:
+    def begin(self, number: int, files: Sequence[ListedFile]) -> None:
         """Note the files of a batch before it is stored; the last one may be begun again."""
         if self.last != (number, tuple(files)):
             self._write({"batch": number, "files": [astuple(file) for file in files]})
 
-    def set_aside(self, file: Listed, reason: str) -> None:
+    def set_aside(self, file: ListedFile, reason: str) -> None:
         """Note that this version of a file is not read."""
         self._write({"aside": astuple(file), "reason": reason})
 

@@ -9,12 +9,12 @@ from penstock.model import Stream
 from penstock.spark.ingest.file_batches import Ages
 from penstock.spark.ingest.file_checks import COMPRESSED, Verdict, judged, limits, wanted
 from penstock.spark.ingest.file_log import FileLog, check_last
-from penstock.spark.storage.files import Files, Listed
+from penstock.spark.storage.files import Files, ListedFile
 from penstock.spark.storage.guarded import Log
 
-SetAside = Callable[[Listed, str, int], None]
+SetAside = Callable[[ListedFile, str, int], None]
 """Told of a file that is not read: the file, the reason, and its rows as far as they are known."""
-Changed = Callable[[Listed], None]
+Changed = Callable[[ListedFile], None]
 """Told of a file that was written to after it was read."""
 
 
@@ -32,7 +32,7 @@ class FileSource:
         self._log = FileLog(log)
         self._limits = limits(stream)
         self._ages = ages
-        self._failed: dict[str, tuple[Listed, str]] = {}
+        self._failed: dict[str, tuple[ListedFile, str]] = {}
         """Files that could not be read to their end, in the version that was tried."""
         self._only = {f.path for f in files.listing(stream.path)} if until_drained else None
         """The files that are there at the beginning: a drain reads no other."""
@@ -64,7 +64,7 @@ class FileSource:
             self._log.begin(number, [verdict.file for verdict in batch])
         return batch
 
-    def _again(self, number: int, files: Iterable[Listed]) -> list[Verdict]:
+    def _again(self, number: int, files: Iterable[ListedFile]) -> list[Verdict]:
         """The batch that a crash has left unfinished, as far as its files can still be read."""
         batch = []
         for file in files:
@@ -77,7 +77,7 @@ class FileSource:
         self._log.begin(number, [verdict.file for verdict in batch])  # also if none is left
         return batch
 
-    def _ready(self, fresh: Iterable[Listed]) -> list[Verdict]:
+    def _ready(self, fresh: Iterable[ListedFile]) -> list[Verdict]:
         batch: list[Verdict] = []
         size, self.waiting = 0, 0
         for file in fresh:
@@ -95,7 +95,7 @@ class FileSource:
                 self.waiting += 1
         return batch
 
-    def _judged(self, file: Listed) -> Verdict:
+    def _judged(self, file: ListedFile) -> Verdict:
         version, reason = self._failed.get(file.path, (None, ""))
         if version == file:
             return Verdict(file, "incomplete", reason)
@@ -119,7 +119,7 @@ class FileSource:
                 self.set_aside(verdict.file, reason, rows)
         return rest
 
-    def set_aside(self, file: Listed, reason: str, rows: int) -> None:
+    def set_aside(self, file: ListedFile, reason: str, rows: int) -> None:
         """Do not read this version of a file."""
         self._failed.pop(file.path, None)
         self._ages.forget(file)

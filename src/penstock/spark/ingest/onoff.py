@@ -189,7 +189,7 @@ class OnOffSource(DataSource):
 
 
 @dataclass(frozen=True)
-class Part(InputPartition):
+class TaskPackets(InputPartition):
     """The packets one task makes."""
 
     first: Position
@@ -198,13 +198,16 @@ class Part(InputPartition):
     """Event time of the stream's first packet, in microseconds since 1970."""
 
 
-def _cut(traffic: OnOff, first: Position, last: Position, parts: int, start: int) -> list[Part]:
+def _cut(
+    traffic: OnOff, first: Position, last: Position, parts: int, start: int
+) -> list[TaskPackets]:
     """Share the packets between two places among tasks, evenly."""
     rows, cuts = last.rows - first.rows, [first]
     for part in range(parts):
         share = rows * (part + 1) // parts - rows * part // parts
         cuts.append(traffic.advance(cuts[-1], share))
-    return [Part(a, b, start) for a, b in zip(cuts, cuts[1:], strict=False) if a.rows < b.rows]
+    return [TaskPackets(a, b, start)
+            for a, b in zip(cuts, cuts[1:], strict=False) if a.rows < b.rows]
 
 
 class _Maker:
@@ -217,7 +220,7 @@ class _Maker:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Make the packets of a part, in order. Runs in a task."""
-        assert isinstance(partition, Part)
+        assert isinstance(partition, TaskPackets)
         traffic = replace(self._options.traffic, start=partition.start)
         for batch in traffic.batches(partition.first, partition.last):
             yield self._shaped(batch)

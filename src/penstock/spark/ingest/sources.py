@@ -21,7 +21,7 @@ from penstock.spark.compile.expressions import data_type, schema
 from penstock.spark.ingest import file_checks, onoff, partitions
 from penstock.spark.ingest.source_options import opened
 from penstock.spark.session import know_onoff
-from penstock.spark.storage.files import GLOB, Files, Listed, as_pattern, local_path
+from penstock.spark.storage.files import GLOB, Files, ListedFile, as_pattern, local_path
 
 FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
 """Sources that read files and take the schema from us; the others bring their own."""
@@ -194,7 +194,7 @@ def _check_folder(files: Files, stream: Stream, begun: bool) -> None:
         _check_declaration(files, stream)
 
 
-def _wanted(files: Files, stream: Stream) -> Iterator[Listed]:
+def _wanted(files: Files, stream: Stream) -> Iterator[ListedFile]:
     """The files of a folder that its stream's options let take part."""
     assert stream.path is not None
     return (file for file in files.listing(stream.path) if file_checks.wanted(file, stream))

@@ -49,7 +49,7 @@ from penstock.spark.ingest.sources import (
 from penstock.spark.row_bytes import row_bytes, typical_bytes
 from penstock.spark.session import guard_callbacks, lost
 from penstock.spark.storage.checkpoint import Checkpoint, remove_torn
-from penstock.spark.storage.files import Files, Listed, local_path
+from penstock.spark.storage.files import Files, ListedFile, local_path
 from penstock.spark.storage.local_store import private
 from penstock.spark.storage.spool import Manifest, Spool, is_late
 
@@ -260,7 +260,7 @@ class Ingest:
             watermark = manifest.seen / 1e6 - self._stream.lateness
             self._report(ev.WatermarkMoved(at=now, stream=self._stream.name, time=watermark))
 
-    def _tell_set_aside(self, file: Listed, reason: str, rows: int) -> None:
+    def _tell_set_aside(self, file: ListedFile, reason: str, rows: int) -> None:
         """Name a file that is not read, also beside the rejected rows if the disk has room."""
         self._report(ev.FileSetAside(at=self._clock.now(), stream=self._stream.name, file=file.path,
                                      reason=reason, rows=rows))
@@ -270,7 +270,7 @@ class Ingest:
             with open(aside, "a", opener=private) as log:
                 log.write(json.dumps(entry) + "\n")
 
-    def _tell_changed(self, file: Listed) -> None:
+    def _tell_changed(self, file: ListedFile) -> None:
         self._warn(f"{file.path} was written to after it was read; what was added is not read. "
                    "Let files appear whole: write them elsewhere and rename them")
 

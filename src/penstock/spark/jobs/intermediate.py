@@ -31,7 +31,7 @@ BRIEF = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class IntermediateRows:
     """Rows that wait before a stage."""
 
     frame: DataFrame
@@ -52,12 +52,12 @@ class Parts:
     def __init__(self, spark: SparkSession) -> None:
         """Nothing is kept yet."""
         self._spark = spark
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, IntermediateRows] = {}
         self._lock = threading.Lock()  # runs keep and forget from their own threads
 
     def keep(
         self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame, reading: Reading
-    ) -> Part:
+    ) -> IntermediateRows:
         """Compute the stages of a run and keep the rows; what it took up is let go."""
         level = StorageLevel.DISK_ONLY if job.on_disk else StorageLevel.MEMORY_AND_DISK
         progress = compiler.part(path, job.members[0], frame, job.first, job.last)
@@ -73,7 +73,8 @@ class Parts:
         except RunError:
             kept.unpersist()
             raise
-        part = Part(kept, found["rows"], found["bytes"] or 0, counts, 1 + (found["last"] or 0))
+        part = IntermediateRows(kept, found["rows"], found["bytes"] or 0, counts,
+                                1 + (found["last"] or 0))
         with self._lock:
             self._parts[job.number] = part
         for number in job.parts:

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from penstock.engine.instructions import SegmentJob
 from penstock.events import kinds as ev
 from penstock.plan import Group
-from penstock.spark.aggregates.synopsis_store import Windows
+from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.spark.delivery.commit import added
-from penstock.spark.jobs.intermediate import Part
+from penstock.spark.jobs.intermediate import IntermediateRows
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.jobs.segments import Order, Segments, finished
 from penstock.spark.storage.spool import Spool
@@ -22,7 +22,7 @@ from penstock.spark.storage.spool import Spool
 class Panes(Segments):
     """Carries out jobs of paths that end in panes; answers come of them when they are due."""
 
-    windows: Windows
+    windows: SynopsisStore
     outgrow: Callable[[Group], None]
     """Called for a group whose panes have become too large for the driver."""
 
@@ -33,7 +33,7 @@ class Panes(Segments):
             spool.set_late_aside(numbers)
         return spool.timely_frame(numbers, job.keep)
 
-    def _emptied(self, job: SegmentJob, part: Part) -> ev.JobFinished:
+    def _emptied(self, job: SegmentJob, part: IntermediateRows) -> ev.JobFinished:
         result = ev.PanesResult(rows_in=job.rows, operators=part.counts, late=job.late)
         return finished(job, result, spark_jobs=1)
 

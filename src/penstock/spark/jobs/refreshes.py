@@ -8,7 +8,7 @@ from penstock.clock import Clock
 from penstock.engine.instructions import RefreshJob
 from penstock.events import kinds as ev
 from penstock.plan import Plan
-from penstock.spark.aggregates.synopsis_store import Kept, Windows
+from penstock.spark.aggregates.synopsis_store import Kept, SynopsisStore
 from penstock.spark.delivery.commit import Delivery
 
 
@@ -17,7 +17,7 @@ class Refreshes:
     """Carries out refreshes."""
 
     clock: Clock
-    windows: Windows
+    windows: SynopsisStore
     delivery: Delivery
 
     def run(self, job: RefreshJob, plan: Plan, kept: Kept) -> ev.JobFinished:

@@ -16,7 +16,7 @@ from penstock.spark.aggregates.synopsis_store import Kept
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.partitioning import dealt
 from penstock.spark.delivery.commit import Delivery, added
-from penstock.spark.jobs.intermediate import Part, Parts
+from penstock.spark.jobs.intermediate import IntermediateRows, Parts
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.storage.spool import Spool
 
@@ -118,7 +118,7 @@ class Segments:
         return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts, kept=kept),
                         spark_jobs=1)
 
-    def _emptied(self, job: SegmentJob, part: Part) -> ev.JobFinished:
+    def _emptied(self, job: SegmentJob, part: IntermediateRows) -> ev.JobFinished:
         return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts),
                         spark_jobs=1)
 

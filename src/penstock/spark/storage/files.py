@@ -58,7 +58,7 @@ def as_pattern(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedFile:
     """A file as a listing shows it; one of another size or time is another version of it."""
 
     path: str
@@ -133,7 +133,7 @@ class Files:
         """The data files below a folder and their sizes, without Spark's hidden ones."""
         return ((file.path, file.size) for file in self._below(folder))
 
-    def listing(self, folder: str) -> Iterator[Listed]:
+    def listing(self, folder: str) -> Iterator[ListedFile]:
         """The data files of a source.
 
         A path that does not exist as it is written may be a pattern of paths.
@@ -144,7 +144,7 @@ class Files:
         else:
             yield from self._below(folder)
 
-    def _below(self, folder: str) -> Iterator[Listed]:
+    def _below(self, folder: str) -> Iterator[ListedFile]:
         local = local_path(folder)
         if local is None:
             yield from self._remote_data(folder)
@@ -161,7 +161,7 @@ class Files:
             found = self._hadoop(pattern).globStatus(self._path(pattern)) or []
             return sorted(str(status.getPath().toString()) for status in found)
 
-    def _remote_data(self, folder: str) -> Iterator[Listed]:
+    def _remote_data(self, folder: str) -> Iterator[ListedFile]:
         with _as_os_error():
             root = str(self._path(folder).toUri().getPath())
             listing = self._hadoop(folder).listFiles(self._path(folder), True)
@@ -169,10 +169,10 @@ class Files:
                 status = listing.next()
                 below = str(status.getPath().toUri().getPath()).removeprefix(root)
                 if not any(map(_hidden, below.split("/"))):
-                    yield Listed(str(status.getPath().toString()), int(status.getLen()),
+                    yield ListedFile(str(status.getPath().toString()), int(status.getLen()),
                                  int(status.getModificationTime()) * 1_000_000)
 
-    def ends(self, file: Listed, count: int) -> tuple[bytes, bytes]:
+    def ends(self, file: ListedFile, count: int) -> tuple[bytes, bytes]:
         """The first and the last bytes of a file."""
         local = local_path(file.path)
         if local is not None:
@@ -234,7 +234,7 @@ def _taken(target: str) -> FileExistsError:
     return FileExistsError(errno.EEXIST, "a file of this name is there already", target)
 
 
-def _walk(folder: str, entered: set[str]) -> Iterator[Listed]:
+def _walk(folder: str, entered: set[str]) -> Iterator[ListedFile]:
     """The files below a local folder, by name; a link that leads back is not followed again."""
     real = os.path.realpath(folder)
     if real in entered:
@@ -250,10 +250,10 @@ def _walk(folder: str, entered: set[str]) -> Iterator[Listed]:
                 yield from _listed(entry.path)
 
 
-def _listed(path: str) -> Iterator[Listed]:
+def _listed(path: str) -> Iterator[ListedFile]:
     with suppress(FileNotFoundError):
         known = os.stat(path)
-        yield Listed(path, known.st_size, known.st_mtime_ns)
+        yield ListedFile(path, known.st_size, known.st_mtime_ns)
 
 
 def _hidden(name: str) -> bool:

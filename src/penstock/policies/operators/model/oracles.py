@@ -130,7 +130,7 @@ def _work(known: Chart) -> Iterator[tuple[float, float, float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SearchBlock:
     """A block for exhaustive search: time goes in whole steps, and so do all its costs."""
 
     chart: Chart
@@ -146,7 +146,7 @@ class Job:
     def sizes(self) -> tuple[float, ...]:
         """What it occupies after 0, 1, 2, ... steps of work.
 
-        >>> Job(Chart((0.0, 1.0, 3.0), (1.0, 0.2, 0.0)), arrives=0).sizes()
+        >>> SearchBlock(Chart((0.0, 1.0, 3.0), (1.0, 0.2, 0.0)), arrives=0).sizes()
         (1.0, 0.2, 0.2, 0.0)
         """
         if any(abs(time - round(time)) > 1e-9 for time in self.chart.times):
@@ -159,28 +159,28 @@ _State = tuple[int, ...]
 """The steps of work that each job has had."""
 
 
-def least_memory(jobs: Sequence[Job]) -> tuple[float, ...]:
+def least_memory(jobs: Sequence[SearchBlock]) -> tuple[float, ...]:
     """For each instant 0, 1, 2, ... the least memory that any schedule has there.
 
     At every step one job is worked on or none; an operator may be interrupted. Different instants
     may need different schedules. Jobs with deadlines admit only schedules that keep them all.
 
     >>> chart = Chart((0.0, 1.0, 2.0), (1.0, 0.2, 0.0))
-    >>> least_memory([Job(chart, arrives=0), Job(chart, arrives=1)])
+    >>> least_memory([SearchBlock(chart, arrives=0), SearchBlock(chart, arrives=1)])
     (1.0, 1.2, 0.4, 0.2, 0.0, 0.0)
-    >>> least_memory([Job(chart, arrives=0, deadline=2), Job(chart, arrives=1)])
+    >>> least_memory([SearchBlock(chart, arrives=0, deadline=2), SearchBlock(chart, arrives=1)])
     (1.0, 1.2, 1.0, 0.2, 0.0, 0.0)
     """
     return tuple(min((memory for _, memory in layer.values()), default=inf)
                  for layer in _layers(jobs))
 
 
-def least_peak(jobs: Sequence[Job]) -> float:
+def least_peak(jobs: Sequence[SearchBlock]) -> float:
     """The least memory with which any schedule gets through; infinite if no deadlines hold.
 
     >>> chart = Chart((0.0, 1.0, 2.0), (1.0, 0.2, 0.0))
-    >>> [least_peak([Job(chart, arrives=at, deadline=at + latency) for at in (0, 1, 2, 5, 6)])
-    ...  for latency in (9, 4, 3)]
+    >>> [least_peak([SearchBlock(chart, arrives=at, deadline=at + latency)
+    ...              for at in (0, 1, 2, 5, 6)]) for latency in (9, 4, 3)]
     [1.4, 2.0, inf]
     """
     *_, last = _layers(jobs)
@@ -188,7 +188,7 @@ def least_peak(jobs: Sequence[Job]) -> float:
     return last[through][0] if through in last else inf
 
 
-def _layers(jobs: Sequence[Job]) -> Iterator[dict[_State, tuple[float, float]]]:
+def _layers(jobs: Sequence[SearchBlock]) -> Iterator[dict[_State, tuple[float, float]]]:
     """For each instant the states that can be reached: the least peak on the way, the memory."""
     sizes = [job.sizes() for job in jobs]
     steps = max((job.arrives for job in jobs), default=0) + sum(job.work for job in jobs)
@@ -207,14 +207,14 @@ def _layers(jobs: Sequence[Job]) -> Iterator[dict[_State, tuple[float, float]]]:
                 before[after] = min(peak, before.get(after, inf))
 
 
-def _next(jobs: Sequence[Job], state: _State, arrived: Sequence[int]) -> Iterator[_State]:
+def _next(jobs: Sequence[SearchBlock], state: _State, arrived: Sequence[int]) -> Iterator[_State]:
     yield state
     for i in arrived:
         if state[i] < jobs[i].work:
             yield (*state[:i], state[i] + 1, *state[i + 1 :])
 
 
-def _can_keep(jobs: Sequence[Job], state: _State, now: int) -> bool:
+def _can_keep(jobs: Sequence[SearchBlock], state: _State, now: int) -> bool:
     """Whether all deadlines can be kept from here on: earliest deadline first would do it."""
     open_ = sorted((job.deadline, job.arrives, job.work - done)
                    for job, done in zip(jobs, state, strict=True)

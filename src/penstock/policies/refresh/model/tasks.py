@@ -13,7 +13,7 @@ from penstock.policies.refresh.model.coincidences import mean_cost
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class WindowQuery:
     """A standing aggregate: the window it covers and how often it is to be answered."""
 
     name: str
@@ -59,25 +59,26 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QueryGroup:
     """The queries that read one synopsis: a run over a long window answers the shorter ones too.
 
-    >>> group = Group("g", (Query("a", 10, 2), Query("b", 6, 2)), costs=Costs(answer=0.5))
+    >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 6, 2)),
+    ...                    costs=Costs(answer=0.5))
     >>> group.cost(group.queries)
     10.0
     """
 
     id: str
-    queries: tuple[Query, ...]
+    queries: tuple[WindowQuery, ...]
     pane: int = 1
     """How long a pane is, in microseconds: groups differ in it."""
     costs: Costs = Costs()
 
-    def cost(self, queries: Sequence[Query]) -> float:
+    def cost(self, queries: Sequence[WindowQuery]) -> float:
         """A joint run: the scan of the longest window once, and every answer."""
         return self.costs.scan(max(q.window for q in queries)) + self.answering(queries)
 
-    def answering(self, queries: Iterable[Query]) -> float:
+    def answering(self, queries: Iterable[WindowQuery]) -> float:
         """The answers of a joint run."""
         return self.costs.answer * len({query.question for query in queries})
 
@@ -88,7 +89,7 @@ class Task:
 
     id: str
     group: str
-    queries: tuple[Query, ...]
+    queries: tuple[WindowQuery, ...]
     period: int
     exactly: bool = False
     priority: int = field(init=False, repr=False, compare=False)
@@ -123,7 +124,7 @@ class Due:
         return self.left * self.pane
 
 
-def task(group: Group, queries: Sequence[Query], period: int, name: str = "") -> Task:
+def task(group: QueryGroup, queries: Sequence[WindowQuery], period: int, name: str = "") -> Task:
     """A task of these queries."""
     exactly = queries[0].exactly
     every = "exactly" if exactly else "every"
@@ -131,22 +132,23 @@ def task(group: Group, queries: Sequence[Query], period: int, name: str = "") ->
                 period, exactly)
 
 
-def subgroups(group: Group, adopting: bool = True) -> tuple[Task, ...]:
+def subgroups(group: QueryGroup, adopting: bool = True) -> tuple[Task, ...]:
     """Queries of one period are one task, the shortest period first.
 
     With ``adopting``, a query that asks what another asks more often takes the other's answer.
 
-    >>> same = [Query("a", 10, 2, asks="max"), Query("b", 10, 6, asks="max"), Query("c", 9, 6)]
-    >>> [(t.id, [q.name for q in t.queries]) for t in subgroups(Group("g", tuple(same)))]
+    >>> same = [WindowQuery("a", 10, 2, asks="max"), WindowQuery("b", 10, 6, asks="max"),
+    ...         WindowQuery("c", 9, 6)]
+    >>> [(t.id, [q.name for q in t.queries]) for t in subgroups(QueryGroup("g", tuple(same)))]
     [('g every 2', ['a', 'b']), ('g every 6', ['c'])]
     """
-    parts: dict[tuple[int, bool], list[Query]] = {}
+    parts: dict[tuple[int, bool], list[WindowQuery]] = {}
     for query in adopted(group.queries) if adopting else group.queries:
         parts.setdefault((query.period, query.exactly), []).append(query)
     return tuple(task(group, parts[key], key[0]) for key in sorted(parts))
 
 
-def adopted(queries: Sequence[Query]) -> tuple[Query, ...]:
+def adopted(queries: Sequence[WindowQuery]) -> tuple[WindowQuery, ...]:
     """The same queries, each with the shortest period at which its question is answered."""
     shortest: dict[tuple[str, int], int] = {}
     for query in queries:
@@ -157,12 +159,13 @@ def adopted(queries: Sequence[Query]) -> tuple[Query, ...]:
                  for query in queries)
 
 
-def cost_per_pane(group: Group, tasks: Sequence[Task], sharing: bool = True) -> float:
+def cost_per_pane(group: QueryGroup, tasks: Sequence[Task], sharing: bool = True) -> float:
     """What a schedule of a group costs per pane, over time; section 4.3 of the paper.
 
     Tasks that fall due together are one run, as expensive as the longest of their windows.
 
-    >>> group = Group("g", (Query("a", 10, 2), Query("b", 15, 3), Query("c", 30, 5)))
+    >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
+    ...                          WindowQuery("c", 30, 5)))
     >>> round(cost_per_pane(group, subgroups(group)), 2)
     11.93
     """
@@ -172,5 +175,5 @@ def cost_per_pane(group: Group, tasks: Sequence[Task], sharing: bool = True) -> 
     return mean_cost(scans) + _answers(group, tasks)
 
 
-def _answers(group: Group, tasks: Sequence[Task]) -> float:
+def _answers(group: QueryGroup, tasks: Sequence[Task]) -> float:
     return sum(group.answering(task.queries) / task.period for task in tasks)
