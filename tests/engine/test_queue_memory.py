@@ -33,8 +33,8 @@ QUERIES = ("plain", "joined", "one", "two", "both")
 
 def counted_anew(core: Core) -> tuple[int, int]:
     """Blocks and kept parts that wait or are under way, and their bytes; a block counts once."""
-    entries = [entry for queue in core._waiting.queues.values() for entry in queue.entries]
-    entries += [entry for run in core._running.values() for entry in run.entries]
+    entries = [entry for queue in core.paths.queues.queues.values() for entry in queue.entries]
+    entries += [entry for run in core.paths.active.values() for entry in run.entries]
     sizes: dict[tuple[str, int], int] = {}
     for entry in entries:
         if entry.job:
@@ -48,13 +48,13 @@ def queues_anew(core: Core) -> dict[str, ev.QueueLevel]:
     def hot(entry: QueueEntry) -> int:
         if entry.job:
             return 0 if entry.kept.on_disk else entry.bytes
-        held = [core._blocks._held[block.stream, block.number] for block in entry.blocks]
+        held = [core.state.blocks._held[block.stream, block.number] for block in entry.blocks]
         return sum(one.block.bytes for one in held if one.hot)
 
     return {queue_name(place): ev.QueueLevel(
                 entries=len(queue), bytes=sum(e.bytes for e in queue.entries),
                 hot=sum(hot(e) for e in queue.entries))
-            for place, queue in core._waiting.queues.items() if queue.entries}
+            for place, queue in core.paths.queues.queues.items() if queue.entries}
 
 
 class Audited(FakeHost):
@@ -71,7 +71,7 @@ class Audited(FakeHost):
             queues.update(account.queues)
         filled = {name: q for name, q in queues.items() if q != ev.QueueLevel()}
         assert filled == queues_anew(self.core)
-        assert self.core._room >= 0 or not self.core._blocks.hot_bytes, "blocks go first"
+        assert self.core.paths.room >= 0 or not self.core.state.blocks.hot_bytes, "blocks go first"
         return instructions
 
 
@@ -130,7 +130,7 @@ def looked_at(waiting: int) -> Counter[str]:
                 looks["entries"] += 1
                 yield entry
 
-    (queue,) = host.core._waiting.queues.values()
+    (queue,) = host.core.paths.queues.queues.values()
     queue.entries = Counted(queue.entries)
     at = float(waiting)
     host.core.handle(ev.BlockArrived(at=at, block=Block("s", waiting, 10, 160, at), read=10))
@@ -164,8 +164,8 @@ def in_memory(host: FakeHost) -> list[int]:
 def test_kept_rows_push_hot_blocks_out_of_memory() -> None:
     """A block of 1600 bytes is hot when a run has kept 800 of it, and expected to keep 160."""
     host = Audited.of(THREE, "greedy", settings=Settings(memory=2000))
-    host.core.figures.statistics.record("x#0:python1", 0.0, 100, 10, 1.0)
-    host.core._prepare()
+    host.core.paths.costs.statistics.record("x#0:python1", 0.0, 100, 10, 1.0)
+    host.core.adopt(host.core.plan)
     host.arrive("s", at=0.0)
     host.run()
     assert [e.number for e in host.record if isinstance(e, ev.BlockHot)] == [0]

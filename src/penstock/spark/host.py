@@ -212,13 +212,13 @@ class SparkHost(Stopping):
         return max(0.001, min(TICK, due - now))
 
     def _handle(self, event: ev.Event) -> None:
-        if isinstance(event, ev.BlockArrived) and self._core.policy.preemptive:
+        if isinstance(event, ev.BlockArrived) and self._core.preempts:
             self._report_progress(event.at)
         self._give(event)
 
     def _report_progress(self, at: float) -> None:
         """Tell the core how far the jobs are that a new block might preempt."""
-        for job in self._core.under_way:
+        for job in self._core.paths.active:
             self._give(ev.JobProgressed(at=at, job=job,
                                         done=tasks_done(self._spark, self._job_group(job))))
 

@@ -141,7 +141,7 @@ class Stopping:
                    "again")
 
     def _cancel_jobs(self) -> int:
-        under_way = [*self._core.under_way, *self._core.refreshing]
+        under_way = self._core.under_way
         for run in under_way:
             self._cancel(run)
         return len(under_way)

@@ -318,16 +318,6 @@ def test_a_group_that_is_gone_is_no_trouble_to_its_run() -> None:
     assert made.decide(3.0) is None
 
 
-def test_a_run_that_failed_is_due_again() -> None:
-    made = refresher("conservative", QueryGroup("g", (WindowQuery("a", 4, 2),)))
-    made.close("g", 2)
-    run = made.decide(2.0)
-    assert run is not None
-    made.failed(run)
-    made.close("g", 3)
-    assert settle(made) == [(3, ("a",))]
-
-
 def test_a_restart_goes_on_after_the_last_answers() -> None:
     made = Refresher(policy("conservative"))
     made.adopt(0.0, [EXACT], answered={"free": 5, "exact": 6})

@@ -186,7 +186,7 @@ def test_a_cheap_block_overtakes_an_expensive_run_and_that_one_goes_on_afterward
     run = beside("preemptive_rate_based")
     assert answered(run) == pytest.approx(100.3), "a tenth of a second, on half of the cores"
     decided = [e for e in run.record if isinstance(e, ev.JobDecided)]
-    assert [e.reason.endswith("overtaking") for e in decided if e.at == 100.1] == [True]
+    assert [e.reason.endswith("preempting") for e in decided if e.at == 100.1] == [True]
     assert answered(beside("rate_based")) > answered(run)
     assert answered(beside("preemptive_rate_based", quantum=1.0)) > answered(run), "soon over"
     assert Summary.of(run.record).accounting() == []
@@ -198,12 +198,12 @@ def test_the_time_for_which_a_run_was_overtaken_is_not_its_own() -> None:
     overtaken = [e for e in run.record if isinstance(e, ev.JobDecided) and e.at == 100.0][0]
     took = ended[overtaken.job].seconds
     assert took == pytest.approx(ended[overtaken.job].at - overtaken.at)
-    expected = run.core.figures.expected(100.0, "q#0", overtaken.work.stages[0])
+    expected = run.core.paths.costs.expected(100.0, "q#0", overtaken.work.stages[0])
     assert expected == pytest.approx(took - 0.1), "the cheap block had as much of the cores"
     (cheap,) = [e for e in run.record if isinstance(e, ev.JobDecided) and e.work.urgent]
     assert ended[cheap.job].seconds == pytest.approx(0.2)
-    assert run.core.figures.expected(100.0, "t/fanout", 0) == pytest.approx(0.1)
-    alone = ActiveJob(run.core.plan.path("q#0"), run.core._scheduler.segments[0], [], False)
+    assert run.core.paths.costs.expected(100.0, "t/fanout", 0) == pytest.approx(0.1)
+    alone = ActiveJob(run.core.plan.path("q#0"), run.core.paths.scheduler.segments[0], [], False)
     alone.shared = 3.0
     assert [alone.own(4.0), alone.own(10.0), alone.own(2.0)] == [2.5, 8.5, 1.0]
 
@@ -213,23 +213,23 @@ def test_a_run_is_overtaken_only_while_more_is_left_of_it(done: float, overtaken
     run = beside("preemptive_rate_based")
     run.arrive("s", at=200.0)
     run.run(until=202.1)
-    (under_way,) = run.core.under_way
+    (under_way,) = run.core.paths.active
     assert run.runs[-1].final, "the last stage, of 1.8 seconds"
     run.handle(ev.JobProgressed(at=202.1, job=under_way, done=done))
     run.arrive("t", at=202.2)
     run.run(until=202.2)
-    assert (len(run.core.under_way) == 2) == overtaken
+    assert (len(run.core.paths.active) == 2) == overtaken
 
 
 def test_a_run_whose_query_has_left_is_overtaken_by_anything() -> None:
     run = beside("preemptive_rate_based")
     run.arrive("s", at=200.0)
     run.run(until=202.1)
-    assert run.core.under_way
+    assert run.core.paths.active
     run.drop("q")  # its path is gone, and nothing is known of its costs
     run.arrive("t", at=202.2)
     run.run(until=202.2)
-    assert len(run.core.under_way) == 2
+    assert len(run.core.paths.active) == 2
 
 
 def test_what_is_due_is_carried_to_the_output_at_one_go() -> None:
@@ -396,8 +396,8 @@ def test_only_a_run_that_may_be_overtaken_yields_and_all_are_expected_to_take_as
         for at in (0.0, 100.0):
             run.arrive("s", at=at)
         run.run()
-        best = min(cut.rank for cut in run.core._scheduler.segments)
-        outranked = [best < 2 * cut.rank for cut in run.core._scheduler.segments]
+        best = min(cut.rank for cut in run.core.paths.scheduler.segments)
+        outranked = [best < 2 * cut.rank for cut in run.core.paths.scheduler.segments]
         assert True in outranked and False in outranked
         yielding = [name == "preemptive_rate_based" and better for better in outranked]
         assert [one.yields for one in run.runs[4:]] == yielding

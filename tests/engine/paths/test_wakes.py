@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from penstock.engine.paths.department import PathsDepartment
 from penstock.engine.paths.scheduler import Scheduler
 from penstock.engine.settings import Settings
-from penstock.engine.state import State
 from penstock.events import Summary
 from penstock.policies.operators import POLICIES, Route, Segment, policy
 from penstock.policies.operators.chain import Chain
@@ -47,7 +47,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counting(Scheduler, "wake")
     counting(Scheduler, "sleep")
-    counting(State, "_look")
+    counting(PathsDepartment, "_look")
     return counted
 
 

@@ -124,11 +124,6 @@ class Refresher:
         if scan.group in self._groups:
             self._groups[scan.group].finish([name for name, _ in scan.queries], scan.end)
 
-    def failed(self, scan: Scan) -> None:
-        """A scan broke: its queries are due again, as late as they are."""
-        if scan.group in self._groups:
-            self._groups[scan.group].release([name for name, _ in scan.queries])
-
     def noted(self) -> list[ev.PeriodsChosen]:
         """What it decided since it was last asked, for the record."""
         notes, self._notes = self._notes, []
@@ -152,10 +147,6 @@ class Refresher:
         ends wait that fell due earlier.
         """
         return self._groups[group].oldest()
-
-    def answered(self, group: str) -> dict[str, int]:
-        """The last window end of each query of a group."""
-        return dict(self._groups[group].answered)
 
     def periods(self, group: str) -> dict[str, int]:
         """After how many panes each query of a group is answered at the latest."""

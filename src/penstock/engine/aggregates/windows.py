@@ -68,7 +68,6 @@ class WindowAggregates:
     """Refreshes that failed, or halves of them, to be tried before anything else."""
     _known: dict[str, set[str]] = field(default_factory=dict)
     """The queries that the refresher knows, by the names of their synopses."""
-    _notes: list[ev.Event] = field(default_factory=list)
     _begun: int = 0
     _told: bool = True
 
@@ -186,8 +185,8 @@ class WindowAggregates:
 
     # --- refreshes ---------------------------------------------------------------------------
 
-    def next(self, at: float, job: int) -> RefreshJob | None:
-        """What to answer next, under this number of a job; None while nothing is due.
+    def next(self, at: float) -> RefreshJob | None:
+        """What to answer next, not numbered yet; None while nothing is due.
 
         One refresh at a time: were a later end delivered before one that broke is tried again, a
         query's answers would be out of order.
@@ -195,38 +194,22 @@ class WindowAggregates:
         if self._under_way:
             return None
         self._tell(at)
-        chosen = self._retried(job) or self._chosen(at, job)
-        if chosen is not None:
-            self._note(at, chosen)
-            self._under_way[job] = chosen
-            self._reads = {job: (chosen.scans[0].group, min(
-                scan.end - length for scan in chosen.scans for _, length in scan.queries))}
-        return chosen
+        return self._again.pop(0) if self._again else self._chosen(at)
 
-    def _retried(self, job: int) -> RefreshJob | None:
-        return replace(self._again.pop(0), number=job) if self._again else None
+    def begin_refresh(self, at: float, job: RefreshJob) -> list[ev.Event]:
+        """A refresh that is numbered begins; what is to be told of it."""
+        self._under_way[job.number] = job
+        self._reads = {job.number: (job.scans[0].group, min(
+            scan.end - length for scan in job.scans for _, length in scan.queries))}
+        return _told(at, job)
 
-    def _chosen(self, at: float, job: int) -> RefreshJob | None:
+    def _chosen(self, at: float) -> RefreshJob | None:
         scans = self._scans(at)
         if not scans:
             return None
         panes = self._called(scans[0].group)
-        return RefreshJob(number=job, group=panes.group.id, pane=panes.group.pane,
+        return RefreshJob(number=0, group=panes.group.id, pane=panes.group.pane,
                           scans=tuple(scans), arrived=panes.arrived)
-
-    def _note(self, at: float, job: RefreshJob) -> None:
-        """What was decided, and what it leaves out: that is told once, not at every try."""
-        scans = tuple(ev.ScanWork(end=scan.end, queries=tuple(name for name, _ in scan.queries),
-                                  reason=scan.reason) for scan in job.scans)
-        again = ", tried again" if job.retried else ""
-        self._notes.append(ev.JobDecided(
-            at=at, job=job.number, kind="refresh", reason=scans[0].reason + again,
-            waiting=job.scans[0].waiting, work=ev.RefreshWork(group=job.group, scans=scans)))
-        self._notes += [
-            ev.AnswersSkipped(at=at, job=job.number, group=job.group, answers=scan.skipped,
-                              after=scan.since * job.pane, before=scan.end * job.pane,
-                              reason=scan.reason)
-            for scan in job.scans if scan.skipped and not job.retried]
 
     def _scans(self, at: float) -> list[Scan]:
         """One joint scan, and more of its group while there are ends before the newest to answer.
@@ -243,12 +226,10 @@ class WindowAggregates:
             scan = self.refresher.decide(at, scan.group) if more else None
         return scans
 
-    def noted(self) -> list[ev.Event]:
-        """What was decided since this was last asked, for the record."""
-        chosen = [replace(note, group=note.group.rpartition("#")[0])
-                  for note in self.refresher.noted()]
-        notes, self._notes = [*self._notes, *chosen], []
-        return notes
+    def noted(self) -> list[ev.PeriodsChosen]:
+        """The periods that were chosen since this was last asked, for the record."""
+        return [replace(note, group=note.group.rpartition("#")[0])
+                for note in self.refresher.noted()]
 
     def finish(self, event: ev.JobFinished, result: ev.RefreshResult) -> None:
         """A refresh has been delivered."""
@@ -307,11 +288,6 @@ class WindowAggregates:
             return False
         panes = self._panes.get(group)
         return panes is None or not self.refresher.has_due(panes.name)
-
-    @property
-    def under_way(self) -> tuple[int, ...]:
-        """The refreshes under way."""
-        return tuple(self._under_way)
 
     @property
     def slots(self) -> int:
@@ -392,6 +368,21 @@ class WindowAggregates:
         return next(panes for panes in self._panes.values() if panes.name == name)
 
 
+def _told(at: float, job: RefreshJob) -> list[ev.Event]:
+    """What was decided, and what it leaves out: that is told once, not at every try."""
+    scans = tuple(ev.ScanWork(end=scan.end, queries=tuple(name for name, _ in scan.queries),
+                              reason=scan.reason) for scan in job.scans)
+    again = ", tried again" if job.retried else ""
+    decided = ev.JobDecided(
+        at=at, job=job.number, kind="refresh", reason=scans[0].reason + again,
+        waiting=job.scans[0].waiting, work=ev.RefreshWork(group=job.group, scans=scans))
+    return [decided, *(
+        ev.AnswersSkipped(at=at, job=job.number, group=job.group, answers=scan.skipped,
+                          after=scan.since * job.pane, before=scan.end * job.pane,
+                          reason=scan.reason)
+        for scan in job.scans if scan.skipped and not job.retried)]
+
+
 def _without(refresh: RefreshJob, query: str) -> RefreshJob:
     """A refresh under way that no longer concerns a query."""
     return replace(refresh, scans=tuple(
@@ -413,4 +404,4 @@ def asked(query: Query, pane: int) -> refreshing.WindowQuery:
     assert branch.grouping is not None and window is not None
     asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
     return refreshing.WindowQuery(query.name, window.length // pane, window.slide // pane,
-                            query.priority, window.exactly, asks)
+                                  query.priority, window.exactly, asks)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from penstock.engine.paths.queue_entries import QueueEntry
-from penstock.plan import Path
+from penstock.engine.paths.queue_entries import AGAIN, QueueEntry
+from penstock.model import Block
+from penstock.plan import Member, Path
 from penstock.policies.operators import Segment
 
 
@@ -71,9 +72,34 @@ class ActiveJob:
         return seconds - min(self.shared, seconds) / 2
 
     @property
+    def members(self) -> tuple[Member, ...]:
+        """Those for whom it was ordered: all of its train have the same."""
+        return self.entries[0].members
+
+    @property
+    def staying(self) -> tuple[Member, ...]:
+        """Those of them who have not left meanwhile."""
+        return tuple(member for member in self.members if member.query not in self.left)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of its train."""
+        return tuple(block for entry in self.entries for block in entry.blocks)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether its last stage is the path's last."""
+        return self.last == len(self.path.stages)
+
+    @property
+    def is_backfill(self) -> bool:
+        """Whether its members have had the blocks: only panes are made of them, once more."""
+        return self.entries[0].lane == AGAIN
+
+    @property
     def oldest(self) -> float:
         """When the first of its blocks came."""
-        return min(block.arrived for entry in self.entries for block in entry.blocks)
+        return min(block.arrived for block in self.blocks)
 
     @property
     def rows(self) -> int:

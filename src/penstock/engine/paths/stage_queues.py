@@ -1,4 +1,4 @@
-"""What waits before the stages of all paths, with the account and the blocks kept in step."""
+"""What waits before the stages of all paths, with their memory and the blocks kept in step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StageQueues:
     """The queues, and who is in them."""
 
     blocks: Blocks
-    account: QueueMemory = field(default_factory=QueueMemory)
+    memory: QueueMemory = field(default_factory=QueueMemory)
     riders: Riders = field(default_factory=Riders)
     places: list[Place] = field(default_factory=list)
     """Before which stages work can wait, in plan order."""
@@ -52,7 +52,7 @@ class StageQueues:
         self._changed = dict.fromkeys(self.places)
         self._count = 0
         for place, entry in waiting:
-            self.account.leave(place, entry)
+            self.memory.leave(place, entry)
             self.put_back(place, entry, entry.members)
 
     # --- coming ------------------------------------------------------------------------------
@@ -70,8 +70,8 @@ class StageQueues:
             entry = QueueEntry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), own)
             if self._enter((path, 0), entry):
                 self.blocks.take(block)
-                self.account.hold(entry)
-                self.account.enter((path, 0), entry)
+                self.memory.hold(entry)
+                self.memory.enter((path, 0), entry)
             if retry:
                 self._retry.add(((path, 0), *entry.order))
 
@@ -81,10 +81,10 @@ class StageQueues:
     ) -> None:
         """What a run has kept of entries waits before a stage, for those who still want it."""
         for entry in entries:
-            self.account.drop(entry)
+            self.memory.drop(entry)
             for block in entry.blocks if not entry.job else ():
                 self.blocks.keep_part(block)
-        self.account.hold(kept)
+        self.memory.hold(kept)
         self.put_back(place, kept, members)
 
     def put_back(
@@ -119,7 +119,7 @@ class StageQueues:
 
     def _wait(self, entry: QueueEntry, place: Place) -> None:
         self._enter(place, entry)
-        self.account.enter(place, entry)
+        self.memory.enter(place, entry)
 
     def _enter(self, place: Place, entry: QueueEntry) -> bool:
         """Put an entry into a queue; False when it merged with another."""
@@ -132,7 +132,7 @@ class StageQueues:
         """An entry was taken out of a queue."""
         self._changed[place] = None
         self._count -= 1
-        self.account.leave(place, entry)
+        self.memory.leave(place, entry)
 
     # --- going -------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class StageQueues:
 
     def let_go(self, entry: QueueEntry) -> None:
         """An entry is done with."""
-        self.account.drop(entry)
+        self.memory.drop(entry)
         for block in entry.blocks:
             self.blocks.let_go(block, part=bool(entry.job))
 
@@ -173,17 +173,17 @@ class StageQueues:
         return gone
 
     def make_room(
-        self, at: float, memory: int, needed: dict[str, int], spool: float = inf
+        self, at: float, budget: int, needed: dict[str, int], spool: float = inf
     ) -> Iterator[Instruction]:
         """Let go of blocks that are not worth their memory, or their place in the spool.
 
         ``needed`` has streams whose rows from some time on may be read again.
         """
         gone = list(self.blocks.release(at, needed, spool))
-        gone += self.blocks.cool(self.held_in_memory - memory)
+        gone += self.blocks.cool(self.held_in_memory - budget)
         for instruction in gone:
             if isinstance(instruction, Cool):
-                self.account.heat(instruction.stream, instruction.number, hot=False)
+                self.memory.heat(instruction.stream, instruction.number, hot=False)
             yield instruction
 
     # --- looking -----------------------------------------------------------------------------
@@ -218,4 +218,4 @@ class StageQueues:
     @property
     def held_in_memory(self) -> int:
         """Bytes of blocks and kept rows in memory."""
-        return self.blocks.hot_bytes + self.account.kept_hot
+        return self.blocks.hot_bytes + self.memory.kept_hot

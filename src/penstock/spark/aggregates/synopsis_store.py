@@ -27,8 +27,7 @@ from penstock.plan import EARLIEST, Group, Member, Plan
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import Large
-from penstock.spark.aggregates.pane_job import CELL, PANE, PaneJob
-from penstock.spark.aggregates.pane_job import PaneGroup as PaneGroup
+from penstock.spark.aggregates.pane_job import CELL, PANE, PaneGroup, PaneJob
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
 from penstock.synopses import Family, Question, Synopsis

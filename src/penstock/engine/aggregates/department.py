@@ -1,0 +1,162 @@
+"""The department of window aggregates: panes that close, refreshes that answer from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.engine.aggregates.pane_backfill import PaneBackfill
+from penstock.engine.aggregates.refresher import Refresher
+from penstock.engine.aggregates.windows import WindowAggregates
+from penstock.engine.instructions import Instruction, Note, RefreshJob
+from penstock.engine.paths.active_job import ActiveJob
+from penstock.engine.paths.department import PathsDepartment
+from penstock.engine.retries import Retries
+from penstock.engine.state import EngineState
+from penstock.engine.work import Begun, Ended
+from penstock.events import kinds as ev
+from penstock.policies.refresh import Policy
+
+
+@dataclass(slots=True)
+class AggregatesDepartment:
+    """Refreshes of answers. The panes they read are made by jobs of paths that end in panes."""
+
+    state: EngineState
+    policy: Policy
+    paths: PathsDepartment
+    retries: Retries
+    _windows: WindowAggregates = field(init=False)
+    _backfill: PaneBackfill = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is planned yet."""
+        drained = self.state.settings.until_drained
+        self._windows = WindowAggregates(Refresher(self.policy, drained))
+        self._backfill = PaneBackfill(self.paths.queues, self.paths.active)
+
+    def adopt(self) -> None:
+        """Answer the queries of the plan from now on."""
+        self._windows.adopt(self.state.plan)
+
+    def use(self, policy: Policy, at: float, name: str) -> None:
+        """Refresh by another policy from now on."""
+        self.policy = policy
+        self._windows.use(policy, at)
+
+    # --- what is asked of it -----------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        """As many as its refreshes take from jobs over blocks."""
+        return self._windows.slots
+
+    @property
+    def preempts(self) -> bool:
+        """A refresh waits for a free slot."""
+        return False
+
+    @property
+    def goes_first(self) -> bool:
+        """Where nobody waits for a first answer refreshes go first: then few panes are held."""
+        return self.state.settings.until_drained
+
+    @property
+    def idle(self) -> bool:
+        """Whether no answer is due and none under way."""
+        return self._windows.idle
+
+    @property
+    def wake_at(self) -> float | None:
+        """Answers fall due by the rows that come, not by the clock."""
+        return None
+
+    def owes(self, query: str) -> bool:
+        """Whether answers of the query's group are due or under way."""
+        group = self.state.plan.group_of(query)
+        return group is not None and not self._windows.is_done_with(group.id)
+
+    def needed(self) -> Mapping[str, int]:
+        """A synopsis that is lost, or has to grow, is rebuilt from the rows of its windows."""
+        return self._windows.needed()
+
+    def tidy(self, at: float) -> Iterable[Instruction]:
+        """Panes that no coming answer looks at."""
+        return self._windows.trims(at)
+
+    def notes(self) -> Iterable[Instruction]:
+        """How often groups are answered, where that has changed."""
+        return [Note(event=event) for event in self._windows.noted()]
+
+    # --- events ------------------------------------------------------------------------------
+
+    def take(self, event: ev.Event, job: ActiveJob | None = None) -> None:
+        """Blocks come, queries join, and jobs fill panes: then some may close."""
+        match event:
+            case ev.QueryAdded(query=query, since=since):
+                if self.state.plan.group_of(query):
+                    self._windows.add(query, since)
+            case ev.BlockArrived(block=block):
+                self._close_panes(event.at, block.stream)
+            case ev.StreamEnded(stream=stream):
+                self._close_panes(event.at, stream)
+            case ev.SynopsisBegun():
+                self._begin_synopsis(event)
+            case ev.JobFinished(result=ev.PanesResult() as result) if job:
+                self._windows.fill({id: panes for id, panes in result.panes.items()
+                                    if id not in job.stale})
+                self._backfill.finish(self.state.plan, job)
+                self._close_panes(event.at, job.path.reads)
+            case ev.JobFinished(result=ev.SegmentResult(kept=ev.KeptRows())) if job:
+                if not job.staying:  # nobody takes up what was kept, but panes may need its blocks
+                    self._backfill.finish(self.state.plan, job, failed=True)
+            case ev.JobFailed() if job:
+                self._backfill.finish(self.state.plan, job, failed=True)
+
+    def leave(self, query: str, at_once: bool) -> None:
+        """Answer a query no longer; blocks that it alone had still to see stay for the others."""
+        self._windows.remove(query)
+        group = self.state.plan.group_of(query)
+        if at_once and group:
+            self._backfill.leave(group, query, self.state.readers.get(group.reads, ()))
+
+    def _begin_synopsis(self, event: ev.SynopsisBegun) -> None:
+        """Make a group's panes of blocks that its queries have had, or that came before them."""
+        group = self.state.plan.group(event.group)
+        self._windows.begin(group.id)
+        self._backfill.begin(group, event.blocks)
+        self._close_panes(event.at, group.reads)
+
+    def _close_panes(self, at: float, stream: str) -> None:
+        """Close the panes for which no row can come any more."""
+        blocks = self.state.blocks
+        newest = blocks.find(stream, blocks.newest(stream))
+        for group in self.state.plan.groups:
+            if group.reads == stream:
+                waiting = self._backfill.unfinished(group)
+                self._windows.close(at, group.id, waiting, newest,
+                                    self.state.is_at_its_end(stream))
+
+    # --- refreshes ---------------------------------------------------------------------------
+
+    def offer(self, at: float, preempting: bool) -> RefreshJob | None:
+        """Answers that are due."""
+        return self._windows.next(at)
+
+    def begin(self, at: float, job: int, offer: RefreshJob) -> Begun:
+        """Order the refresh."""
+        refresh = replace(offer, number=job)
+        notes = self._windows.begin_refresh(at, refresh)
+        return Begun(instructions=[*(Note(event=event) for event in notes), refresh],
+                     riders=tuple(refresh.answers))
+
+    def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
+        """Its answers are delivered, or it is tried again."""
+        if isinstance(event, ev.JobFailed):
+            return Ended(stops=self._windows.fail(event, self.retries))
+        result = event.result
+        assert isinstance(result, ev.RefreshResult)
+        self._windows.finish(event, result)
+        answers = [(query, [(result.arrived, rows)]) for query, rows in event.rows_out.items()
+                   if rows]
+        return Ended(stops=event.failed, oldest=result.arrived, deliveries=answers)

@@ -1,0 +1,388 @@
+"""The department of paths: blocks that wait before stages, and the jobs that carry them on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+from penstock.engine.instructions import Instruction, Note, SegmentJob
+from penstock.engine.latency_goals import LatencyGoals
+from penstock.engine.paths.active_job import ActiveJob
+from penstock.engine.paths.batching import Batching
+from penstock.engine.paths.cuts import PathCuts
+from penstock.engine.paths.preemption import Preemption
+from penstock.engine.paths.queue_entries import QueueEntry
+from penstock.engine.paths.scheduler import Scheduler, Turn
+from penstock.engine.paths.stage_costs import StageCosts, names
+from penstock.engine.paths.stage_queues import StageQueues
+from penstock.engine.queue_memory import Place
+from penstock.engine.rejections import Rejections
+from penstock.engine.retries import Retries
+from penstock.engine.state import EngineState
+from penstock.engine.work import Begun, Ended
+from penstock.events import kinds as ev
+from penstock.model import Block
+from penstock.plan import Member, Path
+from penstock.policies.operators import Policy, Queue, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class PathOffer:
+    """The turn that the policy chose."""
+
+    turn: Turn
+    preempting: bool
+    """Whether it takes the cores of what is under way."""
+
+
+@dataclass(slots=True)
+class PathsDepartment:
+    """Jobs over blocks: segments of paths, to a sink, to kept rows, or into panes."""
+
+    state: EngineState
+    policy: Policy
+    goals: LatencyGoals
+    retries: Retries
+    costs: StageCosts = field(default_factory=StageCosts)
+    queues: StageQueues = field(init=False)
+    scheduler: Scheduler = field(init=False)
+    active: dict[int, ActiveJob] = field(default_factory=dict)
+    rejections: Rejections = field(default_factory=Rejections)
+    _cuts: PathCuts = field(init=False)
+    _preemption: Preemption = field(init=False)
+    _batching: Batching = field(default_factory=Batching)
+    _paths: dict[str, Path] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Nothing is planned yet."""
+        self.queues = StageQueues(self.state.blocks)
+        self._schedule()
+        self._cuts = PathCuts(self.scheduler, self.costs, self.queues)
+
+    def _schedule(self) -> None:
+        self.scheduler = Scheduler(self.policy, (), self._look)
+        self._preemption = Preemption(self.scheduler, self.costs)
+
+    # --- plan and policy ---------------------------------------------------------------------
+
+    def adopt(self) -> None:
+        """What waits moves to the paths that now carry it."""
+        plan = self.state.plan
+        self._paths = {path.id: path for path in plan.paths}
+        self.queues.adopt(plan)
+        self._batching.adopt(plan)
+        self._cuts.make(plan)
+
+    def use(self, policy: Policy, at: float, name: str) -> None:
+        """Cut and rank by another policy from now on."""
+        self.policy = policy
+        self._schedule()
+        self._cuts.scheduler = self.scheduler
+        self._cuts.make(self.state.plan, at, f"the policy is {name} now")
+
+    # --- what is asked of it -----------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        """Every job takes one."""
+        return len(self.active)
+
+    @property
+    def preempts(self) -> bool:
+        """As its policy does."""
+        return self.policy.preemptive
+
+    @property
+    def goes_first(self) -> bool:
+        """It takes its turn."""
+        return False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is under way."""
+        return not self.active and not len(self.queues)
+
+    @property
+    def wake_at(self) -> float | None:
+        """When the next queue has waited long enough for blocks to ride with."""
+        return self._batching.next
+
+    def owes(self, query: str) -> bool:
+        """Whether a block waits for a query, or is under way for it."""
+        return self.queues.is_wanted_by(query) or any(
+            member.query == query for job in self.active.values() for member in job.members)
+
+    def needed(self) -> Mapping[str, int]:
+        """Blocks that wait are counted one by one; no other row is read again."""
+        return {}
+
+    def tidy(self, at: float) -> Iterable[Instruction]:
+        """Nothing that waits is given up."""
+        return ()
+
+    def notes(self) -> Iterable[Instruction]:
+        """Kept rows that nobody will take up, and paths that were cut again."""
+        return [*self.queues.forgotten(), *self._cuts.notes()]
+
+    # --- events ------------------------------------------------------------------------------
+
+    def take(self, event: ev.Event, job: ActiveJob | None = None) -> None:
+        """Blocks come, and members that want them."""
+        match event:
+            case ev.BlockArrived(block=block):
+                self._arrive(block)
+            case ev.QueryAdded():
+                self._add_query(event)
+            case ev.QueryDropped(query=query):
+                self.rejections.leave(query)
+            case ev.EngineStarted() | ev.StreamEnded() | ev.StreamFailed():
+                self.queues.touch_all()  # blocks of a stream that has ended wait for no others
+            case ev.JobProgressed(job=number, done=done) if number in self.active:
+                self.active[number].done = done
+            case ev.BlockHot(stream=stream, number=number):
+                self.queues.memory.heat(stream, number)
+
+    def _arrive(self, block: Block) -> None:
+        members = self.state.readers.get(block.stream)
+        if block.rows and members:
+            self.queues.add(block, members)
+        self.state.blocks.settle(block)
+
+    def _add_query(self, event: ev.QueryAdded) -> None:
+        self.queues.riders.dissolve(event.query)
+        for member, stream in event.members:
+            for number in event.owed(member):
+                block = self.state.blocks.find(stream, number)
+                if block and block.rows:
+                    self.queues.add(block, (member,))
+
+    def leave(self, query: str, at_once: bool) -> None:
+        """What waits for a query, and what is under way, no longer concerns it."""
+        if at_once:
+            for job in self.active.values():
+                job.left.add(query)
+            self.queues.withdraw(query)
+
+    # --- what runs next ----------------------------------------------------------------------
+
+    def offer(self, at: float, preempting: bool) -> PathOffer | None:
+        """What the policy chooses; where it would preempt, it must be worth it."""
+        self._wake_queues(at)
+        if preempting and self.scheduler.weighs_all:
+            self._wake_active()
+        turn = self.scheduler.decide(at)
+        if turn is None or preempting and (
+                self._is_busy(turn.segment)
+                or not self._preemption.is_worth(turn, self.active.values())):
+            return None
+        return PathOffer(turn, preempting)
+
+    def _wake_queues(self, at: float) -> None:
+        """Tell the scheduler of queues that have changed, or have waited long enough."""
+        for place in (*self.queues.changed(), *self._batching.over(at)):
+            number = self.queues.numbers[place]
+            if not self._is_busy(self.scheduler.segments[number]) and self._is_ready(place, at):
+                head = self.queues.queues[place].entries[0]
+                self.scheduler.wake(number, head.arrived, rows=head.rows)
+            else:
+                self.scheduler.sleep(number)
+
+    def _wake_active(self) -> None:
+        """Let what is under way compete: it may go on. The next decision looks at it again."""
+        for job in self.active.values():
+            number = self.queues.numbers.get((job.path.id, job.first))
+            if number is not None:
+                head = job.entries[0]
+                self.scheduler.wake(number, head.arrived, self._done(job), head.rows)
+                self.queues.touch(job.path.id)
+
+    def _is_busy(self, segment: Segment) -> bool:
+        """Whether stages of this segment are at work already: one job at a time, in order."""
+        return any(job.meets(segment) for job in self.active.values())
+
+    def _is_ready(self, place: Place, at: float) -> bool:
+        """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
+        self._batching.end(place)
+        queue = self.queues.queues[place]
+        if not queue:
+            return False
+        path = self._paths[place[0]]
+        due = queue.entries[0].arrived + self._batching.seconds(path, self.state.settings)
+        closing = path.reads not in self.state.open
+        if place[1] > 0 or due <= at or closing or queue.is_full():
+            return True
+        self._batching.wait(place, due)
+        return False
+
+    def _look(self, number: int) -> Queue:
+        """What waits before a stage, behind what is under way there."""
+        segment, place = self.scheduler.segments[number], self.queues.places[number]
+        begun: list[QueueEntry] = []
+        done = 0.0
+        for job in self.active.values():
+            if (job.path.id, job.first) == place:
+                begun, done = job.entries, self._done(job)
+                break
+        waiting = self.queues.queues[place].entries
+        head, length = (begun or waiting)[0], len(begun) + len(waiting)
+        blocks: list[tuple[float, float]] = []
+        if self.policy.looks_at_blocks:
+            blocks += [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
+            blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
+        return Queue(segment, length, head.arrived, done, head.rows, tuple(blocks))
+
+    def _done(self, job: ActiveJob) -> float:
+        """Seconds per row that a job has spent, going by the part of its work that is done."""
+        return job.done * self.costs.cost(job.path.id, job.first, job.last)
+
+    # --- jobs begin --------------------------------------------------------------------------
+
+    def begin(self, at: float, job: int, offer: PathOffer) -> Begun:
+        """Take the train of the chosen queue, and order the job."""
+        turn, segment = offer.turn, offer.turn.segment
+        if self._is_busy(segment):
+            segment = self.scheduler.segments[turn.place]
+        place = self.queues.places[segment.place]
+        path, waiting = self._paths[place[0]], len(self.queues)
+        train, retried = self._train(turn, segment, path, place)
+        expected = self.costs.expected(sum(entry.rows for entry in train), *place)
+        yields = self._preemption.may_be(segment, expected, self.state.settings.quantum)
+        active = ActiveJob(path, segment, train, retried, at, offer.preempting, yields)
+        self.active[job] = active
+        self.queues.touch(path.id)
+        riders, formed = self.queues.riders.group(path.id, active.members)
+        notes = [] if not formed else [Note(event=ev.RidersFormed(
+            at=at, riders=riders, path=path.id, stages=tuple(names(path)),
+            members=tuple(str(member) for member in active.members)))]
+        reason = turn.reason + (", preempting" if offer.preempting else "")
+        decided = ev.JobDecided(at=at, job=job, kind=_kind(active), reason=reason,
+                                waiting=waiting, work=_work(active, riders))
+        order = self._order(at, job, active, riders, expected, waiting)
+        return Begun(instructions=[*notes, Note(event=decided), order], riders=active.members,
+                     expected=expected)
+
+    def _train(
+        self, turn: Turn, segment: Segment, path: Path, place: Place
+    ) -> tuple[list[QueueEntry], bool]:
+        """The entries that ride in the job, and whether they have failed before."""
+        most = self.costs.rows_within(
+            self._lasting(turn, path), *place, self.scheduler.onward(segment))
+        longest = self.state.settings.longest(path.end == "panes")
+        return self.queues.take(place, min(most, longest), turn.most_blocks)
+
+    def _lasting(self, turn: Turn, path: Path) -> float:
+        """Seconds for which a job should last.
+
+        By the settings, unless the policy says it; and not beyond the time at which a policy that
+        is asked after every block wants to be asked again.
+        """
+        if turn.lasting is not None:
+            return turn.lasting
+        usual = self.state.settings.lasting(path.end == "panes")
+        return usual if turn.limit == inf else min(usual, turn.quantum)
+
+    def _order(
+        self, at: float, number: int, job: ActiveJob, riders: int, expected: float, waiting: int
+    ) -> SegmentJob:
+        """What the host is told to do."""
+        settings, blocks = self.state.settings, job.blocks
+        busy = waiting > len(job.entries) or at - job.entries[0].arrived > settings.quantum
+        return SegmentJob(
+            number=number, kind=_kind(job), segment=job.segment.id, path=job.path.id,
+            riders=riders, members=job.members, blocks=blocks,
+            keep=self.state.blocks.worth_keeping(blocks, self.room) if job.first == 0 else (),
+            first=job.first, last=job.last, final=job.is_final,
+            parts=tuple(entry.job for entry in job.entries if entry.job),
+            on_disk=self._is_too_much(job), urgent=job.urgent, yields=job.yields,
+            again=job.is_backfill, expected=expected,
+            measure=job.first == 0 and self.costs.is_due(
+                job.path, at, settings.measure_every, busy=busy))
+
+    @property
+    def room(self) -> int:
+        """Bytes that are left of the memory budget."""
+        return self.state.settings.memory - self.queues.held_in_memory
+
+    def _is_too_much(self, job: ActiveJob) -> bool:
+        """Whether what a job is expected to keep has no room in memory."""
+        kept = self.costs.kept(job.path.id, job.first, job.last)
+        return kept * sum(entry.bytes for entry in job.entries) > self.room
+
+    # --- jobs end ----------------------------------------------------------------------------
+
+    def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
+        """Its blocks are done with, wait before the next stage, or wait again."""
+        job = self.active.pop(event.job)
+        self.queues.touch(job.path.id)  # other jobs may begin where it was at work
+        if isinstance(event, ev.JobFailed):
+            return self._fail(event, job)
+        result = event.result
+        assert not isinstance(result, ev.RefreshResult)
+        if isinstance(result, ev.SegmentResult) and result.kept is not None:
+            self._keep(event, result, result.kept, job)
+            return Ended(stops=event.failed, job=job)
+        self._measure(event, result, job, sum(event.rows_out.values()))
+        for entry in job.entries:
+            self.queues.let_go(entry)
+            self.queues.riders.clear(entry.members)
+        delivers = isinstance(result, ev.SegmentResult)
+        return Ended(
+            stops=event.failed, rejecting=list(self.rejections.take(event, result, job)),
+            oldest=job.oldest, deliveries=self.goals.promised(job) if delivers else (), job=job)
+
+    def _keep(
+        self, event: ev.JobFinished, result: ev.SegmentResult, kept: ev.KeptRows, job: ActiveJob
+    ) -> None:
+        """The rows of a job wait before the next stage."""
+        self._measure(event, result, job, kept.rows)
+        head = job.entries[0]
+        rest = QueueEntry(job.blocks, head.members, head.lane, event.job, kept)
+        self.queues.keep(job.entries, rest, (job.path.id, job.last), job.staying)
+        if job.stale:
+            self.queues.begin_anew(job.path.id)
+
+    def _measure(
+        self, event: ev.JobFinished, result: ev.SegmentResult | ev.PanesResult, job: ActiveJob,
+        rows_out: float,
+    ) -> None:
+        """Record what a job tells of its stages; costs that differ are new cuts and ranks."""
+        job.end_beside(self.active.values(), event.at)
+        kept = event.kept.bytes if event.kept else 0
+        figures = ev.StageFigures(
+            rows_in=job.rows, rows_out=rows_out, seconds=job.own(event.seconds),
+            bytes_in=sum(entry.bytes for entry in job.entries) if kept else 0, bytes_out=kept)
+        self.costs.record(event.at, job.path, job.first, job.last, figures, result.measured,
+                          result.sampling)
+        if changed := self.costs.changed(self.state.plan, job.path.id):
+            self._cuts.renew(self.state.plan, event.at, changed)
+
+    def _fail(self, event: ev.JobFailed, job: ActiveJob) -> Ended:
+        """Let the blocks of a job wait again, for all members or for two halves of them."""
+        members = job.staying
+        judged = self.retries.judge(event, members, self._unit, job.retried)
+        if judged.first:
+            self.queues.riders.set_apart(members, lambda m: self._unit(m) in judged.first)
+        again = tuple(m for m in members if m.query not in judged.stops)
+        for entry in job.entries:
+            self.queues.put_back((job.path.id, job.first), entry, again, retry=True)
+        return Ended(stops=judged.stops, job=job)
+
+    def _unit(self, member: Member) -> str:
+        """Who fails together: a query, or the window aggregates that share their panes."""
+        group = self.state.plan.group_of(member.query)
+        return group.id if group else member.query
+
+
+def _kind(job: ActiveJob) -> Literal["segment", "panes"]:
+    return "panes" if job.is_final and job.path.end == "panes" else "segment"
+
+
+def _work(job: ActiveJob, riders: int) -> ev.PathWork:
+    """A job for the record."""
+    return ev.PathWork(
+        segment=job.segment.id, riders=riders, stream=job.path.reads,
+        blocks=tuple(block.number for block in job.blocks),
+        rows=sum(block.rows for block in job.blocks), stages=(job.first, job.last),
+        urgent=job.urgent, again=job.is_backfill, entering=job.rows if job.first else None)

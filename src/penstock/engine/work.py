@@ -1,0 +1,104 @@
+"""The contract of a department, which knows one kind of work, with the core and the dispatcher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from penstock.engine.instructions import Instruction
+from penstock.engine.paths.active_job import ActiveJob
+from penstock.events import kinds as ev
+from penstock.plan import Member
+
+Offered = TypeVar("Offered")
+"""What a department offers: it alone looks into it."""
+Rider = Member | str
+"""Who is in a job: members of a path, or queries that a refresh answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A job that a department has begun."""
+
+    instructions: Sequence[Instruction]
+    """The notes on the decision, and the job."""
+    riders: Sequence[Rider]
+    expected: float = 0.0
+    """Seconds that it will take; 0 while unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What follows from the end of a job, besides what its department does itself."""
+
+    stops: Mapping[str, str] = field(default_factory=dict)
+    """Queries that stop, and why."""
+    rejecting: Sequence[tuple[str, str]] = ()
+    """Queries whose function rejects everything, each with a text."""
+    oldest: float = 0.0
+    """When the first of what it delivered had come."""
+    deliveries: Iterable[tuple[str, Iterable[tuple[float, int]]]] = ()
+    """By query when what it got had come, and its rows."""
+    job: ActiveJob | None = None
+    """The job over blocks that has ended: other departments may wait for its rows."""
+
+
+class Department(Protocol[Offered]):
+    """Knows one kind of work: what waits, what is under way, and what is to be begun next."""
+
+    @property
+    def slots(self) -> int:
+        """Slots that its jobs take."""
+
+    @property
+    def preempts(self) -> bool:
+        """Whether it may begin a job though all slots are taken."""
+
+    @property
+    def goes_first(self) -> bool:
+        """Whether its work is begun before all other work, whatever time it has had."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is under way."""
+
+    @property
+    def wake_at(self) -> float | None:
+        """When to ask it for an offer again, though nothing may have happened until then."""
+
+    def adopt(self) -> None:
+        """Work by the plan that the state has now."""
+
+    def use(self, policy: Any, at: float, name: str) -> None:
+        """Decide by another policy of its family from now on."""
+
+    def take(self, event: ev.Event, job: ActiveJob | None = None) -> None:
+        """Something has happened; if a job over blocks has ended, here it is."""
+
+    def leave(self, query: str, at_once: bool) -> None:
+        """A query takes no more blocks; ``at_once``: nor what waits for it already."""
+
+    def owes(self, query: str) -> bool:
+        """Whether something waits for a query, or is under way for it."""
+
+    def offer(self, at: float, preempting: bool) -> Offered | None:
+        """What it would begin now. Only who will begin it asks for it.
+
+        ``preempting``: all slots are taken, so it must be worth the cores of what is under way.
+        """
+
+    def begin(self, at: float, job: int, offer: Offered) -> Begun:
+        """Begin what it has offered, under this number."""
+
+    def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
+        """A job of its own has finished or failed."""
+
+    def needed(self) -> Mapping[str, int]:
+        """By stream the time from which on rows may be read again, in microseconds."""
+
+    def tidy(self, at: float) -> Iterable[Instruction]:
+        """What may be given up, before a job begins to read it."""
+
+    def notes(self) -> Iterable[Instruction]:
+        """What it has decided since it was last asked, besides its jobs."""
