@@ -483,3 +483,36 @@ def _hosts(folder: Path) -> Path:
     file = folder / "hosts.csv"
     file.write_text("1\n2\n3\n")
     return file
+
+
+# --- window aggregates --------------------------------------------------------------------------
+
+
+def test_latencies_of_window_aggregates_are_left_out_and_that_is_said(tmp_path, capsys) -> None:
+    host = FakeHost.of("""
+        CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts;
+        CREATE QUERY plain AS SELECT a FROM s WHERE a > 1;
+        CREATE QUERY counted AS SELECT COUNT(*) FROM s [WINDOW 4 SECONDS SLIDE 2 SECONDS];
+    """, refreshing=lambda refresh: 0.25)
+    for second in range(12):
+        host.arrive("s", at=1.0 + 3 * second, times=[float(second)] * 10)
+    host.end("s", at=60.0)
+    host.run()
+    refreshes = [e for e in host.record if isinstance(e, ev.JobFinished) and e.kind == "refresh"]
+    found = compare(host.record, policies("chain"))
+    assert found.windows == ("counted",)
+    for outcome in (found.recorded, *found.simulated):
+        assert list(outcome.queries) == ["plain"]
+        assert outcome.runs == found.recorded.runs == 24  # its panes are made all the same
+    assert found.recorded.latency == found.recorded.queries["plain"]
+    said = (f"counted: the replays put the rows of window aggregates into panes, but do not answer "
+            f"from them, so there are no latencies; in the recorded run {len(refreshes)} refreshes "
+            f"took {0.25 * len(refreshes):.1f} s, which the replays have to spare")
+    assert found.notes[0] == said
+    with Recorder(tmp_path / "events.jsonl") as record:
+        for event in host.record:
+            record(event)
+    assert main(["whatif", str(tmp_path / "events.jsonl"), "--no-figures"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert said in shown and "2 queries" in shown and "latency of plain" in shown
+    assert "latency of counted" not in shown

@@ -17,6 +17,7 @@ ABOUT = "Replay a recorded run under all policies and name the best within limit
 EXAMPLES = """\
 RUN is a checkpoint folder (its newest run), the folder of one run, or an
 events.jsonl. Exit status 1 when no policy would have met the limits.
+Latencies of window aggregates do not count: their answers are not replayed.
 
 examples:
   penstock advise state --memory '64 MB' --latency '2 seconds'

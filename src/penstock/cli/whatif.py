@@ -18,7 +18,8 @@ ABOUT = "Tell what a recorded run would have been under other policies."
 EXAMPLES = """\
 RUN is a checkpoint folder (its newest run), the folder of one run, or an
 events.jsonl. Blocks arrive as they were recorded, jobs cost what the record
-tells of them, and the engine decides anew. Needs neither Spark nor Java.
+tells of them, and the engine decides again. Needs neither Spark nor Java.
+Latencies of window aggregates are left out: their answers are not replayed.
 
 examples:
   penstock whatif state                                       every policy there is
@@ -88,6 +89,7 @@ def _report(comparison: Comparison) -> dict[str, Any]:
         "policies": {outcome.policy: _data(outcome) for outcome in comparison.simulated},
         "closeness": {figure.replace(" ", "_"): {**asdict(found), "percent": found.percent}
                       for figure, found in comparison.closeness().items()},
+        "without_latencies": list(comparison.windows),
         "notes": list(comparison.notes),
     }
 

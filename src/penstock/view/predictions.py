@@ -50,7 +50,7 @@ def _heading(comparison: Comparison) -> RenderableType:
     text = Text.assemble(
         (started.policies["operators"], "bold"), f", {comparison.state} after ",
         seconds(comparison.seconds), f": {counted(comparison.recorded.runs, 'run')}, ",
-        counted(len(comparison.recorded.queries), "query"))
+        counted(len(comparison.recorded.queries) + len(comparison.windows), "query"))
     return Padding(text, (0, 1))
 
 

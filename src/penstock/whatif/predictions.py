@@ -99,6 +99,8 @@ class Comparison:
     recorded: PolicyOutcome
     simulated: tuple[PolicyOutcome, ...]
     """The first is that of the policy that really ran."""
+    windows: tuple[str, ...]
+    """Window aggregates: their panes are made in the replays, their answers are not."""
     notes: tuple[str, ...]
     """What a reader should know."""
 
@@ -121,11 +123,12 @@ def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Compa
     tried.update((name, p) for name, p in policies.items() if p != tried[ran])
     had = {(d.path, d.block) for d in _deliveries(record.events)}
     measure = partial(_outcome, only=had, twins=record.twins)
-    summary = Summary.of(record.events)
+    summary, windows = Summary.of(record.events), _windows(record.events, record.twins)
     return Comparison(
         recording, summary.run.state, summary.run.seconds, measure("recorded", record.events),
         tuple(measure(name, replay(recording, policy)) for name, policy in tried.items()),
-        tuple(_notes(recording, record.twins, summary, tried)))
+        windows, (*_unplayed(record.events, windows),
+                  *_notes(recording, record.twins, summary, tried)))
 
 
 def alike(outcomes: Iterable[PolicyOutcome]) -> list[tuple[str, PolicyOutcome]]:
@@ -177,7 +180,8 @@ class _Delivery:
 def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
     """Every block as it was delivered, to those who had joined before it arrived.
 
-    A block from before a query joined waited for the query, not the query for it.
+    A block from before a query joined waited for the query, not the query for it. A block that is
+    put into panes is delivered to nobody yet.
     """
     came: dict[tuple[str, int], tuple[int, ev.BlockArrived]] = {}
     joined: dict[str, tuple[int, str]] = {}
@@ -195,6 +199,8 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
                 homes[group] = path
             case ev.JobDecided(job=job, work=ev.PathWork() as work):
                 decided[job] = work
+            case ev.JobFinished(job=job, kind="panes"):
+                decided.pop(job, None)
             case ev.JobFinished(job=job, kept=None) if job in decided:
                 of = decided.pop(job)
                 riders = [rider for rider in groups.get(of.riders, ())
@@ -231,6 +237,24 @@ def _latencies(
 
 
 # --- what a reader should know ------------------------------------------------------------------
+
+
+def _windows(
+    events: Iterable[ev.Event], twins: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """The window aggregates of a record."""
+    found = dict.fromkeys(event.query for event in events
+                          if isinstance(event, ev.QueryAdded) and event.window is not None)
+    return tuple(twin for query in found for twin in twins[query])
+
+
+def _unplayed(events: Iterable[ev.Event], windows: Sequence[str]) -> Iterator[str]:
+    """What the replays leave out of window aggregates."""
+    if windows:
+        took = [e.seconds for e in events if isinstance(e, ev.JobFinished) and e.kind == "refresh"]
+        yield (f"{', '.join(windows)}: the replays put the rows of window aggregates into panes, "
+               "but do not answer from them, so there are no latencies; in the recorded run "
+               f"{len(took)} refreshes took {sum(took):.1f} s, which the replays have to spare")
 
 
 def _notes(
