@@ -80,8 +80,8 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "a job is over": Moment("host:SparkHost._execute", "after", alone=True),
     },
     "windows": {
-        "in panes, not committed": Moment("aggregates.synopsis_store:Windows.take", "after"),
-        "answered, not staged": Moment("aggregates.synopsis_store:Windows.answers", "after"),
+        "in panes, not committed": Moment("aggregates.synopsis_store:SynopsisStore.take", "after"),
+        "answered, not staged": Moment("aggregates.synopsis_store:SynopsisStore.answers", "after"),
         "answers staged, not committed": Moment("storage.guarded:Log.append", about="'ends'"),
         "half a commit of answers": Moment("storage.local_store:write_all", "torn", about='"ends"'),
         "answers committed, not moved": Moment(

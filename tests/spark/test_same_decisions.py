@@ -12,8 +12,10 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.clock import VirtualClock
-from penstock.engine.instructions import SegmentJob
+from penstock.engine import Core, RefreshJob, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
+from penstock.policies import FAMILIES, operators, refresh
 from penstock.spark.host import TICK
 from penstock.testing import FakeHost
 from penstock.whatif.replay import shared
@@ -69,24 +72,113 @@ ARRIVALS = {
 }
 """By stream and block: when it comes."""
 POLICIES = ("fifo", "greedy", "chain", "chain_flush(latency=9)", "rate_based")
+REFRESHES = (*refresh.POLICIES, "hybrid+late", "hybrid+late_pending")
+WINDOWS = """
+    CREATE STREAM w (ts TIMESTAMP, n INT) FROM parquet 'w' OPTIONS (maxFilesPerTrigger = 1)
+      TIME ts LATENESS 1 SECOND;
+    CREATE QUERY often AS SELECT COUNT(*) AS rows FROM w [WINDOW 4 SECONDS SLIDE 1 SECOND];
+    CREATE QUERY seldom AS SELECT COUNT(*) AS rows FROM w [WINDOW 6 SECONDS SLIDE 2 SECONDS];
+    CREATE QUERY exact AS SELECT COUNT(*) AS rows FROM w [WINDOW 9 SECONDS SLIDE EXACTLY 3 SECONDS];
+"""
+PANES, SCAN = 0.2, 0.3
+"""Seconds of a job that makes panes, and of a scan: three queries at once are too much."""
 
-Decision = tuple[float, str, tuple[int, int], tuple[int, ...], int | None, str]
+
+@dataclass(frozen=True)
+class Change:
+    """A policy that decides from some time on."""
+
+    at: float
+    family: str
+    policy: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """An application, when its blocks come, and which policies decide."""
+
+    application: str
+    arrivals: Mapping[tuple[str, int], float]
+    """By stream and block."""
+    changes: tuple[Change, ...]
+    """The first at time 0."""
+    times: Mapping[tuple[str, int], Sequence[float]] = field(default_factory=dict)
+    """Event times of a block's rows, in seconds, where its stream has such a time."""
+
+    @property
+    def first(self) -> Change:
+        return self.changes[0]
+
+
+def one_policy(policy: str) -> Trace:
+    return Trace(APPLICATION, ARRIVALS, (Change(0.0, "operators", policy),))
+
+
+def every_policy() -> Trace:
+    """The beginning of the trace again and again, each time under another policy."""
+    apart = 12.0
+    short = {("s", 0): 0.5, ("t", 0): 1.0, ("s", 1): 1.5}
+    blocks = {"s": 2, "t": 1}
+    arrivals = {(stream, blocks[stream] * turn + number): turn * apart + at
+                for turn in range(len(operators.POLICIES))
+                for (stream, number), at in short.items()}
+    changes = (Change(max(0.0, turn * apart - 0.11), "operators", name)
+               for turn, name in enumerate(operators.POLICIES))
+    return Trace(APPLICATION, arrivals, tuple(changes))
+
+
+def every_refresh_policy() -> Trace:
+    """A stream that is steady at first and then jumps, under one refresh policy after the other."""
+    arrivals, times, changes = {}, {}, []
+    for turn, name in enumerate(REFRESHES):
+        begun = 12.0 * turn
+        changes.append(Change(max(0.0, begun - 0.11), "refresh", name))
+        for number, second in enumerate((1, 2, 3, 4, 8)):
+            block = "w", 5 * turn + number
+            arrivals[block] = begun + 1.0 + 1.5 * number
+            times[block] = [begun + second + part / 4 for part in range(3)]
+    return Trace(WINDOWS, arrivals, tuple(changes), times)
+
+
+Decision = tuple[object, ...]
 
 
 def decisions(events: list[ev.Event]) -> list[Decision]:
-    """When what ran, from which stage to which, on which blocks, and why."""
-    return [(e.at, e.work.segment, e.work.stages, e.work.blocks, e.work.entering, e.reason)
-            for e in events if isinstance(e, ev.JobDecided)]
+    """When what ran, on what, and why; and what was left out."""
+    return [found for found in map(decision, events) if found]
 
 
-def simulated(policy: str) -> list[ev.Event]:
+def decision(event: ev.Event) -> Decision:
+    match event:
+        case ev.JobDecided(work=ev.PathWork() as work):
+            return (event.at, work.segment, work.stages, work.blocks, work.entering, event.reason)
+        case ev.JobDecided(work=ev.RefreshWork() as work):
+            return (event.at, work.group, work.scans, event.reason)
+        case ev.AnswersSkipped():
+            return (event.at, event.answers, event.after, event.before)
+    return ()
+
+
+def refreshing(job: RefreshJob) -> float:
+    return SCAN * len(job.scans)
+
+
+def simulated(trace: Trace) -> list[ev.Event]:
     """The trace in virtual time."""
-    host = FakeHost.of(APPLICATION, policy, operators=FIGURES, settings=Settings(quantum=1.0))
-    for (stream, _), at in ARRIVALS.items():
-        host.arrive(stream, at=at, rows=ROWS)
+    policies = {"operators": "fifo", "refresh": refresh.DEFAULT,
+                trace.first.family: trace.first.policy}
+    host = FakeHost.of(trace.application, policies["operators"], refresh=policies["refresh"],
+                       operators=FIGURES if not trace.times else None, cost=lambda job: PANES,
+                       refreshing=refreshing, settings=Settings(quantum=1.0))
+    for (stream, number), at in trace.arrivals.items():
+        host.arrive(stream, at=at, rows=ROWS, times=trace.times.get((stream, number)))
+    changes = list(trace.changes[1:])
     while host._agenda:  # Spark's host looks at the clock when nothing has happened for so long
         soon = host.clock.now() + TICK
-        if host._agenda[0][0] <= soon:
+        if changes and changes[0].at <= min(soon, host._agenda[0][0]):
+            host.clock.advance(changes[0].at)
+            use(host.core, changes.pop(0))
+        elif host._agenda[0][0] <= soon:
             host.run(until=host._agenda[0][0])
         else:
             host.clock.advance(soon)
@@ -94,12 +186,19 @@ def simulated(policy: str) -> list[ev.Event]:
     return host.record
 
 
+def use(core: Core, change: Change) -> None:
+    family = FAMILIES[change.family]
+    core.use(change.family, family.read(change.policy), change.at, change.policy)
+
+
 @dataclass
 class Inbox:
     """Where a Spark host gets its events: in the order and at the times of the script."""
 
     clock: VirtualClock
-    planned: list[tuple[float, int, ev.Event]] = field(default_factory=list)
+    trace: Trace
+    planned: list[tuple[float, int, Any]] = field(default_factory=list)
+    """Events, and changes of policy, in the order of their times."""
     asked: list[Callable[[], None]] = field(default_factory=list)
     expected: dict[int, Any] = field(default_factory=dict)
     """By run under way: how the script says that it ends."""
@@ -113,11 +212,11 @@ class Inbox:
         """A run begins that ends like this; those that it overtakes end later by as much."""
         with self.changed:
             if overtakes:
-                through = [p for p in self.planned if not isinstance(p[2], ev.BlockArrived)]
+                through = [p for p in self.planned if isinstance(p[2], ev.JobFinished)]
                 end, others = shared(self.clock.now(), end, [
                     *self.expected.values(), *(event for _, _, event in through)])
                 self.expected = dict(zip(self.expected, others, strict=False))
-                self.planned = [p for p in self.planned if isinstance(p[2], ev.BlockArrived)]
+                self.planned = [p for p in self.planned if not isinstance(p[2], ev.JobFinished)]
                 self.planned += [(later.at, order, later) for (_, order, _), later in zip(
                     through, others[len(self.expected):], strict=True)]
                 heapq.heapify(self.planned)
@@ -129,7 +228,7 @@ class Inbox:
             match item:
                 case ev.BlockArrived(block=block):
                     self.arrived += 1
-                    at = ARRIVALS[block.stream, block.number]
+                    at = self.trace.arrivals[block.stream, block.number]
                     block = replace(block, arrived=at, bytes=WIDTH * block.rows)
                     self._plan(replace(item, at=at, block=block))
                 case ev.JobFinished():
@@ -142,13 +241,19 @@ class Inbox:
 
     def _plan(self, event: Any) -> None:
         if isinstance(event, ev.BlockArrived):
-            order = list(ARRIVALS).index((event.block.stream, event.block.number))
+            place = event.block.stream, event.block.number
+            order = list(self.trace.arrivals).index(place)
         else:
-            order = len(ARRIVALS) + event.job
+            order = len(self.trace.arrivals) + event.job
         heapq.heappush(self.planned, (event.at, order, event))
 
     def _as_scripted(self, end: Any) -> Any:
         told = self.expected.pop(end.job)
+        if end.kind == "refresh":
+            result = replace(end.result, scanning=None, answering=0.0)
+            return replace(end, at=told.at, seconds=told.seconds, result=result)
+        if end.kind == "panes":
+            return replace(end, at=told.at, seconds=told.seconds)
         assert bool(end.kept) == bool(told.kept)
         result = replace(end.result, measured=told.result.measured, sampling=0.0)
         if end.kept:
@@ -172,7 +277,7 @@ class Inbox:
             return heapq.heappop(self.planned)[2]
 
     def _knows_what_is_next(self) -> bool:
-        return bool(self.arrived == len(ARRIVALS) and not self.expected and self.planned)
+        return bool(self.arrived == len(self.trace.arrivals) and not self.expected and self.planned)
 
 
 @pytest.fixture
@@ -180,24 +285,38 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sys.modules.pop("levels", None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "levels.py").write_text(FUNCTIONS)
-    for stream, number in ARRIVALS:
-        (tmp_path / stream).mkdir(exist_ok=True)
-        path = tmp_path / stream / f"{number}.parquet"
-        levels = pa.array(range(ROWS), pa.int32())
-        numbers = pa.array(range(number * ROWS, (number + 1) * ROWS), pa.int32())
-        pq.write_table(pa.table({"n": numbers, "level": levels}), path)
-        os.utime(path, (1_700_000_000 + number,) * 2)
     return tmp_path
 
 
+def write(trace: Trace, folder: Path) -> None:
+    """The blocks of a trace, a file each."""
+    for stream, number in trace.arrivals:
+        (folder / stream).mkdir(exist_ok=True)
+        path = folder / stream / f"{number:03}.parquet"
+        if times := trace.times.get((stream, number)):
+            since = [round(time * 1e6) for time in times]
+            table = pa.table({"ts": pa.array(since, pa.timestamp("us", "UTC")),
+                              "n": pa.array(range(len(times)), pa.int32())})
+        else:
+            table = pa.table({
+                "n": pa.array(range(number * ROWS, (number + 1) * ROWS), pa.int32()),
+                "level": pa.array(range(ROWS), pa.int32())})
+        pq.write_table(table, path)
+        os.utime(path, (1_700_000_000 + number,) * 2)
+
+
 def on_spark(
-    policy: str, folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> tuple[list[ev.Event], Inbox]:
-    """The trace through Spark's own host, its costs those of the script."""
+    trace: Trace, folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch,
+    jobs: int,
+) -> tuple[list[ev.Event], Inbox, dict[str, pa.Table]]:
+    """The trace through Spark's own host, until so many jobs are through; costs are the script's.
+
+    What happened, the inbox with what jobs really kept, and the answers of all queries.
+    """
     from penstock.spark.host import SparkHost
 
-    inbox, events = Inbox(VirtualClock()), []
-    delivered, wanted = threading.Event(), sum(2 if s == "s" else 1 for s, _ in ARRIVALS)
+    write(trace, folder)
+    inbox, events, through = Inbox(VirtualClock(), trace), [], threading.Event()
 
     class Scripted(SparkHost):
         def __init__(self, *args: Any) -> None:
@@ -205,45 +324,70 @@ def on_spark(
             self._inbox = inbox  # type: ignore[assignment]
             self._script = FakeHost(self._core, inbox.clock, application=self.application,
                                     operators=FIGURES)
+            for number, change in enumerate(trace.changes[1:]):
+                act = partial(use, self._core, change)
+                heapq.heappush(inbox.planned, (change.at, -len(trace.changes) + number, act))
 
         def _carry_out(self, instruction: Any, spent: float) -> None:
-            if isinstance(instruction, SegmentJob):
-                inbox.expect(self._script.outcome(instruction), instruction.urgent)
+            if isinstance(instruction, RefreshJob):
+                inbox.expect(ends(instruction, refreshing(instruction)), False)
+            elif isinstance(instruction, SegmentJob):
+                scripted = (ends(instruction, PANES) if instruction.kind == "panes"
+                            else self._script.outcome(instruction))
+                inbox.expect(scripted, instruction.urgent)
             super()._carry_out(instruction, spent)
 
         def _report_progress(self, at: float) -> None:
             """How far Spark is says nothing about the script's time."""
 
+    def ends(job: Any, seconds: float) -> ev.JobFinished:
+        return ev.JobFinished(at=inbox.clock.now() + seconds, job=job.number, kind=job.kind,
+                              seconds=seconds, result=ev.SegmentResult(rows_in=0))
+
     def watch(event: ev.Event) -> None:
         events.append(event)
-        decided = {e.job: e for e in events if isinstance(e, ev.JobDecided)}
-        done = [decided[e.job].work.blocks for e in events
-                if isinstance(e, ev.JobFinished) and not e.kept]
-        if sum(map(len, done)) == wanted:
-            delivered.set()
+        if sum(isinstance(e, ev.JobFinished) for e in events) == jobs:
+            through.set()
 
     monkeypatch.setattr("penstock.api.SparkHost", Scripted)
     with engine(on_event=watch) as e:
         e._clock = inbox.clock
-        e.execute(APPLICATION + f"SET operators = '{policy}'; SET quantum = '1 second';",
-                  folder=folder)
+        e.execute(f"{trace.application} SET {trace.first.family} = '{trace.first.policy}';"
+                  " SET quantum = '1 second';", folder=folder)
         e.start()
-        assert delivered.wait(240), inbox.failed
+        assert through.wait(240), (inbox.failed, decisions(events)[-3:])
         e.stop()
-        levels = {name: sorted(e.results(name)["n"].to_pylist())
-                  for name in ("hidden", "plain", "cheap")}
-    keeps = {"hidden": lambda n: n % 100 < 9, "plain": lambda n: n % 2 == 0,
-             "cheap": lambda n: n % 100 >= 50}
-    assert levels == {name: [n for n in range(500 if name == "cheap" else 600) if keep(n)]
-                      for name, keep in keeps.items()}
-    return events, inbox
+        answers = {name: e.results(name) for name in e.application.queries}
+    return events, inbox, answers
+
+
+def check_rows(trace: Trace, answers: dict[str, pa.Table]) -> None:
+    """Every query got the rows that its conditions keep."""
+    blocks = Counter(stream for stream, _ in trace.arrivals)
+    keeps = {"hidden": ("s", lambda n: n % 100 < 9), "plain": ("s", lambda n: n % 2 == 0),
+             "cheap": ("t", lambda n: n % 100 >= 50)}
+    for name, (stream, keep) in keeps.items():
+        wanted = [n for n in range(ROWS * blocks[stream]) if keep(n)]
+        assert sorted(answers[name]["n"].to_pylist()) == wanted
 
 
 def test_the_policies_decide_differently_on_this_trace(folder: Path) -> None:
-    blocks = [e.block for e in simulated("fifo") if isinstance(e, ev.BlockArrived)]
+    blocks = [e.block for e in simulated(one_policy("fifo")) if isinstance(e, ev.BlockArrived)]
     assert {(block.rows, block.bytes) for block in blocks} == {(ROWS, ROWS * WIDTH)}
-    told = [tuple(d[1:4] for d in decisions(simulated(policy))) for policy in POLICIES]
+    told = [tuple(d[1:4] for d in decisions(simulated(one_policy(policy)))) for policy in POLICIES]
     assert len(set(told)) == len(POLICIES)
+
+
+def same_on_both_hosts(
+    trace: Trace, folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, pa.Table]:
+    """Hold both hosts against each other; what the queries answered on Spark."""
+    record = simulated(trace)
+    jobs = sum(isinstance(event, ev.JobFinished) for event in record)
+    events, inbox, answers = on_spark(trace, folder, engine, monkeypatch, jobs)
+    assert decisions(events) == decisions(record)
+    assert all(real == scripted for real, scripted in inbox.rows), "jobs really kept those rows"
+    return answers
 
 
 @pytest.mark.spark
@@ -253,6 +397,27 @@ def test_the_policies_decide_differently_on_this_trace(folder: Path) -> None:
 def test_the_same_trace_gives_the_same_decisions_on_both_hosts(
     policy: str, folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events, inbox = on_spark(policy, folder, engine, monkeypatch)
-    assert decisions(events) == decisions(simulated(policy))
-    assert all(real == scripted for real, scripted in inbox.rows), "jobs really kept those rows"
+    trace = one_policy(policy)
+    check_rows(trace, same_on_both_hosts(trace, folder, engine, monkeypatch))
+
+
+@pytest.mark.spark
+def test_every_operator_policy_in_turn_decides_alike_on_both_hosts(
+    folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = every_policy()
+    check_rows(trace, same_on_both_hosts(trace, folder, engine, monkeypatch))
+
+
+@pytest.mark.spark
+def test_every_refresh_policy_in_turn_decides_alike_on_both_hosts(
+    folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = every_refresh_policy()
+    answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
+    times = [time for some in trace.times.values() for time in some]
+    for name, table in answers.items():
+        assert table.num_rows
+        for row in table.to_pylist():
+            start, end = (row[at].timestamp() for at in ("window_start", "window_end"))
+            assert row["rows"] == sum(start <= time < end for time in times), (name, row)
