@@ -64,8 +64,8 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "in a segment, the JVM lives on": Moment(
             "delivery.commit:Delivery.deliver", "120", alone=True),
         "through Python": Moment("delivery.commit:Delivery._stage", "50", about="detected"),
-        "in a stage": Moment("jobs.intermediate:Parts.keep", "50"),
-        "rows kept between stages": Moment("jobs.intermediate:Parts.keep", "after"),
+        "in a stage": Moment("jobs.intermediate:IntermediateStore.keep", "50"),
+        "rows kept between stages": Moment("jobs.intermediate:IntermediateStore.keep", "after"),
         "between two units": Moment("delivery.sinks.staged_files:_write", nth=2),
         "recovery removes what never counted": Moment("delivery.commit:Delivery._settle"),
         "moves written, not committed": Moment("delivery.delivery_log:Deliveries.commit"),

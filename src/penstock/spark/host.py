@@ -45,10 +45,10 @@ from penstock.language import durations, sizes
 from penstock.model import Application, Query, Stream
 from penstock.plan import Group
 from penstock.planning import plan as planned
-from penstock.spark.aggregates.large_groups import Large
+from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.spark.compile.compiler import Compiler
-from penstock.spark.compile.references import Needs
+from penstock.spark.compile.references import References
 from penstock.spark.compile.relations import Relations
 from penstock.spark.defaults import setting, settings
 from penstock.spark.delivery.commit import Delivery
@@ -58,20 +58,20 @@ from penstock.spark.driver_memory import measured
 from penstock.spark.ingest import sources
 from penstock.spark.ingest.sources import plain
 from penstock.spark.ingest.stream_ingest import Ingest
-from penstock.spark.jobs.intermediate import Parts
+from penstock.spark.jobs.intermediate import IntermediateStore
 from penstock.spark.jobs.panes import Panes
 from penstock.spark.jobs.refreshes import Refreshes
 from penstock.spark.jobs.segments import Order, Segments
 from penstock.spark.jobs.task_progress import tasks_done
 from penstock.spark.questions import Questions
 from penstock.spark.session import lost
-from penstock.spark.stopping import TICK, Stopping
+from penstock.spark.stopping import TICK, HostShutdown
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Spool, contents_of
 
 
-class SparkHost(Stopping):
+class SparkHost(HostShutdown):
     """Runs one application on Spark until it is drained or stopped."""
 
     def __init__(
@@ -92,12 +92,12 @@ class SparkHost(Stopping):
         self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
-        self._needs = Needs(application, Relations(spark, checkpoint, self._warn))
+        self._needs = References(application, Relations(spark, checkpoint, self._warn))
         self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback)
         self._windows = SynopsisStore(spark, sizes.bytes(self._setting("synopses")),
-                                Large(checkpoint))
+                                LargeGroups(checkpoint))
         self.questions = Questions(spark, checkpoint, self._windows.find)
-        self._parts = Parts(spark)
+        self._parts = IntermediateStore(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
         self._faults: dict[str, str] = {}

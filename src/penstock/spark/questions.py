@@ -24,10 +24,10 @@ from penstock.plan import Group, Member, Plan
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.pane_job import PaneJob
-from penstock.spark.aggregates.synopsis_store import Kept
+from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.columns import compiled
 from penstock.spark.compile.compiler import Compiler, Summarised
-from penstock.spark.compile.references import Needs
+from penstock.spark.compile.references import References
 from penstock.spark.compile.relations import Relations
 from penstock.spark.ingest.sources import plain
 from penstock.spark.storage.checkpoint import Checkpoint
@@ -46,13 +46,13 @@ class Questions:
 
     spark: SparkSession
     checkpoint: Checkpoint
-    synopsis: Callable[[str], Kept | None] | None = None
+    synopsis: Callable[[str], GroupSynopsis | None] | None = None
     """The synopses of the engine that runs here, by group; None when none does."""
 
     def answer(self, application: Application, query: Query) -> pa.Table:
         """The answer to a bound question."""
         relations = Relations(self.spark, None, lambda subject, text: None)
-        needs = Needs(application, relations)
+        needs = References(application, relations)
         try:
             for _ in range(TRIES):
                 asked = _Question(self, needs, query, planned([query]), self._spools(needs, query))
@@ -78,12 +78,12 @@ class Questions:
             return True
         return not self.checkpoint.is_own and self.checkpoint.is_taken
 
-    def _spools(self, needs: Needs, query: Query) -> dict[str, Spool]:
+    def _spools(self, needs: References, query: Query) -> dict[str, Spool]:
         streams = set(query.streams)
         return {stream: Spool.look(self.spark, self.checkpoint, Files(self.spark),
                                    needs.application.streams[stream]) for stream in streams}
 
-    def _has_lost(self, needs: Needs, asked: _Question) -> bool:
+    def _has_lost(self, needs: References, asked: _Question) -> bool:
         """Whether a block that was to be read is no longer there."""
         now = self._spools(needs, asked.query)
         return any(block not in now[name].held()
@@ -95,7 +95,7 @@ class _Question:
     """A question, and the spools as they were when it was asked."""
 
     by: Questions
-    needs: Needs
+    needs: References
     query: Query
     plan: Plan
     spools: dict[str, Spool]

@@ -19,12 +19,12 @@ from penstock.engine import Core
 from penstock.errors import RunError
 from penstock.events import kinds as ev
 from penstock.spark.aggregates.synopsis_store import SynopsisStore
-from penstock.spark.compile.references import Needs
+from penstock.spark.compile.references import References
 from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.ingest.sources import plain
 from penstock.spark.ingest.stream_ingest import Ingest
-from penstock.spark.jobs.intermediate import Parts
+from penstock.spark.jobs.intermediate import IntermediateStore
 from penstock.spark.session import lost
 from penstock.spark.storage.spool import Spool
 
@@ -55,14 +55,14 @@ def _part(until: float, part: float = 0.5) -> float | None:
     return None if until == inf else max(0.5, part * (until - time.monotonic()))
 
 
-class Stopping:
+class HostShutdown:
     """The part of the host that ends things."""
 
     _spark: SparkSession
     _core: Core
-    _needs: Needs
+    _needs: References
     _delivery: Delivery
-    _parts: Parts
+    _parts: IntermediateStore
     _windows: SynopsisStore
     _deliveries: Deliveries
     _spools: dict[str, Spool]

@@ -65,12 +65,12 @@ def test_rows_are_dealt_out_for_long_runs_and_gathered_for_short_ones(spark: Any
 
 @pytest.mark.spark
 def test_what_runs_have_kept_tells_by_how_many_tasks_it_is_read(spark: Any) -> None:
-    from penstock.spark.jobs.intermediate import Parts
+    from penstock.spark.jobs.intermediate import IntermediateStore
     from penstock.spark.jobs.rows_read import Reading
 
     through = SimpleNamespace(part=lambda path, member, frame, first, last: SimpleNamespace(
         frame=frame, counts=dict))
-    parts: Any = Parts(spark)
+    parts: Any = IntermediateStore(spark)
     path: Any = SimpleNamespace(panes=False)
     for count in (2, 5):
         kept = replace(RUN, number=count, members=("m",))  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from penstock.errors import CheckpointError, SourceError
 from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
 from penstock.spark.ingest import file_checks, partitions, sources, times
-from penstock.spark.ingest.file_batches import Ages, BatchLimits, Known
+from penstock.spark.ingest.file_batches import Ages, BatchLimits, KnownFiles
 from penstock.spark.ingest.file_log import FileLog
 from penstock.spark.ingest.file_source import FileSource
 from penstock.spark.ingest.footers import fits
@@ -54,7 +54,7 @@ def lines(path: Path, content: str | bytes, seconds: float = NOW) -> Path:
 
 def test_files_of_one_time_are_taken_by_name():
     listing = [ListedFile(f"{n:02d}", 1, 7) for n in (5, 3, 39, 0)] + [ListedFile("zz", 1, 6)]
-    assert [f.path for f in Known().fresh(listing)] == ["zz", "00", "03", "05", "39"]
+    assert [f.path for f in KnownFiles().fresh(listing)] == ["zz", "00", "03", "05", "39"]
 
 
 def test_a_batch_takes_one_file_at_least():

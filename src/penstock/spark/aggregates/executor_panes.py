@@ -1,9 +1,9 @@
 """Panes that stay on the executors: groups with too many keys for the driver's memory.
 
-Every run of the pane path leaves a persisted frame of pane tables, which Spark holds in its storage
-memory and on disk where that is full. A refresh is one Spark job over these frames, in as many
-tasks as let a worker hold its share, and its answers go from the executors to the sink: nothing
-passes through the driver but counts, and what console and callback sinks are handed.
+Every job of the pane path leaves a persisted frame of pane tables. Spark holds it in its storage
+memory, and on disk where that is full. A refresh is one Spark job over these frames, with so many
+tasks that each worker can hold its share. Its answers go from the executors to the sink. Only
+counts, and what console and callback sinks receive, pass through the driver.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _TIMES = pa.timestamp("us", "UTC")
 
 
 TASK = 64 << 20
-"""Bytes of cells of one window that a Python worker holds while it answers, about."""
+"""About how many bytes of cells of one window a Python worker holds while it answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _JobPanes:
-    """What one run has made."""
+    """The panes that one job has made."""
 
     youngest: int
-    """The youngest of its panes."""
+    """The number of its youngest pane."""
     frame: DataFrame
     bytes: int
-    """What its cells would take in Python."""
+    """The memory that its cells would take in Python."""
     blocks: frozenset[int]
-    """Of whose rows it is made, and made again should Spark lose it."""
+    """The blocks that it is made of. Spark reads them again if it loses the frame."""
 
 
 @dataclass(slots=True)
 class ExecutorPanes:
-    """The panes of one group."""
+    """The panes of one group, as persisted Spark frames."""
 
     spark: SparkSession
     group: Group
@@ -62,7 +62,7 @@ class ExecutorPanes:
     _parts: list[_JobPanes] = field(default_factory=list)
 
     def add(self, rows: Summarised, blocks: Iterable[int]) -> dict[int, int]:
-        """Make the panes of some rows and keep them; how many rows each pane got."""
+        """Make the panes of some rows and keep them; return the rows that each pane got."""
         if self._job is None:
             self._job = PaneJob([rows.group(self.group, self.families)], rows.time)
             self._place = rows
@@ -91,13 +91,13 @@ class ExecutorPanes:
             self._parts.remove(part)
 
     def close(self) -> None:
-        """Keep nothing in memory; a refresh that is under way computes its panes again."""
+        """Unpersist all frames; a refresh that is under way computes its panes again."""
         for part in self._parts:
             part.frame.unpersist()
 
     @property
     def _tasks(self) -> int:
-        """As many as let each have no more cells of a window than a worker should hold."""
+        """So many tasks that none has more cells of a window than a worker should hold."""
         held = sum(part.bytes for part in self._parts)
         return max(self.spark.sparkContext.defaultParallelism, ceil(held / TASK))
 
@@ -137,7 +137,7 @@ def rows_per_pane(job: PaneJob, frame: DataFrame, group: int) -> dict[int, int]:
 
 
 def _numbered(windows: Sequence[tuple[int, int, int, int]]) -> pa.Table:
-    """Whose answers those of each question are, and of which window."""
+    """A table that says which member and which window each question is for."""
     questions, members, starts, ends = zip(*windows, strict=True)
     return pa.table({
         QUESTION: pa.array(questions, pa.int32()),

@@ -30,7 +30,7 @@ FIRST, END = "@first", "@end"
 
 @dataclass(frozen=True, slots=True)
 class WindowDue:
-    """A window to be answered: the one that ends at a pane, exclusive."""
+    """A question about one window, which ends before the pane ``end``."""
 
     end: int
     question: Question
@@ -39,12 +39,12 @@ class WindowDue:
 def refreshed(
     job: PaneJob, group: int, frames: DataFrame, due: Sequence[WindowDue], tasks: int | None = None
 ) -> DataFrame:
-    """The answers of a group to what is due, from the frames that the pane job gave.
+    """The answers of a group to the windows that are due, from the frames of its pane jobs.
 
-    Columns: ``question``, the number of what was due; ``key0``, ...; ``agg0``, ... for all
-    aggregates that are asked for, in the order in which `aggregates` gives them, NULL where a
-    question does not ask. ``tasks`` tells in how many parts the keys are answered; a worker holds
-    the cells of one part and one window at a time.
+    Columns: ``question``, the number of the window in ``due``; ``key0``, ...; ``agg0``, ... for
+    the aggregates in the order of `aggregates`, NULL where a question does not ask for one. The
+    keys are split into ``tasks`` parts. A worker holds the cells of one part and one window at a
+    time.
     """
     wanted = aggregates(due)
     tables = job.read(frames, group)
@@ -69,7 +69,7 @@ def refreshed(
 
 
 def _narrowed(table: DataFrame, family: Family, asked: Family) -> DataFrame:
-    """A family's pane table with no more measures than are asked for."""
+    """A family's pane table with only the measures that are asked for."""
     kept = [ours(name) for name in table.columns if not name.startswith("m")]
     at = [f"m{family.measures.index(measure)}" for measure in asked.measures]
     return table.select(*kept, *(ours(name).alias(f"m{n}") for n, name in enumerate(at)))
@@ -82,7 +82,7 @@ def aggregates(due: Iterable[WindowDue]) -> list[Aggregate]:
 
 @dataclass(frozen=True)
 class _Form:
-    """What a worker must know to answer."""
+    """What a worker needs to compute answers: key types, families, aggregates and windows."""
 
     types: tuple[Type, ...]
     families: tuple[Family, ...]
@@ -145,7 +145,7 @@ def _finish(
 def _by_question(
     batches: Iterator[pa.RecordBatch], place: str
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Runs of rows of one question; they come sorted by it."""
+    """The rows of each question in turn; batches come sorted by question."""
     for batch in batches:
         runs = batch.column(place).to_numpy()
         start = 0
@@ -158,7 +158,7 @@ def _by_question(
 def _answered(
     form: _Form, layout: Layout, number: int, rows: pa.Table
 ) -> Iterator[pa.RecordBatch]:
-    """A window is a synopsis of one pane."""
+    """The answer to one question: its merged cells form a synopsis of one pane."""
     question = form.due[number].question
     synopsis = Synopsis(form.types, form.families, span=1)
     units = rows[UNIT].to_numpy()
@@ -176,7 +176,7 @@ def _answered(
 def _laid_out(
     form: _Form, number: int, question: Question, found: pa.RecordBatch
 ) -> pa.Table:
-    """The answers under the columns of all aggregates."""
+    """The answers to one question, with NULL columns for aggregates it does not ask for."""
     fields = arrow_schema(form.answers)
     where = {a: found[f"agg{n}"] for n, a in enumerate(question.aggregates)}
     keys = [found[f"key{n}"] for n in range(len(form.types))]

@@ -1,6 +1,6 @@
-"""Measures on Spark: what is kept of the rows of a cell, and how two panes of it are merged.
+"""Measures on Spark: how the rows of a cell are summed up, and how its panes are merged.
 
-The columns hold what `penstock.synopses.Measure.stored` says. Every measure passes NULL by, so a
+The columns have the types of `penstock.synopses.Measure.stored`. Every measure ignores NULL, so a
 condition on the rows is a CASE around the argument.
 """
 
@@ -15,16 +15,16 @@ from penstock.synopses import Family, Measure
 from penstock.synopses.sketches import FM_MAPS, KLL_K
 
 _TOP_BIT = 1 << 53
-"""Above all bits of a map that a hash can set: a hash without bits sets this one."""
+"""A bit above all that a hash can set in a map; a hash without bits sets this one."""
 
 
 def hashed(value: SparkColumn) -> SparkColumn:
-    """The 64 bits that a sketch knows of a value, NULL for NULL."""
+    """The 64-bit hash of a value that sketches use; NULL for NULL."""
     return sf.when(value.isNotNull(), sf.xxhash64(value))
 
 
 def cell(family: Family) -> SparkColumn | None:
-    """The cell of a row; None where the keys are the cell."""
+    """The column that says which cell a row belongs to; None where the keys alone do."""
     match family.kind:
         case "scalars":
             return None
@@ -40,7 +40,7 @@ def _lowest(value: SparkColumn, number: int) -> SparkColumn:
 
 
 def measured(measure: Measure, family: Family, held: SparkColumn | None) -> SparkColumn:
-    """A measure of the rows of a cell, of those alone for which a condition holds."""
+    """A measure of the rows of a cell; with ``held`` only of rows for which it is true."""
 
     def of(value: SparkColumn) -> SparkColumn:
         return value if held is None else sf.when(held, value)
@@ -93,7 +93,7 @@ def _moments(value: SparkColumn) -> SparkColumn:
 
 
 def merged(measure: Measure, name: str) -> SparkColumn:
-    """One value from a column of several panes, of the type it had."""
+    """The measure of several panes together, with the type of its column."""
     value = ours(name)
     match measure.kind, measure.type.name:
         case "min" | "rank", _:

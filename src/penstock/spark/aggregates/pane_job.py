@@ -6,10 +6,10 @@
     rows ─▶ group by (pane, keys, cell) ─▶ measures ─┼─ union ─▶ Arrow tables in the driver, or
     rows ─▶ ...                                      ┘          a frame that stays on the executors
 
-Groups with the same panes, keys and cells are one grouping, whatever rows they want: their measures
-are conditional. Groupings by values, of which there may be many, are made together: every row is
-handed to each of them (GROUPING SETS), with one shuffle for all. Each of the others reads the rows
-again, but only the columns it needs, so rows that are dear to compute should be persisted first.
+Groups with the same panes, keys and cells share one grouping, whatever rows they want: their
+measures are conditional. There may be many groupings by values. They are computed together by
+GROUPING SETS, with one shuffle for all. Each other grouping reads the rows again, but only the
+columns it needs, so rows that are costly to compute should be persisted first.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from penstock.synopses.sketches import (
 UNIT = "@unit"
 PANE, CELL = "pane", "cell"
 MOST_KEYS = 40
-"""Columns of groupings that are made together: a row is as wide for each of them."""
+"""Most key columns of groupings computed together: each set gets a row of that width."""
 _BYTES = {"STRING": 64, "BINARY": 256, "STRUCT": 48}
-"""By type: what a value of a pane table takes; 16 for all others, twice eight."""
+"""Bytes of a value of a pane table, by its type; every other type takes 16, twice eight."""
 _CELLS_OF_A_ROW = {"ams": AMS_ROWS + 1, "count_min": CM_ROWS + 1}
-"""Where a row is in several cells of a family."""
+"""The families in which a row belongs to several cells, and to how many."""
 MOST_COLUMNS = 90
-"""Columns of one grouping: from a hundred on Spark no longer generates code for it."""
+"""Most columns of one grouping: from a hundred on Spark no longer generates code for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaneGroup:
-    """What one synopsis needs of a stream's rows."""
+    """The keys, families and conditions by which one synopsis sums up a stream's rows."""
 
     keys: tuple[Expression, ...]
     families: tuple[Family, ...]
@@ -64,22 +64,22 @@ class PaneGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class PaneGrouping:
     """One grouping, and the groups that read a family from it."""
 
     pane: int
     keys: tuple[Expression, ...]
     readers: tuple[tuple[int, Family], ...]
-    """Groups by number, and what each wants; the families differ in their measures alone."""
+    """The groups by number, each with its family; the families differ only in measures."""
 
     @property
     def family(self) -> Family:
-        """A family that says what the cell is."""
+        """The first reader's family: the cell is the same for all of them."""
         return self.readers[0][1]
 
     @property
     def shared(self) -> bool:
-        """Whether several groups read it; then each has a count that tells its rows from others."""
+        """Whether several groups read it. Then each counts its own rows in a column of its own."""
         return len(self.readers) > 1
 
     @property
@@ -109,7 +109,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where tables of different columns stand in one frame: columns of a type share a place.
+    """How tables of different columns fit into one frame: columns of one type share a place.
 
     >>> layout = Layout.of([[BIGINT, Type("INT")], [BIGINT, BIGINT]])
     >>> layout.places({"pane": BIGINT, "m0": BIGINT}), layout.places({"k0": Type("INT")})
@@ -120,21 +120,21 @@ class Layout:
 
     @classmethod
     def of(cls, tables: Iterable[Iterable[Type]]) -> Layout:
-        """A layout for tables of these types: of every type as many columns as any has."""
+        """A layout with as many columns of each type as any one of the tables has."""
         most: Counter[Type] = Counter()
         for table in tables:
             most |= Counter(table)
         return cls(tuple(most.elements()))
 
     def places(self, table: Mapping[str, Type]) -> dict[str, str]:
-        """Which column holds each column of a table."""
+        """The column of the frame that holds each column of a table."""
         free: dict[Type, list[int]] = {}
         for place, type_ in enumerate(self.types):
             free.setdefault(type_, []).append(place)
         return {name: f"@{free[type_].pop(0)}" for name, type_ in table.items()}
 
     def placed(self, frame: DataFrame, number: int, table: Mapping[str, Type]) -> DataFrame:
-        """A frame with the columns of a table, as part ``number`` of the whole."""
+        """The columns of a table at their places, marked as part ``number`` of the frame."""
         held = {place: ours(name) for name, place in self.places(table).items()}
         columns = [
             held.get(f"@{n}", sf.lit(None)).cast(data_type(type_)).alias(f"@{n}")
@@ -153,12 +153,12 @@ class PaneJob:
         self.layout = Layout.of([unit.columns.values() for unit in self.units])
         made = {number: _Grouping(unit, self.groups, compiled(time))
                 for number, unit in enumerate(self.units)}
-        self._together = [_Together({number: made.pop(number) for number in some}, self.layout)
+        self._together = [_GroupingSets({number: made.pop(number) for number in some}, self.layout)
                           for some in _sets(self.units)]
         self._alone = made
 
     def frame(self, rows: DataFrame) -> DataFrame:
-        """The pane tables of rows whose columns are at their places, all in one frame."""
+        """The pane tables of some rows, all in one frame; the rows' columns are at their places."""
         alone = [self.layout.placed(grouping.made(rows), number, grouping.unit.columns)
                  for number, grouping in self._alone.items()]
         return reduce(DataFrame.unionAll, [*alone, *(some.made(rows) for some in self._together)])
@@ -180,7 +180,7 @@ class PaneJob:
 
     @property
     def width(self) -> int:
-        """The bytes that a row may take in the driver at most, as it is in cells of its own."""
+        """The most bytes that a row can take in the driver: when no other row shares its cells."""
         return sum(_CELLS_OF_A_ROW.get(unit.family.kind, 1) * unit.width for unit in self.units)
 
     def sizes(self, frame: DataFrame) -> list[int]:
@@ -193,7 +193,7 @@ class PaneJob:
         return sizes
 
     def read(self, frames: DataFrame, group: int) -> dict[Family, DataFrame]:
-        """The pane tables of a group as frames, from what `frame` gave for some blocks."""
+        """The pane tables of a group, out of frames that `frame` has returned for some blocks."""
         found = {}
         for number, unit in enumerate(self.units):
             at = self.layout.places(unit.columns)
@@ -209,12 +209,12 @@ class PaneJob:
 
 
 _DIRECT = ("scalars", "frequencies", "hll", "fm")
-"""The families whose cell a row knows by itself; the others start from frequencies."""
+"""The families whose cell follows from the row; the others are made from frequencies."""
 
 
-def _units(groups: Sequence[PaneGroup]) -> tuple[Unit, ...]:
+def _units(groups: Sequence[PaneGroup]) -> tuple[PaneGrouping, ...]:
     """The groupings: those of direct families serve all groups with the same panes and keys."""
-    found: list[Unit] = []
+    found: list[PaneGrouping] = []
     latest: dict[object, int] = {}
     for number, group in enumerate(groups):
         for family in group.families:
@@ -226,12 +226,12 @@ def _units(groups: Sequence[PaneGroup]) -> tuple[Unit, ...]:
                 found[latest[place]] = replace(unit, readers=(*unit.readers, reader))
             else:
                 latest[place] = len(found)
-                found.append(Unit(group.pane, group.keys, (reader,)))
+                found.append(PaneGrouping(group.pane, group.keys, (reader,)))
     return tuple(found)
 
 
-def _sets(units: Sequence[Unit]) -> list[list[int]]:
-    """The units of frequencies, by number, as many together as is good."""
+def _sets(units: Sequence[PaneGrouping]) -> list[list[int]]:
+    """The units of frequencies, by number, in batches of at most `MOST_KEYS` columns."""
     found: list[list[int]] = []
     width = 0
     for number, unit in enumerate(units):
@@ -246,9 +246,9 @@ def _sets(units: Sequence[Unit]) -> list[list[int]]:
 
 
 class _Grouping:
-    """The columns of a unit, made once: each node of an expression is a call into the JVM."""
+    """The Spark columns of a unit, built once: each node of one is a call into the JVM."""
 
-    def __init__(self, unit: Unit, groups: Sequence[PaneGroup], time: SparkColumn) -> None:
+    def __init__(self, unit: PaneGrouping, groups: Sequence[PaneGroup], time: SparkColumn) -> None:
         self.unit = unit
         conditions = [all_of(groups[group].where) for group, _ in unit.readers]
         self.where: SparkColumn | None = None
@@ -303,11 +303,11 @@ def _named(columns: Mapping[str, SparkColumn], before: str = "") -> list[SparkCo
     return [column.alias(before + name) for name, column in columns.items()]
 
 
-class _Together:
-    """Several units by one grouping, with a set of columns for each.
+class _GroupingSets:
+    """Several units computed by one grouping, with one set of columns for each.
 
-    The columns of a set are NULL in the rows of the others, so the pane tells whose a row is. Rows
-    that a unit does not want have no pane there, and are dropped after the count.
+    The columns of a set are NULL in the rows of the others, so the pane column shows which unit a
+    row belongs to. Rows that a unit does not want have no pane and are dropped after the count.
     """
 
     def __init__(self, groupings: Mapping[int, _Grouping], layout: Layout) -> None:
@@ -344,7 +344,7 @@ _Case: TypeAlias = tuple[SparkColumn, SparkColumn]
 
 
 def _first_of(cases: Sequence[_Case]) -> SparkColumn:
-    """The value of the case that holds; NULL where none does."""
+    """The value of the first case that is true; NULL where none is."""
     return reduce(lambda rest, case: sf.when(case[0], case[1]).otherwise(rest), cases, sf.lit(None))
 
 
@@ -358,7 +358,7 @@ def pane_of(time: SparkColumn, pane: int) -> SparkColumn:
 
 
 def _cells(counters: Sequence[tuple[SparkColumn, SparkColumn]]) -> SparkColumn:
-    """The counters of a value with what it adds to each; the one of NULL counts all rows."""
+    """The counters that a value adds to, with what it adds; the counter NULL counts all rows."""
     everyone = sf.array(sf.lit(None).cast("int"), sf.lit(1))
     nothing = sf.array(everyone)
     each = [sf.array(place.cast("int"), sign) for place, sign in counters]

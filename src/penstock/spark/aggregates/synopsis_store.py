@@ -2,7 +2,7 @@
 
 A *synopsis* holds the panes of a group of queries (see `penstock.synopses`). It lives in the
 driver's memory, or on the executors where it is too large for that, and nowhere else: after a
-crash, or when a longer window joins, it is made anew from the blocks of the spool.
+crash, or when a longer window joins, it is rebuilt from the blocks of the spool.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import EARLIEST, Group, Member, Plan
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
-from penstock.spark.aggregates.large_groups import Large
+from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.pane_job import CELL, PANE, PaneGroup, PaneJob
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
@@ -36,22 +36,22 @@ Tables: TypeAlias = Mapping[Family, pa.Table]
 
 
 @dataclass(slots=True)
-class Kept(Coverage):
-    """A group's synopsis."""
+class GroupSynopsis(Coverage):
+    """The synopsis of one group, in the driver or on the executors, and the blocks in it."""
 
     near: Synopsis
     far: ExecutorPanes | None = None
-    """Where the panes are, if they are not in the driver."""
+    """The panes on the executors, if they are not in the driver."""
     had: dict[int, dict[int, int]] = field(default_factory=dict)
-    """The blocks that are in it, each with the panes it came with and the rows it brought them."""
+    """By block in it: the panes that got its rows, and how many rows each got."""
     begun: bool = False
-    """Whether the core knows of it: what it says until then is about the one before."""
+    """Whether the core knows of it. Until then, the core's orders are about its predecessor."""
     size: int = 0
-    """The bytes it took when it was last looked at."""
+    """The bytes it took when they were last measured."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def parts(self, here: Mapping[str, Kept]) -> list[Kept]:
-        """The synopses whose panes are its own, if all are at hand and keep what it needs."""
+    def parts(self, here: Mapping[str, GroupSynopsis]) -> list[GroupSynopsis]:
+        """The synopses that its panes can be taken from, if all are here and hold what it needs."""
         found = [here[id] for id in self.group.parts if id in here]
         whole = len(found) == len(self.group.parts) and all(
             self.group.pane % part.group.pane == 0 and part.keeps(self.families)
@@ -65,10 +65,10 @@ class Kept(Coverage):
             (self.far or self.near).forget(before)
 
     def take(self, blocks: Sequence[Block], found: Mapping[int, int]) -> None:
-        """These blocks are in it, and together have brought so many rows to each of these panes.
+        """Note that these blocks are in it, and how many rows each pane got from them together.
 
-        A block counts for no more rows than it has, so that the books balance should a run be
-        tried again with some of the blocks; what joins have added counts for the last.
+        A block counts for no more rows than it has, so that the books balance if a job is tried
+        again with some of the blocks. Rows that joins have added count for the last block.
         """
         left = dict(found)
         for block in blocks:
@@ -82,13 +82,13 @@ class Kept(Coverage):
             self.had[block.number] = mine
 
     def refuse_twice(self, blocks: Iterable[int]) -> None:
-        """Refuse a train of which it has some blocks: what is tried again goes block by block."""
+        """Refuse a train that holds blocks already in it: retries go block by block."""
         twice = [block for block in blocks if block in self.had]
         if twice:
             raise RunError(f"the rows of block {twice[0]} are in its panes already")
 
     def brought(self, blocks: Iterable[int]) -> Counter[int]:
-        """The rows that blocks which are in it have brought to panes."""
+        """The rows that some of its blocks have brought to each pane."""
         found: Counter[int] = Counter()
         for block in blocks:
             found.update(self.had[block])
@@ -102,7 +102,7 @@ class Kept(Coverage):
 
 @dataclass(frozen=True, slots=True)
 class LateRows:
-    """Rows that came for windows which their query has answered already."""
+    """Rows that came too late: their query has already answered their windows."""
 
     group: Group
     before: int
@@ -111,32 +111,32 @@ class LateRows:
 
 
 @dataclass(slots=True)
-class Taken:
-    """What a run has put into panes."""
+class PaneCounts:
+    """How many rows a job has put into panes, and how many came too late."""
 
     panes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By group: the panes that got rows."""
     rows: dict[str, int] = field(default_factory=dict)
     """By query: rows that went into panes of windows still to be answered."""
     late: dict[str, LateRows] = field(default_factory=dict)
-    """By query: rows of windows that all have been answered, if there are any."""
+    """By query: rows whose windows have all been answered, if there are any."""
     missed: dict[str, int] = field(default_factory=dict)
-    """By query: these and the rows that came too late for all windows."""
+    """By query: the late rows, and those that came too late for all windows."""
     jobs: int = 0
     outgrown: list[Group] = field(default_factory=list)
     """Groups that are too large for the driver."""
     left_out: list[str] = field(default_factory=list)
-    """Those of them that have taken nothing in."""
+    """Those of them that have taken in nothing."""
 
     @property
     def passed(self) -> Counter[str]:
-        """By query: its rows in panes, and the late ones."""
+        """By query: its rows in panes plus the late ones."""
         return Counter(self.rows) + Counter(self.missed)
 
     def count(self, group: Group, found: Mapping[int, int], reach: Mapping[str, int]) -> None:
-        """So many rows of a group went into each pane.
+        """Count the rows of a group that went into each pane.
 
-        ``reach`` has the time from which on coming windows of a query hold rows.
+        ``reach`` has, by query, the time from which on its coming windows hold rows.
         """
         self.panes[group.id] = tuple(sorted(found))
         whole = sum(found.values())
@@ -151,20 +151,20 @@ class Taken:
 class SynopsisStore:
     """The synopses of an application's window aggregates.
 
-    Together they take about ``most`` bytes of the driver's memory; the one that passes that moves
-    to the executors. One that is known to be large begins there.
+    Together they take about ``most`` bytes of the driver's memory. A synopsis that would exceed
+    that moves to the executors. One that is known to be large begins there.
     """
 
-    def __init__(self, spark: SparkSession, most: int, large: Large) -> None:
-        """There is none yet."""
+    def __init__(self, spark: SparkSession, most: int, large: LargeGroups) -> None:
+        """Begin without any synopsis."""
         self._spark, self._most, self._large = spark, most, large
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, GroupSynopsis] = {}
         self._latest: PaneJob | None = None
         self._reach: dict[str, int] = {}
-        """By query the time before which rows are in no window that it has still to answer."""
+        """By query: rows before this time are in no window that it has yet to answer."""
 
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
-        """Keep the synopses of this plan's groups; those that begin without panes are returned.
+        """Keep the synopses of this plan's groups; return the groups that begin without panes.
 
         ``needs(group)`` is the oldest pane that newly joined queries read.
         """
@@ -183,7 +183,7 @@ class SynopsisStore:
         return fresh
 
     def begin(self, group: Group, far: bool) -> None:
-        """A synopsis without panes; ``far`` if it is known to be too large for the driver."""
+        """Begin a group's synopsis without panes, on the executors if ``far``."""
         if far:
             self._large.add(group.id, self._most)
         if group.id in self._kept:
@@ -192,22 +192,22 @@ class SynopsisStore:
         near = Synopsis([key.type for key in group.keys], families, group.span)
         known = self._large.has(group.id, self._most)
         panes = ExecutorPanes(self._spark, group, families) if known else None
-        self._kept[group.id] = Kept(group, families, near, panes)
+        self._kept[group.id] = GroupSynopsis(group, families, near, panes)
 
     def join(self, query: Query, since: int | None, drained: bool) -> None:
-        """A query answers for windows that end after ``since``: rows of earlier ones are late."""
+        """Let a query answer windows that end after ``since``; rows of earlier ones are late."""
         self._reach.pop(query.name, None)
         window = query.branches[0].window
         if window is not None and since is not None:
             window = replace(window, exactly=window.exactly or drained)
             self._reach[query.name] = window.reaches_back(since)
 
-    def of(self, group: str) -> Kept:
+    def of(self, group: str) -> GroupSynopsis:
         """A group's synopsis as it is now; it may be another by the time it is used."""
         return self._kept[group]
 
     @property
-    def now(self) -> dict[str, Kept]:
+    def now(self) -> dict[str, GroupSynopsis]:
         """All synopses as they are now."""
         return dict(self._kept)
 
@@ -221,13 +221,13 @@ class SynopsisStore:
         return any(kept.far is not None and kept.group.reads == stream and kept.far.reads(block)
                    for kept in self._kept.values())
 
-    def find(self, group: str) -> Kept | None:
-        """The same, if there is one."""
+    def find(self, group: str) -> GroupSynopsis | None:
+        """A group's synopsis as it is now, if there is one."""
         return self._kept.get(group)
 
     @property
     def nbytes(self) -> int:
-        """The memory that they take in the driver; one that is at work counts as it last did."""
+        """Bytes that they take in the driver; one in use counts as it was last measured."""
         known = list(self._kept.values())
         for kept in known:
             if kept.lock.acquire(blocking=False):
@@ -236,26 +236,27 @@ class SynopsisStore:
         return sum(kept.size for kept in known)
 
     def close(self) -> None:
-        """Let everything go."""
+        """Release all synopses."""
         for kept in self._kept.values():
             kept.close()
 
     # --- rows into panes ---------------------------------------------------------------------
 
     def take(
-        self, job: SegmentJob, plan: Plan, rows: Summarised, synopses: Mapping[str, Kept]
-    ) -> Taken:
-        """Put the rows of a run into the panes of its members' groups, as it was ordered.
+        self, job: SegmentJob, plan: Plan, rows: Summarised, synopses: Mapping[str, GroupSynopsis]
+    ) -> PaneCounts:
+        """Put the rows of a job into the panes of its members' groups, as it was ordered.
 
-        One Spark job makes the panes of all groups that the driver holds; each that stays on the
-        executors has one of its own. A run that broke after it had come here is not taken twice.
+        One Spark job makes the panes of all groups that the driver holds. Each group that stays on
+        the executors has a Spark job of its own. A job that failed after this call is not taken
+        in twice.
         """
         riding = {member.query for member in job.members}
         groups = [group for group in plan.groups_on(job.path)
                   if not riding.isdisjoint(member.query for member in group.members)]
         blocks = [block.number for block in job.blocks]
-        taken = Taken({group.id: () for group in groups})
-        wanted: list[Kept] = []
+        taken = PaneCounts({group.id: () for group in groups})
+        wanted: list[GroupSynopsis] = []
         for group in groups:
             kept = synopses.get(group.id)
             if kept is not None and kept.had.keys() >= set(blocks):
@@ -282,9 +283,9 @@ class SynopsisStore:
         return taken
 
     def _take_near(
-        self, wanted: Sequence[Kept], rows: Summarised, read: int, taken: Taken
+        self, wanted: Sequence[GroupSynopsis], rows: Summarised, read: int, taken: PaneCounts
     ) -> dict[str, dict[int, int]]:
-        """How many rows each pane of each group got, of so many that were read."""
+        """Make panes in the driver; return how many of the ``read`` rows each pane got."""
         if not wanted:
             return {}
         taken.jobs += 1
@@ -315,12 +316,12 @@ class SynopsisStore:
         return counted
 
     def _too_large(
-        self, job: PaneJob, wanted: Sequence[Kept], frame: DataFrame, taken: Taken
+        self, job: PaneJob, wanted: Sequence[GroupSynopsis], frame: DataFrame, taken: PaneCounts
     ) -> dict[str, dict[int, int]]:
-        """The group whose panes would not fit into the driver, with the rows that its panes get.
+        """Find the group whose panes would not fit into the driver; return the rows they get.
 
-        Cells are counted where they are, before anything is brought to the driver. The group takes
-        nothing in: when it begins on the executors, these blocks are read again.
+        Spark counts the cells before any of them is brought to the driver. The group takes in
+        nothing: when it begins on the executors, these blocks are read again.
         """
         taken.jobs += 1
         made = job.frame(frame).persist(StorageLevel.MEMORY_AND_DISK)
@@ -346,7 +347,7 @@ class SynopsisStore:
     # --- panes into answers ------------------------------------------------------------------
 
     def answers(
-        self, refresh: RefreshJob, plan: Plan, kept: Kept
+        self, refresh: RefreshJob, plan: Plan, kept: GroupSynopsis
     ) -> tuple[Answers, float]:
         """The answers of a refresh, and the seconds it took to make them."""
         began = time.perf_counter()
@@ -375,14 +376,14 @@ class SynopsisStore:
 
 
 class _Questions(dict[tuple[str, int], Question]):
-    """What queries ask of windows of a length.
+    """The question of each query about windows of each length.
 
-    Queries that ask the same of the same window get the same answer: they have one question, the
-    same object, as equal aggregates are dear to find.
+    Queries that ask the same of the same window share one question object and so one answer.
+    Comparing objects by identity is cheap; comparing aggregates for equality is costly.
     """
 
     def __init__(self, branches: Mapping[Member, Branch]) -> None:
-        """Nothing was asked yet."""
+        """Begin without questions; each is made when it is first asked for."""
         super().__init__()
         known: dict[tuple[Aggregate, ...], tuple[Aggregate, ...]] = {}
         self._asks = {member.query: known.setdefault(asks, asks)
@@ -396,14 +397,14 @@ class _Questions(dict[tuple[str, int], Question]):
         return self.setdefault(asking, made)
 
 
-def merged(kept: Kept, parts: Sequence[tuple[Kept, Tables]]) -> Tables:
-    """The pane tables of a synopsis from those of its parts; cells may occur several times."""
+def merged(kept: GroupSynopsis, parts: Sequence[tuple[GroupSynopsis, Tables]]) -> Tables:
+    """The pane tables of a synopsis, out of those of its parts; cells may occur several times."""
     return {family: pa.concat_tables([_as_of(kept, family, part, tables) for part, tables in parts])
             for family in kept.families}
 
 
-def _as_of(kept: Kept, family: Family, part: Kept, tables: Tables) -> pa.Table:
-    """A part's table of a family, with the panes, keys and measures of the whole."""
+def _as_of(kept: GroupSynopsis, family: Family, part: GroupSynopsis, tables: Tables) -> pa.Table:
+    """A part's table of a family, in terms of the whole: its panes, keys and measures."""
     if part is kept:
         return tables[family]
     own = next(one for one in part.families if one.name == family.name)

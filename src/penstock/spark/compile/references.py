@@ -17,7 +17,7 @@ from penstock.spark.ingest.sources import plain
 
 
 @dataclass(slots=True)
-class Needs:
+class References:
     """Finds what an application names."""
 
     application: Application

@@ -29,10 +29,10 @@ class BatchLimits:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownFiles:
     """What became of the files seen so far.
 
-    >>> known = Known()
+    >>> known = KnownFiles()
     >>> early, late = ListedFile("b", 1, modified=5), ListedFile("a", 1, modified=9)
     >>> [file.path for file in known.fresh([late, early])]
     ['b', 'a']

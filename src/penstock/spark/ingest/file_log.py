@@ -11,7 +11,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from penstock.spark.ingest.file_batches import Known
+from penstock.spark.ingest.file_batches import KnownFiles
 from penstock.spark.storage.files import ListedFile
 from penstock.spark.storage.guarded import Log, damaged
 
@@ -25,7 +25,7 @@ class FileLog:
     def __init__(self, log: Log, *, writing: bool = True) -> None:
         """Read the log; half a line at its end never counted and is cut off."""
         self._log = log
-        self.known = Known()
+        self.known = KnownFiles()
         self.last: tuple[int, tuple[ListedFile, ...]] | None = None
         """The number and the files of the last batch."""
         for entry in log.read():

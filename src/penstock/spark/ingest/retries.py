@@ -49,7 +49,7 @@ class StreamRetries:
         return self._last
 
     def reset(self) -> None:
-        """It was read."""
+        """Forget earlier faults, since the stream was read."""
         self._since, self._last = None, 0.0
 
 
@@ -59,20 +59,20 @@ def may_pass(error: Exception) -> bool:
 
 
 @dataclass(slots=True)
-class Tries:
-    """Reads a stream to its end; after a fault that may pass, again with growing pauses."""
+class StreamReader:
+    """Reads a stream to its end. After a fault that may pass it tries again, with growing pauses."""
 
     stream: str
     clock: Clock
     report: Callable[[ev.Event], None]
     patience: float
-    """Seconds for which faults that may pass are borne."""
+    """Seconds for which the stream may fail, with faults that may pass, before it is given up."""
     stop: threading.Event
 
     def read_on(
         self, read: Callable[[], None], progress: Callable[[], int], is_over: Callable[[], bool]
     ) -> None:
-        """Read, and tell how it ended, unless it ``is_over`` for another reason.
+        """Read, and report how it ended, unless it ``is_over`` for another reason.
 
         A stream that has made ``progress`` begins with short pauses again.
         """
@@ -96,7 +96,7 @@ class Tries:
                 return
 
     def _wait(self, fault: Exception, retries: StreamRetries) -> bool:
-        """Whether to read on after a fault; then the pause before that is over."""
+        """Pause after a fault; return whether to read on."""
         now, text = self.clock.now(), reason(fault)
         pause = retries.pause(now) if may_pass(fault) else None
         if pause is None:

@@ -1,10 +1,10 @@
 """Ingest: what a source brings becomes durable blocks.
 
-The files of a folder are read batch by batch; a line of the stream's log of files is durable before
-a batch is stored, and the block's manifest makes it count. Other sources are read by a Structured
-Streaming query: returning from `foreachBatch` commits the source's offsets, so the block is durable
-before. After a crash the last batch comes again under the same number: if its block is durable the
-batch is done, if not it is written anew over what there is.
+The files of a folder are read batch by batch. A line of the stream's log of files is durable before
+a batch is stored, and the block's manifest makes it count. A Structured Streaming query reads other
+sources. Returning from `foreachBatch` commits the source's offsets, so the block is durable first.
+After a crash the last batch comes again under the same number. If its block is durable the batch is
+done; if not, the block is written again over what there is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from penstock.spark.ingest.file_checks import Verdict
 from penstock.spark.ingest.file_log import FILE_LOG
 from penstock.spark.ingest.file_source import FileSource
 from penstock.spark.ingest.offsets import synced
-from penstock.spark.ingest.retries import Tries
+from penstock.spark.ingest.retries import StreamReader
 from penstock.spark.ingest.sources import (
     CORRUPT,
     FAULTS,
@@ -61,14 +61,14 @@ SHOWN = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What one pass over a batch tells."""
+    """What one pass over a batch has counted."""
 
     read: int
     late: int
     rejected: int
     newest: int | None
     bytes: int | None
-    """Bytes of the rows that are no rejects; None when not measured."""
+    """Bytes of the rows that are not rejects; None when not measured."""
     farthest: float | None = None
     """The largest time in microseconds of a row that is too far ahead."""
 
@@ -100,8 +100,8 @@ class Ingest:
 
         ``clock`` gives the times of blocks and events and never goes back; the ages of files go by
         ``wall``, as their times do.
-        A fault that may pass is borne for ``patience`` seconds. Batches wait while ``room`` is not
-        set.
+        A stream may fail for ``patience`` seconds with faults that may pass before it is given up.
+        Batches wait while ``room`` is not set.
         """
         self._spark, self._checkpoint, self._files = spark, checkpoint, files
         self._spool, self._clock, self._wall, self._report = spool, clock, wall, report
@@ -120,7 +120,7 @@ class Ingest:
     # --- life --------------------------------------------------------------------------------
 
     def open(self, until_drained: bool) -> None:
-        """Read the log of a folder's files, which a damaged checkpoint is refused for."""
+        """Read the log of a folder's files; raises CheckpointError when it is damaged."""
         if self._stream.format in FILES:
             log = self._checkpoint.log(self._offsets / FILE_LOG)
             self._source = FileSource(self._files, log, self._stream, until_drained,
@@ -133,8 +133,9 @@ class Ingest:
         read = partial(self._query_it, self._offsets, until_drained, interval)
         if self._source is not None:
             read = partial(self._follow, self._source, until_drained, interval)
-        tries = Tries(self._stream.name, self._clock, self._report, self._patience, self._woken)
-        keep_reading = partial(tries.read_on, read, lambda: self._next, self._is_over)
+        reader = StreamReader(self._stream.name, self._clock, self._report, self._patience,
+                              self._woken)
+        keep_reading = partial(reader.read_on, read, lambda: self._next, self._is_over)
         self._thread = threading.Thread(target=keep_reading, daemon=True)
         self._thread.start()
 
@@ -144,7 +145,7 @@ class Ingest:
         self._woken.set()
 
     def stop(self, within: float | None = None) -> None:
-        """Stop reading, between two batches where possible: after ``within`` seconds anyhow."""
+        """Stop reading between two batches if possible, but after ``within`` seconds in any case."""
         self.hold()
         wait = -1.0 if within is None else within
         if self._busy.acquire(timeout=wait):  # the batch under way is finished
@@ -175,7 +176,7 @@ class Ingest:
         return self._stopping or bool(lost(self._spark))
 
     def _query_it(self, offsets: Path, until_drained: bool, interval: float) -> None:
-        """Let a streaming query hand over what it reads."""
+        """Start the streaming query that hands over the batches of this source."""
         self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
         remove_torn(self._checkpoint.store, offsets)
@@ -205,7 +206,7 @@ class Ingest:
             self._woken.wait(interval)
 
     def _wait_for_room(self) -> None:
-        """While the spool is full no batch is taken."""
+        """Wait while the spool is full: no batch is taken until it has room."""
         while not self._room.wait(0.2) and not self._stopping:
             pass
 
@@ -221,7 +222,7 @@ class Ingest:
         return self._spool.last.number + 1 if self._spool.last is not None else 0
 
     def _take(self, batch: DataFrame, number: int) -> None:
-        """Store what a streaming query hands over."""
+        """Store a batch that the streaming query hands over."""
         self._wait_for_room()
         with self._busy:
             if self._spool.has(number) or self._stopping:
@@ -279,7 +280,7 @@ class Ingest:
                                text=text))
 
     def _end_if_read(self) -> None:
-        """A source that follows the clock is at its end when its last row has been read."""
+        """End a source that follows the clock once its last row has been read."""
         last = self._spool.last
         if self._end is not None and last is not None and last.progress >= self._end:
             self._end = None
@@ -374,7 +375,7 @@ class Ingest:
     def _look(
         self, batch: Sequence[Verdict], number: int, cutoff: int | None, bounds: times.Bounds
     ) -> tuple[tuple[str, ...], bool, _Counted]:
-        """Only count: the stream's own files serve as the block. Footers tell it without a job.
+        """Count the rows; the stream's own files serve as the block. Footers suffice without a job.
 
         Files that Spark cannot read as declared are copied into the block's folder.
         """
@@ -410,7 +411,7 @@ class Ingest:
         return footers.footer(target, self._stream, {})
 
     def _count(self, rows: DataFrame, cutoff: int | None, bounds: times.Bounds) -> _Counted:
-        """Where footers do not tell enough, a job over the times does."""
+        """Count by a job over the times, where footers do not say enough."""
         marked = rows.select("*", *self._kinds(rows, cutoff, bounds))
         row = marked.agg(*self._totals(bounds)).collect()[0]
         return _Counted(row["read"], row["late"], row["rejected"], row["newest"], None,
@@ -463,7 +464,7 @@ class Ingest:
         aside.write.mode("overwrite").options(**JSON).json(str(target))
 
     def _evidence(self, batch: DataFrame) -> list[Column]:
-        """Of a reject: the reason and the row, cut short where it is endless."""
+        """The columns kept of a reject: its reason, and the row cut to `SHOWN` characters."""
         if CORRUPT in batch.columns:
             text = F.coalesce(F.col(quoted(CORRUPT)), self._row())
         else:
@@ -491,7 +492,7 @@ def _counted(measured: dict[str, Any]) -> _Counted:
 
 
 def _range(found: Sequence[footers.Footer | None]) -> tuple[int | None, int | None]:
-    """The oldest and the newest time that footers tell."""
+    """The oldest and the newest time in some footers."""
     known = [f.times for f in found if f is not None and f.times is not None]
     return (min((t[0] for t in known), default=None), max((t[1] for t in known), default=None))
 

@@ -43,7 +43,7 @@ class IntermediateRows:
     """Its partitions, up to the last one that has rows: about as many tasks will read it."""
 
 
-class Parts:
+class IntermediateStore:
     """The kept frames of a run of the engine, by the number of the run that kept them.
 
     A frame is persisted, so a lost executor computes its part again from the spool.

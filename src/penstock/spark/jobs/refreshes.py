@@ -8,7 +8,7 @@ from penstock.clock import Clock
 from penstock.engine.instructions import RefreshJob
 from penstock.events import kinds as ev
 from penstock.plan import Plan
-from penstock.spark.aggregates.synopsis_store import Kept, SynopsisStore
+from penstock.spark.aggregates.synopsis_store import GroupSynopsis, SynopsisStore
 from penstock.spark.delivery.commit import Delivery
 
 
@@ -20,7 +20,7 @@ class Refreshes:
     windows: SynopsisStore
     delivery: Delivery
 
-    def run(self, job: RefreshJob, plan: Plan, kept: Kept) -> ev.JobFinished:
+    def run(self, job: RefreshJob, plan: Plan, kept: GroupSynopsis) -> ev.JobFinished:
         """Answer by the plan and from the synopsis under which the job was ordered."""
         began = self.clock.now()
         answers, scanning = self.windows.answers(job, plan, kept)

@@ -12,11 +12,11 @@ from penstock.engine.instructions import SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.plan import Path, Plan
-from penstock.spark.aggregates.synopsis_store import Kept
+from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.partitioning import dealt
 from penstock.spark.delivery.commit import Delivery, added
-from penstock.spark.jobs.intermediate import IntermediateRows, Parts
+from penstock.spark.jobs.intermediate import IntermediateRows, IntermediateStore
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.storage.spool import Spool
 
@@ -28,7 +28,7 @@ class Order:
     job: SegmentJob
     plan: Plan
     compiler: Compiler
-    synopses: Mapping[str, Kept] = field(default_factory=dict)
+    synopses: Mapping[str, GroupSynopsis] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -45,7 +45,7 @@ class Segments:
     """Under which Spark knows the jobs of a job."""
     clock: Clock
     spools: Mapping[str, Spool]
-    parts: Parts
+    parts: IntermediateStore
     delivery: Delivery
     report: Callable[[ev.Event], None]
     cores: int
