@@ -28,11 +28,11 @@ def test_the_application_that_ships_lasts_half_a_minute() -> None:
 
 def test_preparing_copies_the_application_and_clears_earlier_answers(tmp_path: Path) -> None:
     folder = tmp_path / "penstock-demo"
-    file = demo.prepare(folder, 5, anew=True)
+    file = demo.prepare(folder, 5, fresh=True)
     bind(file.read_text(), folder=folder)
     for name in ("answers", "checkpoint", "mine"):
         (folder / name).mkdir()
-    demo.prepare(folder, 5, anew=False)
+    demo.prepare(folder, 5, fresh=False)
     assert (folder / "answers").exists()
-    demo.prepare(folder, 5, anew=True)
+    demo.prepare(folder, 5, fresh=True)
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["mine"]

@@ -17,7 +17,7 @@ from penstock.report.figures import Drawing
 SWITCHED = ("two operators", "four operators", "three queries")
 POLICIES = {"chain": "chain", "fifo": "fifo", "greedy": "greedy", "round_robin": ROUND_ROBIN,
             **{name: name for name in BY_OPERATOR}}
-WHY = {"greedy": " Greedy lets pages gather before a slow operator, and comes to it less often "
+WHY = {"greedy": " Greedy lets pages queue up before a slow operator, and comes to it less often "
                  "than once per page."}
 WAITING = (10, 30, 100, 300, 1000)
 THRESHOLDS = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)

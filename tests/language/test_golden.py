@@ -1,4 +1,4 @@
-"""Text and what it means, pair by pair. ``UPDATE_GOLDEN=1 pytest`` writes the answers anew."""
+"""Text and what it means, pair by pair. ``UPDATE_GOLDEN=1 pytest`` rewrites the answers."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "manifest, no commit": Moment("storage.spool:Spool.add", "after", about="csv"),
         "block told of, no commit": Moment(
             "ingest.stream_ingest:Ingest._take_files", "after", alone=True),
-        "log written anew": Moment("storage.local_store:os.replace", about="deliveries"),
+        "log rewritten": Moment("storage.local_store:os.replace", about="deliveries"),
         "block half deleted": Moment("storage.files:Files.remove", about="/spool/"),
     },
     "delivery": {

@@ -291,7 +291,7 @@ def test_a_stop_in_the_middle_of_a_backlog_is_clean(engine, module, tmp_path):
             CREATE QUERY a INTO parquet 'a' AS SELECT src FROM packets WHERE slow(src);
             CREATE QUERY b AS SELECT src FROM packets WHERE slow(src) AND src > 5;
         """, folder=tmp_path)
-        e.start()  # a drain would gather all blocks into one run
+        e.start()  # a drain would batch all blocks into one job
         eventually(lambda: e.status().queries["a"].rows_in > 0, "the first answer is there")
         e.stop()
         assert e.status().run.state == "stopped", e.status().run.reason

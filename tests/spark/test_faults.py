@@ -521,7 +521,7 @@ def test_a_stream_is_tried_again_until_its_disk_has_room(engine, place, monkeypa
         assert values(e, "l") == [1, 2, 3]
         assert status.queries["good"].state == "stopped"
     pauses = [event.pause for event in seen if isinstance(event, ev.StreamRetried)]
-    assert pauses[:2] == [1.0, 2.0] and pauses.count(1.0) == 2, "they grow, and begin anew"
+    assert pauses[:2] == [1.0, 2.0] and pauses.count(1.0) == 2, "they grow, and start over"
     assert "No space left on device" in status.queries["l"].reason
     room = [type(e) for e in seen if isinstance(e, ev.SpoolFull | ev.SpoolFreed)]
     assert room[:4] == [ev.SpoolFull, ev.SpoolFreed] * 2, "every block fills it, until it was read"

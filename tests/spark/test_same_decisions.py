@@ -209,7 +209,7 @@ class Inbox:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def expect(self, end: Any, overtakes: bool) -> None:
-        """A run begins that ends like this; those that it overtakes end later by as much."""
+        """A job begins that ends like this; those that it preempts end later by as much."""
         with self.changed:
             if overtakes:
                 through = [p for p in self.planned if isinstance(p[2], ev.JobFinished)]

@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
     out = console()
     folder = Path("penstock-demo")
     checkpoint = arguments.checkpoint or folder / "checkpoint"
-    file = demo.prepare(folder, arguments.seconds, anew=arguments.checkpoint is None)
+    file = demo.prepare(folder, arguments.seconds, fresh=arguments.checkpoint is None)
     out.print(Text(demo.introduction(file, arguments.seconds)))
     job = RunRequest(
         text=read(file),

@@ -27,13 +27,13 @@ SAMPLE = 3
 _ONOFF = re.compile(r"OPTIONS \((rate[^)]*)\)")
 
 
-def prepare(folder: Path, seconds: float, *, anew: bool) -> Path:
+def prepare(folder: Path, seconds: float, *, fresh: bool) -> Path:
     """Put the application into a folder, with packets for so many seconds; its file is returned.
 
-    ``anew``: earlier answers, and the checkpoint beside them, are removed.
+    ``fresh`` removes earlier answers and the checkpoint beside them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for old in ("answers", "checkpoint") if anew else ():
+    for old in ("answers", "checkpoint") if fresh else ():
         shutil.rmtree(folder / old, ignore_errors=True)
     for name in FILES:
         shutil.copyfile(Path(__file__).parent / name, folder / name)

@@ -37,7 +37,7 @@ CREATE QUERY mid_sized AS
 CREATE QUERY small_udp AS
   SELECT ts, src, port, length * 8 AS bits FROM packets WHERE protocol LIKE 'u%' AND length < 50;
 
--- A folder of its own; the answers of a second or so are gathered into one file.
+-- A folder of its own; the answers of a second or so are batched into one file.
 CREATE QUERY unusual INTO parquet 'answers/unusual' WITH (latency = '2 seconds') AS
   SELECT ts, src, dst, port, length FROM packets
   WHERE port >= 1024 AND port NOT IN (3306, 8080) AND length > 1000;

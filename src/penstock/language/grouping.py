@@ -59,7 +59,7 @@ def window_column(node: exp.Expr, binder: ExpressionBinder) -> Column | None:
 
 
 class AnswerBinder(ExpressionBinder):
-    """Binds what stands over the groups; gathers the aggregates, each once."""
+    """Binds expressions over the groups, and collects their aggregates, each once."""
 
     def __init__(self, rows: ExpressionBinder, keys: Sequence[Expression], clause: str) -> None:
         """``rows`` binds the arguments of aggregates."""

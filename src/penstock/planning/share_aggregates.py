@@ -26,7 +26,7 @@ Likeness: TypeAlias = tuple[
 
 
 def share_aggregates(before: Plan) -> Plan:
-    """Gather the window aggregates of the plan into groups with one synopsis each."""
+    """Put the window aggregates of the plan into groups with one synopsis each."""
     alike: dict[tuple[str, Likeness], list[tuple[Path, Member]]] = {}
     for path in before.paths:
         if path.end == "panes":

@@ -1,4 +1,4 @@
-"""What settings hold where `SET` does not say otherwise, and what they come to."""
+"""The defaults of settings, and the values that the core gets for them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from penstock.language import durations, sizes
 from penstock.model import Application
 from penstock.policies import FAMILIES
 
-DRAIN_GATHER = 1.0
-"""Seconds for which blocks gather while bounded sources are drained: what counts is the end."""
+DRAIN_BATCHING = 1.0
+"""Seconds for which blocks are batched while bounded sources are drained: only the end counts."""
 DEFAULTS = {**{name: family.default for name, family in FAMILIES.items()},
             "memory": "512 MB", "synopses": "512 MB", "quantum": "1 second",
             "retention": "1 hour", "retry": "10 minutes", "slots": "1",
@@ -19,12 +19,12 @@ DEFAULTS = {**{name: family.default for name, family in FAMILIES.items()},
 
 
 def setting(application: Application, name: str) -> str:
-    """A setting as it was written."""
+    """The text of a setting: what `SET` gave, or the default."""
     return application.settings.get(name, DEFAULTS[name])
 
 
 def settings(application: Application, until_drained: bool) -> Settings:
-    """What the core is told of an application's settings."""
+    """The settings of an application as the core takes them."""
     written = partial(setting, application)
     return Settings(
         slots=int(written("slots")),
@@ -34,5 +34,5 @@ def settings(application: Application, until_drained: bool) -> Settings:
         quantum=durations.seconds(written("quantum")),
         spool=inf if written("spool") == "none" else sizes.bytes(written("spool")),
         timeout=durations.seconds(written("timeout")),
-        gather=DRAIN_GATHER if until_drained else 0.0,
+        gather=DRAIN_BATCHING if until_drained else 0.0,
     )

@@ -1,7 +1,7 @@
 """The Spark host: it carries the core's instructions out as Spark jobs and reports what they cost.
 
-One thread, the loop, owns the core: every event goes through its inbox. Ingest runs in Spark's
-streaming threads, runs in a small pool of workers; both only put events into the inbox.
+One thread, the loop, owns the core: every event goes through its inbox. Ingest works in Spark's
+streaming threads, jobs in a small pool of workers; both only put events into the inbox.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class SparkHost(HostShutdown):
         self._measure(event.at)
 
     def _release(self) -> None:
-        """Delete blocks that the core needs no more, unless panes on the executors are of them."""
+        """Delete blocks that neither the core nor panes on the executors need any longer."""
         due, self._to_release = self._to_release, []
         for block in due:
             if self._windows.reads(block.stream, block.number):
@@ -285,7 +285,7 @@ class SparkHost(HostShutdown):
     # --- jobs --------------------------------------------------------------------------------
 
     def _work(self, job: Job) -> Callable[[], ev.JobFinished]:
-        """What carries a job out, by what it is ordered under, whatever changes meanwhile."""
+        """The function that carries a job out, bound to the plan under which it was ordered."""
         plan = self._core.plan
         if isinstance(job, RefreshJob):
             return partial(self._refreshes.run, job, plan, self._windows.of(job.group))
@@ -399,7 +399,7 @@ class SparkHost(HostShutdown):
         self._delivery.adopt(made, application)
 
     def _join(self, queries: list[Query]) -> None:
-        """Add queries where they stand: after what they have delivered, or at their beginning."""
+        """Add queries at their positions: after what they have delivered, or at their beginning."""
         faults = self._delivery.folders.refused(self.application)
         texts = digests(self.application)
         if starts := self._positions.starts(queries, texts):
@@ -417,7 +417,7 @@ class SparkHost(HostShutdown):
         self._handle(ev.Tick(at=self._clock.now()))
 
     def _begin_synopses(self, joining: Sequence[Query]) -> None:
-        """Have the panes of new groups, and of those that grew, made of what the spool holds."""
+        """Back-fill the synopses of new groups, and of those that grew, from the spool."""
         needs = partial(self._positions.needs, joining=joining)
         for group in self._windows.adopt(self._core.plan, needs):
             self._begin_synopsis(group)
@@ -427,11 +427,11 @@ class SparkHost(HostShutdown):
         self._handle(self._positions.begun(group, self._clock.now()))
 
     def _outgrow(self, group: Group) -> None:
-        """Have the loop move a synopsis away."""
+        """Have the loop move a synopsis to the executors."""
         self._inbox.put(partial(self._move_away, group))
 
     def _move_away(self, group: Group) -> None:
-        """Let a synopsis that is too large for the driver be made on the executors, anew."""
+        """Have a synopsis that is too large for the driver rebuilt on the executors."""
         kept = self._windows.find(group.id)  # its queries may have left meanwhile
         if kept is not None and kept.far is None:
             self._warn(f"synopsis {group.id}", "it is too large for the driver, and moves to the "

@@ -36,7 +36,7 @@ from penstock.spark.storage.spool import Spool
 from penstock.synopses import Question, Synopsis
 
 TRIES = 3
-"""How often a question is answered anew because blocks left the spool meanwhile."""
+"""How often a question is tried because blocks left the spool meanwhile."""
 SECOND = 1_000_000
 
 

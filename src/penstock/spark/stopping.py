@@ -31,9 +31,9 @@ from penstock.spark.storage.spool import Spool
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 HURRY = 0.5
-"""The part of the time to stop within that work under way has to finish by itself."""
+"""The part of the time for stopping in which active jobs may finish by themselves."""
 ANSWER = 0.1
-"""The part of what is left of it that the loop has to do as it is told."""
+"""The part of the remaining time that the loop gets to do what it is asked."""
 
 
 def stop_all(ingests: Sequence[Ingest], within: float | None) -> None:
@@ -56,7 +56,7 @@ def _part(until: float, part: float = 0.5) -> float | None:
 
 
 class HostShutdown:
-    """The part of the host that ends things."""
+    """The part of the host that cancels jobs and stops the engine."""
 
     _spark: SparkSession
     _core: Core
@@ -75,10 +75,10 @@ class HostShutdown:
     _warn: Callable[[str, str], None]
 
     def __init__(self) -> None:
-        """Nothing is under way."""
+        """Begin without active jobs."""
         self._jobs: set[Future[None]] = set()
         self._cancelled: dict[int, str] = {}
-        """Runs that were told to stop and have not, and why; empty when the engine stops."""
+        """Cancelled jobs that have not ended, with the reason; empty when the engine stops."""
         self._groups = f"penstock-{uuid4().hex[:8]}"  # engines may share a session
         self._room = threading.Event()
         """Set while the spool has room."""
@@ -159,7 +159,7 @@ class HostShutdown:
         self._deliveries.close()
 
     def _look_after(self) -> None:
-        """Now and then: is Spark there, and have cancelled runs begun another job?"""
+        """Once per `TICK`: end if Spark is gone, and cancel what cancelled jobs began since."""
         now = time.monotonic()
         if now - self._looked >= TICK:
             self._looked = now
@@ -174,7 +174,7 @@ class HostShutdown:
         job.add_done_callback(self._jobs.discard)
 
     def _cancel(self, run: int, when: str = "") -> None:
-        """Stop a run: leave its callback behind, or have Spark end its job and kill its workers."""
+        """Stop a job: abandon its callback, or have Spark cancel its Spark jobs."""
         if not when:
             self._cancelled[run] = ""
         if not self._delivery.give_up(run, when):
@@ -182,7 +182,7 @@ class HostShutdown:
             self._spark.sparkContext.cancelJobGroup(self._job_group(run))
 
     def _fault(self, run: int, error: BaseException) -> str:
-        """Why a run failed; nothing if it is not its fault: Spark is gone, or the engine stops."""
+        """Why a job failed; empty if Spark is gone or the engine stops."""
         if gone := lost(self._spark):
             self._inbox.put(partial(self._end, "broken", gone))
             return ""

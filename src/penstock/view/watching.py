@@ -45,7 +45,7 @@ def show_account(
 
 
 class LiveWatch:
-    """A picture that is drawn anew in its place; it is gone when the watch ends."""
+    """A picture that is redrawn in its place; it is gone when the watch ends."""
 
     def __init__(self, console: Console, title: str) -> None:
         """Nothing is drawn before the first `show`."""

@@ -237,7 +237,7 @@ def test_queries_come_and_go_and_a_restart_begins_while_panes_are_on_the_executo
         feeder.put(2)
         answered(e, FIRST, feeder)
         assert moved(events)
-        e.execute(LONGER.sql, folder=tmp_path)  # the panes are made anew, where they are
+        e.execute(LONGER.sql, folder=tmp_path)  # the panes are rebuilt, where they are
         feeder.put(1)
         for ask in (FIRST, LONGER):
             answered(e, ask, feeder)

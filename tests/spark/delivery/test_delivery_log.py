@@ -173,7 +173,7 @@ def test_a_damaged_log_is_refused_by_name_with_what_to_do(path, what, said):
     with pytest.raises(CheckpointError) as told:
         Deliveries(Log(path, ID))
     assert said in str(told.value) and str(path.parent) in str(told.value)
-    assert "restore the whole checkpoint from one copy, or begin anew" in str(told.value)
+    assert "restore the whole checkpoint from one copy, or start over" in str(told.value)
 
 
 def test_a_compacted_log_says_the_same(path, monkeypatch):
@@ -276,7 +276,7 @@ def test_a_run_under_way_is_not_the_namesakes(path):
 
 
 def test_runs_that_were_not_a_querys_own_are_not_its_own_after_a_restart(tmp_path):
-    """Runs that make panes anew are numbered but not logged; their numbers must not come again."""
+    """Jobs that rebuild panes are numbered but not logged; their numbers must not come again."""
     log = Deliveries(Log(tmp_path / "log", ID))
     log.commit(3, ends={"a": 10}, rows={})
     log.join({"b": {}}, since=7)

@@ -142,7 +142,7 @@ def test_a_damaged_file_is_refused_by_name(site, damage):
         also = {"checkpoint.json": "application.json", "deliveries.end": "deliveries.jsonl"}
         assert Path(name).name in str(told.value) or also.get(name, "?") in str(told.value), (
             damage, name, str(told.value))
-        assert "begin anew with another --checkpoint" in str(told.value)
+        assert "start over with another --checkpoint" in str(told.value)
         assert inspected(site.checkpoint)[1], f"doctor finds {name} whole, and it is {damage}"
 
 

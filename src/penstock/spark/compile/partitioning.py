@@ -1,9 +1,9 @@
-"""Into how many tasks a run that calls Python is split.
+"""Into how many tasks a job that calls Python is split.
 
-Spark reads a small file as one task, however much work its rows are: one core would do all of it,
-and whoever overtakes would wait until the task ends, since tasks are not interrupted. It reads a
-train of three as three tasks: two cores would take as long as for four. A shuffle deals the rows
-out to tasks that are alike.
+Spark reads a small file as one task, however much work its rows are. One core would do all of it,
+and a preempting job would wait until the task ends, since tasks are not interrupted. Spark reads a
+train of three blocks as three tasks, for which two cores take as long as for four. A shuffle deals
+the rows out to tasks of equal size.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from pyspark.sql import DataFrame
 from penstock.engine.instructions import SegmentJob
 
 WORTH = 0.3
-"""Seconds of a run from which on dealing its rows out is worth a shuffle, of about 0.05 s."""
+"""Seconds from which on a job is worth a shuffle of its rows, which takes about 0.05 s."""
 PIECES = 3
-"""Tasks per quantum and core of a run that may be overtaken; each costs about 0.05 s."""
+"""Tasks per quantum and core of a job that may be preempted; each costs about 0.05 s."""
 SMALL = 4 << 20
 """Bytes of blocks below which Spark is not asked in how many tasks it would read them: its answer
 takes 0.04 s, as long as dealing out so few rows."""
 BUSY = 0.8
 """Part of the cores' time, until the last task ends, in which they must have one."""
 MOST_PIECES = 10
-"""Tasks per core at most. What a run took includes what its tasks cost to start, so without a limit
-a busy machine would split the next run more finely, and make it longer still."""
+"""Most tasks per core. The time of a job includes what its tasks cost to start, so without a limit
+a busy machine would split the next job more finely, and make it longer still."""
 
 
 def tasks(job: SegmentJob, quantum: float, cores: int) -> int:
-    """How many tasks a run should have; 1 leaves it as it is.
+    """How many tasks a job should have; 1 leaves it as it is.
 
-    A run has a task for every core. One that may be overtaken has shorter ones, of a third of the
-    quantum: that is how long an overtaking run waits for a core.
+    A job has a task for every core. A job that may be preempted has shorter tasks, of a third of
+    the quantum: so long a preempting job waits for a core.
 
     >>> from dataclasses import replace
     >>> from penstock.model import Block
@@ -61,9 +61,9 @@ def _enough(count: int, wanted: int, cores: int) -> bool:
 
 
 def dealt(frame: DataFrame, job: SegmentJob, quantum: float, cores: int, kept: int) -> DataFrame:
-    """The rows of a run in tasks that suit it; what its parts have ``kept`` is in so many.
+    """The rows of a job, dealt out to tasks that suit it; so far they are in ``kept`` tasks.
 
-    What a finely split run has kept is gathered again where less work is left: every task would
+    Rows of a finely split job are put into fewer tasks where less work is left: every task would
     write a file of its own.
     """
     wanted = tasks(job, quantum, cores)

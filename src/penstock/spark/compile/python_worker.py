@@ -58,9 +58,9 @@ def settle() -> None:
     """Make a worker process fit for many short tasks beside others, once in its life.
 
     Spark's workers collect garbage after every task, and the next task waits for that: 25 ms for
-    all that pandas and Arrow bring, and next to nothing once those are set aside. And they give
-    way to the driver and the JVM, who begin the runs that overtake them. This module arrives anew
-    with every task, so it is the process that remembers.
+    all that pandas and Arrow bring, and next to nothing once those are set aside. They also give
+    way to the driver and the JVM, which start preempting jobs. This module is loaded again with
+    every task, so the process remembers.
     """
     if os.environ.get(_SETTLED) != str(os.getpid()):  # nor is what a parent has done enough
         os.environ[_SETTLED] = str(os.getpid())

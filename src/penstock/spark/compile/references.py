@@ -18,7 +18,7 @@ from penstock.spark.ingest.sources import plain
 
 @dataclass(slots=True)
 class References:
-    """Finds what an application names."""
+    """Finds the relations, Python functions and callbacks that an application names."""
 
     application: Application
     relations: Relations

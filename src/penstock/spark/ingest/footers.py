@@ -205,7 +205,7 @@ def _nanos(kind: pa.DataType, stream: Stream) -> int | None:
 def copy(
     path: Path, target: Path, stream: Stream, inherited: Mapping[str, str | None]
 ) -> None:
-    """Write a file anew as it is declared; ArrowInvalid when a value does not fit."""
+    """Copy a file with the declared types; raises ArrowInvalid when a value does not fit."""
     wanted = arrow_schema(stream.columns)
     with pq.ParquetFile(path) as file, pq.ParquetWriter(target, wanted) as writer:
         for batch in file.iter_batches():

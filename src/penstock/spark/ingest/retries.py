@@ -60,7 +60,7 @@ def may_pass(error: Exception) -> bool:
 
 @dataclass(slots=True)
 class StreamReader:
-    """Reads a stream to its end. After a fault that may pass it tries again, with growing pauses."""
+    """Reads a stream to its end; retries after a fault that may pass, with growing pauses."""
 
     stream: str
     clock: Clock

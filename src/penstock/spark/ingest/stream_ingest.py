@@ -145,7 +145,7 @@ class Ingest:
         self._woken.set()
 
     def stop(self, within: float | None = None) -> None:
-        """Stop reading between two batches if possible, but after ``within`` seconds in any case."""
+        """Stop reading, between two batches if possible, but ``within`` seconds in any case."""
         self.hold()
         wait = -1.0 if within is None else within
         if self._busy.acquire(timeout=wait):  # the batch under way is finished

@@ -1,4 +1,4 @@
-"""What runs have kept between two stages of a path, and what the stages cost when timed apart."""
+"""Rows that jobs keep between two stages of a path, and samples of what the stages cost."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.row_bytes import row_bytes
 
 SAMPLE_ROWS = 20_000
-"""Rows on which stages are timed apart: enough to tell their costs from that of a job."""
+"""Rows of a sample: enough to tell the costs of stages from the fixed cost of a job."""
 FEW_ROWS = 2_000
-"""A sample of a small block is half of it, so that it holds others up for a short time; but not of
-fewer rows than this."""
+"""Fewest rows of a sample. A sample of a small block is half of it, so that other jobs wait only
+for a short time."""
 BRIEF = 0.4
-"""Seconds of a stage on a sample below which what jobs differ by, about a tenth, would tell."""
+"""A stage that takes fewer seconds on a sample is measured twice: jobs differ by about a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +44,21 @@ class IntermediateRows:
 
 
 class IntermediateStore:
-    """The kept frames of a run of the engine, by the number of the run that kept them.
+    """The kept frames of a run, by the number of the job that kept them.
 
     A frame is persisted, so a lost executor computes its part again from the spool.
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        """Nothing is kept yet."""
+        """Begin without any frames."""
         self._spark = spark
         self._parts: dict[int, IntermediateRows] = {}
-        self._lock = threading.Lock()  # runs keep and forget from their own threads
+        self._lock = threading.Lock()  # jobs keep and forget from their own threads
 
     def keep(
         self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame, reading: Reading
     ) -> IntermediateRows:
-        """Compute the stages of a run and keep the rows; what it took up is let go."""
+        """Compute the stages of a job and keep the rows; release the rows that it began with."""
         level = StorageLevel.DISK_ONLY if job.on_disk else StorageLevel.MEMORY_AND_DISK
         progress = compiler.part(path, job.members[0], frame, job.first, job.last)
         seen = Observation()
@@ -82,31 +82,31 @@ class IntermediateStore:
         return part
 
     def frame(self, runs: Sequence[int]) -> DataFrame:
-        """What some runs have kept, together."""
+        """The rows that some jobs have kept, together."""
         return reduce(DataFrame.unionAll, [self._parts[run].frame for run in runs])
 
     def tasks(self, runs: Sequence[int]) -> int:
-        """About how many tasks read what some runs have kept; to ask Spark takes 0.04 s."""
+        """About how many tasks read what some jobs have kept; asking Spark takes 0.04 s."""
         return sum(self._parts[run].tasks for run in runs)
 
     def forget(self, run: int) -> None:
-        """Let go of what a run kept."""
+        """Release the rows that a job kept."""
         with self._lock:
             part = self._parts.pop(run, None)
         if part is not None:
             part.frame.unpersist()
 
     def close(self) -> None:
-        """Let everything go."""
+        """Release all rows."""
         for run in list(self._parts):
             self.forget(run)
 
     def measure(
         self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame
     ) -> tuple[dict[str, StageFigures], float]:
-        """What each stage but the last does, one by one on a sample; and what a job costs.
+        """Sample each stage but the last; return their figures and the fixed cost of a job.
 
-        What it takes for a row of each partition is taken off: that is what a job costs, and the
+        The time for one row of each partition is subtracted: it is the cost of a job and of the
         way to Python, however few the rows are.
         """
         cores = self._spark.sparkContext.defaultParallelism

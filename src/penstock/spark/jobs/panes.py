@@ -20,14 +20,14 @@ from penstock.spark.storage.spool import Spool
 
 @dataclass(frozen=True)
 class Panes(Segments):
-    """Carries out jobs of paths that end in panes; answers come of them when they are due."""
+    """Carries out jobs of paths that end in panes; refreshes answer from these later."""
 
     windows: SynopsisStore
     outgrow: Callable[[Group], None]
     """Called for a group whose panes have become too large for the driver."""
 
     def _rows(self, job: SegmentJob, spool: Spool) -> DataFrame:
-        """Late rows are not for windows, and kept apart."""
+        """The rows of a job without the late ones, which no window takes."""
         numbers = [block.number for block in job.blocks]
         if not job.again:
             spool.set_late_aside(numbers)

@@ -14,7 +14,7 @@ from penstock.spark.delivery.commit import Delivery
 
 @dataclass(frozen=True, slots=True)
 class Refreshes:
-    """Carries out refreshes."""
+    """Carries out refreshes: answers from a synopsis, delivered to their sinks."""
 
     clock: Clock
     windows: SynopsisStore

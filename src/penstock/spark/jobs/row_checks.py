@@ -1,4 +1,4 @@
-"""What a run has counted, held against its blocks before it counts: no row goes missing unseen."""
+"""Checks of a job's row counts against its blocks before the commit: no row goes missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_read(job: SegmentJob, rows: int, read: int) -> None:
 def check_delivered(
     job: SegmentJob, plan: Plan, out: Mapping[str, int], rejected: Mapping[str, int]
 ) -> None:
-    """Refuse a run that lacks rows of a query which asks for all of them."""
+    """Refuse a job if a query that asks for every row did not get all of them."""
     rows = sum(block.rows for block in job.blocks)
     branches = Counter(member.query for member in job.members)
     some = {m.query for m in job.members if plan.branch(m).where or plan.branch(m).lookups}

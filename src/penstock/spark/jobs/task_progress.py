@@ -1,4 +1,4 @@
-"""How far a run is, in tasks: finished ones are kept whoever gets the cores next."""
+"""How far a job is, in tasks: a preempted job keeps its finished tasks."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from penstock.errors import CheckpointError
 from penstock.spark.storage.local_store import LOCAL
 from penstock.spark.storage.store import Appender, Stamp, Store
 
-REMEDY = "restore the whole checkpoint from one copy, or begin anew with another --checkpoint"
+REMEDY = "restore the whole checkpoint from one copy, or start over with another --checkpoint"
 _WITNESS = 160
 """Bytes of a witness: written over in place, so that it is always whole."""
 
