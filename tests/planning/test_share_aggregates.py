@@ -16,7 +16,7 @@ from penstock.language import bind
 from penstock.model import Application, Block
 from penstock.plan import Group, Plan
 from penstock.planning import plan
-from penstock.spark.aggregates.synopsis_store import Kept, SynopsisStore, merged
+from penstock.spark.aggregates.synopsis_store import GroupSynopsis, SynopsisStore, merged
 from penstock.synopses import Question, Synopsis
 
 STREAM = """
@@ -126,9 +126,9 @@ def test_panes_made_of_finer_groups_are_those_made_of_the_rows(
             assert a.sort_by("key0").equals(b.sort_by("key0"))
 
 
-def synopsis(group: Group) -> Kept:
+def synopsis(group: Group) -> GroupSynopsis:
     families = families_of(group)
-    return Kept(group, families, Synopsis([key.type for key in group.keys], families, 2))
+    return GroupSynopsis(group, families, Synopsis([key.type for key in group.keys], families, 2))
 
 
 def test_a_train_tried_again_block_by_block_counts_no_block_for_more_than_its_rows() -> None:
@@ -153,7 +153,7 @@ def test_a_train_with_a_block_that_is_in_the_panes_is_refused() -> None:
         SynopsisStore(None, 1, None).take(run, made, None, {group.id: kept})
 
 
-def tables(kept: Kept, rows: list[tuple[int, tuple[int, ...], int]]) -> dict:
+def tables(kept: GroupSynopsis, rows: list[tuple[int, tuple[int, ...], int]]) -> dict:
     """The pane tables of rows (pane, keys, length), as the pane job makes them."""
     made = {}
     for family in kept.families:

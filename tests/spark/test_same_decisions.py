@@ -208,10 +208,10 @@ class Inbox:
     failed: list[ev.JobFailed] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def expect(self, end: Any, overtakes: bool) -> None:
+    def expect(self, end: Any, preempts: bool) -> None:
         """A job begins that ends like this; those that it preempts end later by as much."""
         with self.changed:
-            if overtakes:
+            if preempts:
                 through = [p for p in self.planned if isinstance(p[2], ev.JobFinished)]
                 end, others = shared(self.clock.now(), end, [
                     *self.expected.values(), *(event for _, _, event in through)])
