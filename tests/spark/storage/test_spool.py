@@ -120,13 +120,24 @@ def test_what_is_in_the_checkpoint_is_durable_before_it_counts(checkpoint, monke
     order: list[str] = []
     monkeypatch.setattr(local_store.LocalStore, "sync", lambda self, files, folders: order.extend(
         f"sync {path.name}" for path in files))
-    replace = local_store.os.replace
-    monkeypatch.setattr(local_store.os, "replace", lambda a, b: (
-        order.append(f"name {Path(b).name}"), replace(a, b)))
+    link = local_store.os.link
+    monkeypatch.setattr(local_store.os, "link", lambda a, b: (
+        order.append(f"name {Path(b).name}"), link(a, b)))
     monkeypatch.setattr(
         local_store, "sync_folder", lambda path: order.append(f"folder {path.name}"))
     add(spool_of(checkpoint), 0)
     assert order[-3:] == ["sync part-0.parquet", "name 00000000.json", "folder s"]
+
+
+def test_a_block_that_another_engine_wrote_is_not_replaced(checkpoint):
+    """The one who lost the checkpoint may notice too late: the manifest itself says whose it is."""
+    ours, theirs = spool_of(checkpoint), spool_of(checkpoint)
+    add(theirs, 0)
+    before = (checkpoint.root / "spool" / "s" / "00000000.json").read_bytes()
+    with pytest.raises(CheckpointError, match="00000000.json is there already: another engine"):
+        ours.add(Manifest(0, 5, 40, 1.0, 5))
+    assert (checkpoint.root / "spool" / "s" / "00000000.json").read_bytes() == before
+    assert not ours.has(0)
 
 
 def test_a_block_counts_though_the_disk_lets_none_before_it_go(checkpoint, monkeypatch):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import penstock.spark
 from penstock.errors import CheckpointError
@@ -63,6 +67,98 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(store, tmp_path, monkeypat
     monkeypatch.setattr(os, "replace", lambda a, b: (order.append("name"), replace(a, b)))
     store.write(tmp_path / "file", b"one")
     assert order == ["sync", "name", "sync"], "the file, its name, the folder"
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "link"])
+def test_a_file_is_created_whole_or_not_at_all(store, tmp_path, monkeypatch, call):
+    path = tmp_path / "file"
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(os, call, full)
+        store.create(path, b"never")
+    assert not store.has(path)
+    store.create(path, b"one")
+    assert store.read(path) == b"one" and mode(path) == 0o600 and store.list(tmp_path) == [path]
+
+
+def test_the_second_who_creates_a_file_is_refused_and_changes_nothing(store, tmp_path):
+    path = tmp_path / "file"
+    store.create(path, b"one")
+    with pytest.raises(FileExistsError):
+        store.create(path, b"two")
+    assert store.read(path) == b"one" and store.list(tmp_path) == [path]
+    store.write(path, b"three")
+    assert store.read(path) == b"three"
+
+
+@pytest.mark.parametrize("verb", ["create", "write", "begin"])
+def test_a_created_file_outlives_a_crash_before_its_first_name_went(
+    store, tmp_path, monkeypatch, verb
+):
+    """The name that was left leads to the same file, so nobody may write through it."""
+    path, names = tmp_path / "file", []
+    link = os.link
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", lambda a, b: (names.append(a), link(a, b)))
+        store.create(path, b"one")
+    link(path, names[0])
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(os, "fsync", full)
+        getattr(store, verb)(path, b"two")
+    assert store.read(path) == b"one"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_move_replaces_no_file(store, tmp_path, monkeypatch, links):
+    def without(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "no links here")
+
+    if not links:
+        monkeypatch.setattr(os, "link", without)
+    source, target, other = (tmp_path / name for name in ("source", "target", "other"))
+    store.write(source, b"one")
+    store.move(source, target)
+    assert store.read(target) == b"one" and not store.has(source)
+    store.write(other, b"two")
+    with pytest.raises(FileExistsError, match="is there already"):
+        store.move(other, target)
+    assert store.read(target) == b"one" and store.read(other) == b"two"
+    with pytest.raises(FileNotFoundError):
+        store.move(source, tmp_path / "elsewhere")
+
+
+def test_a_move_that_a_crash_cut_short_is_repeated(store, tmp_path, monkeypatch):
+    source, target = tmp_path / "source", tmp_path / "target"
+    store.write(source, b"one")
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(os, "unlink", full)
+        store.move(source, target)
+    store.move(source, target)
+    assert store.list(tmp_path) == [target] and store.read(target) == b"one"
+
+
+@given(st.lists(st.tuples(
+    st.sampled_from(["write", "create", "move", "remove"]), st.sampled_from("abc"),
+    st.sampled_from("abc"), st.binary(max_size=4)), max_size=20))
+def test_any_row_of_verbs_leaves_what_a_dictionary_would_hold(tmp_path_factory, verbs):
+    folder, store, model = tmp_path_factory.mktemp("store"), LocalStore(), {}
+    for verb, name, other, data in verbs:
+        path, taken = folder / name, name in model
+        if verb == "write":
+            store.write(path, data)
+            model[name] = data
+        elif verb == "create":
+            with pytest.raises(FileExistsError) if taken else nullcontext():
+                store.create(path, data)
+            model.setdefault(name, data)
+        elif verb == "remove":
+            store.remove(path)
+            model.pop(name, None)
+        elif name != other and taken:
+            with pytest.raises(FileExistsError) if other in model else nullcontext():
+                store.move(path, folder / other)
+            if other not in model:
+                model[other] = model.pop(name)
+        assert {path.name: store.read(path) for path in store.list(folder)} == model
 
 
 def test_an_appender_goes_on_where_it_is_told_to(store, tmp_path):
@@ -153,7 +249,7 @@ class Watched(LocalStore):
 
     def __getattribute__(self, name: str) -> object:
         found = super().__getattribute__(name)
-        if name in ("read", "write", "append", "begin", "stamp", "own"):
+        if name in ("read", "write", "create", "append", "begin", "stamp", "own"):
             return lambda path, *rest: (self.asked.append((name, path.name)), found(path, *rest))[1]
         return found
 
@@ -166,7 +262,7 @@ def test_a_checkpoint_and_its_log_go_through_the_store(tmp_path):
     log.join({"a": {"s": 0}})
     log.close()
     checkpoint.close()
-    assert {("own", "checkpoint"), ("write", "checkpoint.json"), ("write", "application.json"),
+    assert {("own", "checkpoint"), ("create", "checkpoint.json"), ("write", "application.json"),
             ("write", "deliveries.end"), ("stamp", "deliveries.end"),
             ("begin", "deliveries.jsonl")} <= set(store.asked)
     with pytest.raises(CheckpointError, match="is not a checkpoint"):
@@ -179,4 +275,4 @@ def test_nobody_else_calls_the_disk_by_its_own_names():
     room = Path(penstock.spark.__path__[0])
     found = {path.relative_to(room).as_posix() for path in room.rglob("*.py")
              if calls.search(path.read_text(encoding="utf-8"))}
-    assert found == {"storage/local_store.py", "storage/files.py"}
+    assert found == {"storage/local_store.py"}

@@ -156,11 +156,11 @@ class Checkpoint:
             raise damaged(self.identity, "is missing")
         elif self.is_own:
             self.id = secrets.token_hex(6)
-            self._write_identity()
+            self.store.create(self.identity, self._identity())
 
-    def _write_identity(self) -> None:
+    def _identity(self) -> bytes:
         content = {"id": self.id, "format": FORMAT, "files": self._known}
-        self.store.write(self.identity, sealed(content, self.id).encode())
+        return sealed(content, self.id).encode()
 
     def require(self, path: Path, version: int = 0) -> None:
         """Remember that a file must be there from now on, at least in this version."""
@@ -168,7 +168,7 @@ class Checkpoint:
         with self._writing:
             if self._known.get(name, -1) < version:
                 self._known[name] = version
-                self._write_identity()
+                self.store.write(self.identity, self._identity())
 
     def _version(self, path: Path) -> int | None:
         return self._known.get(path.relative_to(self.root).as_posix())
@@ -201,6 +201,16 @@ class Checkpoint:
         self.store.write(path, sealed(content, self.id, version).encode())
         if ours:
             self.require(path, version)
+
+    def create(self, path: Path, content: Any) -> None:
+        """Write a file that is not there yet; refused if it is, since nobody else may write it."""
+        self.store.make(path.parent)
+        try:
+            self.store.create(path, sealed(content, self.id).encode())
+        except FileExistsError:
+            raise CheckpointError(
+                f"{path} is there already: another engine has written to the checkpoint; stop the "
+                "others and start again") from None
 
     def read(self, path: Path) -> Any:
         """The content of a file of this checkpoint; a damaged one is refused by name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
 import posixpath
@@ -17,6 +16,8 @@ from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from penstock.spark.storage.local_store import LOCAL, taken
 
 
 def local_path(path: str) -> Path | None:
@@ -95,10 +96,10 @@ class Files:
         local_source, local_target = local_path(source), local_path(target)
         if local_source is not None and local_target is not None:
             local_target.parent.mkdir(parents=True, exist_ok=True)
-            _move(local_source, local_target)
+            LOCAL.move(local_source, local_target)
             return
         if self.exists(target):  # not every store refuses to rename onto a file
-            raise _taken(target)
+            raise taken(target)
         with _as_os_error():
             if not self._hadoop(target).rename(self._path(source), self._path(target)):
                 raise OSError(f"cannot rename {source} to {target}")
@@ -208,30 +209,6 @@ def _as_os_error() -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         raise OSError(str(error.java_exception.toString())) from error
-
-
-_WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
-
-
-def _move(source: Path, target: Path) -> None:
-    """A second name, then away with the first: unlike a rename this refuses a name in use."""
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        if not os.path.samefile(source, target):  # or a crash came between the two steps
-            raise _taken(str(target)) from None
-    except OSError as error:
-        if error.errno not in _WITHOUT_LINKS:
-            raise
-        if os.path.lexists(target):
-            raise _taken(str(target)) from None
-        os.rename(source, target)
-        return
-    os.unlink(source)
-
-
-def _taken(target: str) -> FileExistsError:
-    return FileExistsError(errno.EEXIST, "a file of this name is there already", target)
 
 
 def _walk(folder: str, entered: set[str]) -> Iterator[ListedFile]:

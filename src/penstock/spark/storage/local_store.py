@@ -1,7 +1,8 @@
-"""The store on a file system that is mounted: by rename, fsync and a lock on the folder."""
+"""The store on a mounted file system: by link, rename, fsync and a lock on the folder."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Collection
@@ -19,6 +20,8 @@ OWNER_ONLY = 0o700
 """The same for a folder."""
 _AT_ONCE = 16
 """Files that are synced at the same time."""
+_WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+"""How a file system says that it cannot give a file a second name."""
 
 
 class LocalStore:
@@ -29,15 +32,21 @@ class LocalStore:
         return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
-        """A file beside it is written, synced and renamed: a crash leaves the old or the new."""
-        temporary = _beside(path)
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-        try:
-            write_all(file, data)
-            os.fsync(file)
-        finally:
-            os.close(file)
+        """Write and sync a file beside it, then rename: a crash leaves the old or the new."""
+        temporary, file = _synced_beside(path, data)
+        os.close(file)
         os.replace(temporary, path)
+        sync_folder(path.parent)
+
+    def create(self, path: Path, data: bytes) -> None:
+        """Write and sync a file beside it, then `move` it."""
+        temporary, file = _synced_beside(path, data)
+        os.close(file)
+        try:
+            self.move(temporary, path)
+        except FileExistsError:
+            os.unlink(temporary)
+            raise
         sync_folder(path.parent)
 
     def append(self, path: Path, keep: int) -> LocalAppender:
@@ -48,14 +57,10 @@ class LocalStore:
         return LocalAppender(file)
 
     def begin(self, path: Path, data: bytes) -> LocalAppender:
-        """The file is open before it has its name: nothing can fail once the old one is gone."""
-        fresh = _beside(path)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC
-        file = os.open(fresh, flags, PRIVATE)
+        """Open the file before it has its name: nothing can fail once the old one is gone."""
+        temporary, file = _synced_beside(path, data)
         try:
-            write_all(file, data)
-            os.fsync(file)
-            os.replace(fresh, path)
+            os.replace(temporary, path)
             sync_folder(path.parent)
         except OSError:
             os.close(file)
@@ -80,6 +85,22 @@ class LocalStore:
         if not folder.is_dir():
             folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
             sync_folder(folder.parent)
+
+    def move(self, source: Path, target: Path) -> None:
+        """Link, then unlink the old name: unlike a rename, a link refuses a name in use."""
+        try:
+            os.link(source, target)
+        except FileExistsError:
+            if not os.path.samefile(source, target):  # or a crash came between the two steps
+                raise taken(str(target)) from None
+        except OSError as error:
+            if error.errno not in _WITHOUT_LINKS:
+                raise
+            if os.path.lexists(target):
+                raise taken(str(target)) from None
+            os.rename(source, target)
+            return
+        os.unlink(source)
 
     def remove(self, path: Path) -> None:
         """Remove a file."""
@@ -172,6 +193,11 @@ LOCAL = LocalStore()
 """The store of this machine, and of whatever is mounted on it."""
 
 
+def taken(target: str) -> FileExistsError:
+    """The error that says that a file of this name is there already."""
+    return FileExistsError(errno.EEXIST, "a file of this name is there already", target)
+
+
 def private(path: str, flags: int) -> int:
     """Open a file that only its owner may read and write."""
     return os.open(path, flags, PRIVATE)
@@ -196,8 +222,22 @@ def _sync(path: Path) -> None:
         os.close(file)
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.new")
+def _synced_beside(path: Path, data: bytes) -> tuple[Path, int]:
+    """A hidden file beside ``path`` with this content, on the disk and still open.
+
+    A crash may have left one. It is removed, not overwritten: if `create` was cut short it is a
+    second name of the file that was created.
+    """
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    file = os.open(temporary, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, PRIVATE)
+    try:
+        write_all(file, data)
+        os.fsync(file)
+    except OSError:
+        os.close(file)
+        raise
+    return temporary, file
 
 
 def _locked(root: Path, how: int) -> tuple[int, Path]:

@@ -201,7 +201,7 @@ class Spool:
         with self._lock:
             if self._closed:
                 raise CheckpointError("the engine has ended, and takes no block any more")
-            self._checkpoint.write(self._manifest(manifest.number), asdict(manifest))
+            self._checkpoint.create(self._manifest(manifest.number), asdict(manifest))
             self._manifests[manifest.number] = manifest
             self.last = manifest
             self._forget()

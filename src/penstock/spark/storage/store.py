@@ -1,17 +1,20 @@
 """The port to storage: the few verbs by which a checkpoint is kept.
 
-The checkpoint, its logs, and the manifests of blocks and of staged files go through a `Store`, so
-that a checkpoint can lie wherever somebody writes these verbs; `LocalStore` has them for a mounted
-file system. Rows are not its business: Spark writes and reads them, and `Files` moves them.
+The checkpoint, its logs, and the manifests of blocks and of staged files go through a `Store`. So a
+checkpoint can lie wherever somebody writes these verbs; `LocalStore` has them for a mounted file
+system. Rows are not its business: Spark writes and reads them, and `Files` lists and moves them
+wherever they lie, by the verb `move` of the local store if that is on this machine.
 
 What a store promises:
 
-- `write` leaves the old file or the new one, never half of it, and the new one outlasts a power cut
-  once it returns. So does what `Appender.add` and `sync` return from.
+- `write` and `create` leave a whole file or none, and it outlasts a power cut once they return. So
+  does everything that `Appender.add` and `sync` return from.
+- `create` and `move` never replace a file. Of two who create one file, the second is refused.
+- A move that a crash cut short can be repeated.
 - A line that `Appender.add` refuses was never written: the next one stands behind the last whole
   one.
-- What it makes can be read and written by its owner alone.
-- Only one engine at a time owns a folder, and learns it when it no longer does.
+- Only its owner can read and write the files and folders that a store makes.
+- Only one engine at a time owns a folder, and an engine that has lost its folder learns so.
 """
 
 from __future__ import annotations
@@ -30,14 +33,17 @@ class Store(Protocol):
     def write(self, path: Path, data: bytes) -> None:
         """Put a file in the place of what is there, if anything is."""
 
+    def create(self, path: Path, data: bytes) -> None:
+        """Put a file where none is; FileExistsError, and nothing changed, if there is one."""
+
     def append(self, path: Path, keep: int) -> Appender:
-        """Go on behind the first bytes of a file, and cut off what follows; it may be new."""
+        """Keep the first bytes of a file, cut off the rest, and append; the file may be missing."""
 
     def begin(self, path: Path, data: bytes) -> Appender:
-        """Like `write`, and go on behind it; where that fails the old file stays."""
+        """Like `write`, then append behind it; if it fails the old file stays."""
 
     def stamp(self, path: Path) -> Stamp:
-        """A small file that is there, to be written over again and again."""
+        """Open a small file that is there, to overwrite it again and again."""
 
     def has(self, path: Path) -> bool:
         """Whether there is a file or a folder."""
@@ -48,11 +54,17 @@ class Store(Protocol):
     def make(self, folder: Path) -> None:
         """Make a folder, durably, and those above it, if they are missing."""
 
+    def move(self, source: Path, target: Path) -> None:
+        """Rename a file, so that it appears whole; FileExistsError if another has the name.
+
+        The new name outlasts a power cut once its folder is synced.
+        """
+
     def remove(self, path: Path) -> None:
         """Remove a file, if it is there."""
 
     def sync(self, files: Collection[Path], folders: Collection[Path] = ()) -> None:
-        """Make files that another process wrote outlast a power cut, then folders of them."""
+        """Make files that another process wrote outlast a power cut, then these folders."""
 
     def own(self, folder: Path) -> Ownership:
         """Take a folder; BlockingIOError if another engine has it."""
@@ -65,7 +77,7 @@ class Appender(Protocol):
     """A file that grows line by line."""
 
     def add(self, data: bytes) -> None:
-        """Add data, durably; what raises OSError was not added."""
+        """Add data, durably; if it raises OSError nothing was added."""
 
     def close(self) -> None:
         """Write no more."""
@@ -75,7 +87,7 @@ class Stamp(Protocol):
     """A small file of constant length, always whole."""
 
     def write(self, data: bytes, durable: bool) -> None:
-        """Write it over; without ``durable`` a power cut may bring the one before back."""
+        """Overwrite it; without ``durable`` a power cut may bring the previous text back."""
 
     def close(self) -> None:
         """Write no more."""
@@ -86,10 +98,10 @@ class Ownership(Protocol):
 
     @property
     def path(self) -> Path:
-        """What tells whose it is."""
+        """The folder, or the file in it, by which others see that it is taken."""
 
     def is_lost(self) -> bool:
         """Whether the folder was moved, deleted or replaced, so that another may have it."""
 
     def release(self) -> None:
-        """Let it go."""
+        """Give the folder up."""
