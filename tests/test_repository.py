@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import penstock
-from penstock import events, view
+from penstock import events, testing, view
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -94,7 +94,8 @@ def test_the_prerequisites_are_met_here() -> None:
 # --- the package --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("module", [penstock, events, view], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [penstock, events, testing, view],
+                         ids=lambda module: module.__name__)
 def test_public_names_are_sorted_and_exist(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]
     assert names == sorted(names, key=_rank)

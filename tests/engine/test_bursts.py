@@ -19,8 +19,7 @@ from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.policies.refresh import POLICIES
-from penstock.testing import FakeHost
-from penstock.testing.virtual_panes import Answer
+from penstock.testing import Answer, FakeHost
 from tests.live import Asked, asked, check_ends, in_time, missing, pane_of, streamed
 
 SECOND = 1_000_000

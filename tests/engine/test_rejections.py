@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.engine import SegmentJob
+from penstock.engine import Core, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.functions import PythonFunction, predicate
 from penstock.language import bind
 from penstock.planning import plan
 from penstock.policies.operators import policy
-from penstock.testing import Core, FakeHost
+from penstock.testing import FakeHost
 
 
 @predicate

@@ -1,21 +1,18 @@
 """Synopses in virtual time: the panes of groups of window aggregates, as counts of rows.
 
-What a window aggregate would answer is not of interest here, but which rows its answer is made of:
-a block that is missing, or was taken in twice, or a pane that went too early, shows in the count.
+A count shows which rows an answer is made of. So a test sees a block that is missing or was merged
+twice, and a pane that went too early.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from penstock.engine import RefreshJob
 from penstock.engine.aggregates.coverage import Coverage, families_of, to_rebuild
-from penstock.model import Block
 from penstock.plan import Group, Plan
-
-BYTES_PER_ROW = 16
 
 
 @dataclass(slots=True)
@@ -25,7 +22,7 @@ class RowCounts(Coverage):
     rows: Counter[int] = field(default_factory=Counter)
 
     def add(self, times: Iterable[int]) -> None:
-        """Take rows in; those of forgotten panes are passed by."""
+        """Add rows, except those of forgotten panes."""
         panes = Counter(time // self.group.pane for time in times)
         self.rows.update({pane: count for pane, count in panes.items() if pane >= self.first})
 
@@ -38,7 +35,7 @@ class RowCounts(Coverage):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A window that a query was answered for."""
+    """The answer of a query for one window."""
 
     query: str
     start: int
@@ -49,12 +46,12 @@ class Answer:
 
 @dataclass(slots=True)
 class Synopses:
-    """Those of a plan."""
+    """The synopses of a plan."""
 
     held: dict[str, RowCounts] = field(default_factory=dict)
 
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
-        """Keep the synopses of this plan; those that begin without panes are returned.
+        """Keep the synopses of this plan; return the groups whose synopses begin empty.
 
         ``needs(group)`` is the oldest pane that newly joined queries read.
         """
@@ -66,29 +63,9 @@ class Synopses:
         return fresh
 
     def answers(self, refresh: RefreshJob, at: float) -> list[Answer]:
-        """What a refresh gives."""
+        """The answers of a refresh."""
         rows = self.held[refresh.group].rows
         return [
             Answer(query, (scan.end - length) * refresh.pane, scan.end * refresh.pane,
                    sum(rows[pane] for pane in range(scan.end - length, scan.end)), at)
             for scan in refresh.scans for query, length in scan.queries]
-
-
-@dataclass(slots=True)
-class EventTime:
-    """The event times of a stream's blocks, in microseconds, and which of them are late."""
-
-    lateness: int
-    seen: int | None = None
-    times: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """By block, without the late ones: those that windows take."""
-
-    def block(self, stream: str, number: int, arrived: float, times: Sequence[int]) -> Block:
-        """A block whose rows have these times."""
-        cutoff = None if self.seen is None else self.seen - self.lateness
-        kept = tuple(time for time in times if cutoff is None or time >= cutoff)
-        self.times[number] = kept
-        self.seen = max(kept if self.seen is None else (*kept, self.seen), default=None)
-        watermark = None if self.seen is None else self.seen - self.lateness
-        return Block(stream, number, len(times), len(times) * BYTES_PER_ROW, arrived,
-                     cutoff, watermark, self.seen, len(times) - len(kept))

@@ -16,8 +16,7 @@ from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.model import Window
-from penstock.testing import FakeHost
-from penstock.testing.virtual_panes import Answer
+from penstock.testing import Answer, FakeHost
 
 SECOND = 1_000_000
 EVER = -99 * SECOND
@@ -71,7 +70,7 @@ def test_answers_that_come_later_than_promised_are_missed_and_told() -> None:
 
 def times(host: FakeHost) -> list[int]:
     """The times of all rows that came and were not late."""
-    return [time for block in host._times["s"].times.values() for time in block]
+    return [time for block in host.spool.times["s"].times.values() for time in block]
 
 
 def ends(host: FakeHost, name: str) -> list[int]:
@@ -582,7 +581,7 @@ def test_blocks_stay_in_the_spool_as_long_as_windows_reach_back() -> None:
                   cost=lambda run: 0.3)
     feed(host, *([n] for n in range(100)))
     host.run(until=90.5)
-    held = sorted(block.number for block in host._held("s"))
+    held = sorted(block.number for block in host.spool.held("s"))
     assert 40 <= held[0] <= 66  # the window before the next end begins at 66; a look every 10 s
     (group,) = host.core.plan.groups
     host.rebuild(group.id)
@@ -597,7 +596,7 @@ def test_blocks_go_when_no_window_aggregate_is_left_to_ask() -> None:
                   settings=Settings(retention=1.0), cost=lambda run: 0.1)
     feed(host, *([n] for n in range(60)))
     host.run()
-    assert min(block.number for block in host._held("s")) > 40
+    assert min(block.number for block in host.spool.held("s")) > 40
     check_books(host)
 
 

@@ -1,0 +1,277 @@
+"""A host without Spark, on virtual time: what arrives and what jobs cost is a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+
+from penstock.engine import Core, Instruction, RefreshJob, SegmentJob
+from penstock.engine.positions import Intervals, Positions, QueryPosition, SpoolContents
+from penstock.engine.settings import Settings
+from penstock.events import kinds as ev
+from penstock.language import bind
+from penstock.model import Application
+from penstock.plan import members_of
+from penstock.planning import plan
+from penstock.policies import refresh as refreshes
+from penstock.policies.operators import Policy
+from penstock.policies.operators import policy as policy_of
+from penstock.testing.scripted_costs import Figures, a_tenth, carried, never, one_second, sampled
+from penstock.testing.virtual_panes import Answer, RowCounts, Synopses
+from penstock.testing.virtual_spool import BYTES_PER_ROW, VirtualSpool
+from penstock.whatif.replay import VirtualHost
+
+
+@dataclass(slots=True)
+class FakeHost(VirtualHost):
+    """A host without Spark: jobs take as long as ``cost`` says and keep every second row.
+
+    With ``operators`` each stage costs and keeps what they say of its first operator instead.
+    Window aggregates count the rows of their windows, by the times with which blocks `arrive`:
+
+    >>> host = FakeHost.of('''
+    ...     CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts LATENESS 1 SECOND;
+    ...     CREATE QUERY q AS SELECT COUNT(*) FROM s [WINDOW 4 SECONDS SLIDE 2 SECONDS];
+    ... ''')
+    >>> host.arrive("s", at=1.0, times=(0, 1, 5))
+    >>> host.end("s", at=2.0)
+    >>> host.run()
+    >>> [(answer.end // 1_000_000, answer.rows) for answer in host.answers]
+    [(2, 2), (4, 2), (6, 1), (8, 1)]
+    """
+
+    application: Application = field(kw_only=True)
+    cost: Callable[[SegmentJob], float] = one_second
+    fails: Callable[[SegmentJob], str] = never
+    refreshing: Callable[[RefreshJob], float] = a_tenth
+    """Seconds that a refresh takes."""
+    breaks: Callable[[RefreshJob], str] = never
+    """Why a refresh fails."""
+    operators: Figures = field(default_factory=dict)
+    kept: dict[int, float] = field(default_factory=dict)
+    """By job, the rows that it kept between two stages, until another job reads them."""
+    spool: VirtualSpool = field(default_factory=VirtualSpool)
+    _synopses: Synopses = field(default_factory=Synopses)
+    _positions: Positions = field(init=False)
+    _log: dict[str, QueryPosition] = field(default_factory=dict)
+    """By query: where it began, and up to where it has answered."""
+    _pane_jobs: dict[int, tuple[SegmentJob, list[RowCounts]]] = field(default_factory=dict)
+    """Active jobs that make panes, and the synopses that they make them for."""
+    _refreshed: dict[int, list[Answer]] = field(default_factory=dict)
+    """By job, the answers of a refresh."""
+
+    def __post_init__(self) -> None:
+        """No query has joined yet."""
+        self._positions = Positions(self.core, self._log, self._contents)
+
+    @classmethod
+    def of(
+        cls,
+        sql: str,
+        policy: str | Policy = "fifo",
+        *,
+        settings: Settings | None = None,
+        cost: Callable[[SegmentJob], float] = one_second,
+        fails: Callable[[SegmentJob], str] = never,
+        operators: Figures | None = None,
+        refresh: str = refreshes.DEFAULT,
+        refreshing: Callable[[RefreshJob], float] = a_tenth,
+        breaks: Callable[[RefreshJob], str] = never,
+    ) -> FakeHost:
+        """A host that runs this application from time 0."""
+        application = bind(sql)
+        chosen = policy_of(policy) if isinstance(policy, str) else policy
+        core = Core({"operators": chosen, "refresh": refreshes.policy(refresh)},
+                    settings or Settings(until_drained=True))
+        core.adopt(plan(application))
+        host = cls(core, application=application, cost=cost, fails=fails,
+                   operators=operators or {}, refreshing=refreshing, breaks=breaks)
+        known = core.settings
+        host.handle(ev.EngineStarted(
+            at=0.0, streams=tuple(application.streams), cores=1,
+            policies={"operators": str(policy), "refresh": refresh},
+            slots=known.slots, gather=known.gather, hold=known.hold,
+            memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
+        host._join(application.queries)
+        return host
+
+    # --- the script --------------------------------------------------------------------------
+
+    def arrive(
+        self, stream: str, at: float, rows: int = 100, late: int = 0,
+        times: Sequence[float] | None = None,
+    ) -> None:
+        """A block of a stream will arrive; with ``times`` its rows have these event times.
+
+        They are in seconds. Rows that are late by the stream's LATENESS are in no window.
+        """
+        block = self.spool.block(self.application.streams[stream], at, rows, late, times)
+        self.plan_event(ev.BlockArrived(at=at, block=block, read=block.rows, late=block.late))
+
+    def end(self, stream: str, at: float) -> None:
+        """A stream will end."""
+        self.plan_event(ev.StreamEnded(at=at, stream=stream))
+
+    def add(self, sql: str, backlog: tuple[tuple[int, int, int], ...] = ()) -> None:
+        """Add queries now, with blocks of the past that they want to see."""
+        before = set(self.application.queries)
+        self.application = bind(sql, self.application)
+        self.core.adopt(plan(self.application))
+        self._join([name for name in self.application.queries if name not in before], backlog)
+        self.handle(ev.Tick(at=self.clock.now()))
+
+    def drop(self, query: str) -> None:
+        """Drop a query now."""
+        self.handle(ev.QueryDropped(at=self.clock.now(), query=query))
+        self.application = bind(f"DROP QUERY {query};", self.application)
+        self._log.pop(query, None)
+        self.core.adopt(plan(self.application))
+        self._join(())
+        self.handle(ev.Tick(at=self.clock.now()))
+
+    def rebuild(self, group: str) -> None:
+        """The synopsis of a group is lost now, and is rebuilt from the spool."""
+        del self._synopses.held[group]
+        self._join(())
+        self.handle(ev.Tick(at=self.clock.now()))
+
+    def _join(self, names: Iterable[str], backlog: tuple[tuple[int, int, int], ...] = ()) -> None:
+        joining = [self.application.queries[name] for name in names]
+        for event in [self.added(query.name, backlog) for query in joining]:
+            self.handle(event)
+        needs = partial(self._positions.needs, joining=joining)
+        for group in self._synopses.adopt(self.core.plan, needs):
+            self.handle(self._positions.begun(group, self.clock.now()))
+
+    def added(self, name: str, backlog: tuple[tuple[int, int, int], ...] = ()) -> ev.QueryAdded:
+        """The event that adds a query of the application, with these blocks of the past."""
+        query, now = self.application.queries[name], self.clock.now()
+        self._log.pop(name, None)
+        start = self._positions.starts([query], {})[name]
+        position = self._log[name] = QueryPosition(start, at=now)
+        for member, stream in members_of(query) if backlog else ():
+            owed = [number for branch, input, number in backlog
+                    if (branch, input) == (member.branch, member.input)]
+            position.start[stream] = min(owed, default=start[stream])
+            had = position.had[member.branch, member.input] = Intervals()
+            for block in self.spool.held(stream):
+                if block.number not in owed:
+                    had.add(block.number)
+        return self._positions.added(query, now)
+
+    def _contents(self, stream: str) -> SpoolContents:
+        return self.spool.contents(self.application.streams[stream])
+
+    # --- the host ----------------------------------------------------------------------------
+
+    def handle(self, event: ev.Event) -> list[Instruction]:
+        """Keep the spool and the synopses up to date, and go on as every host does."""
+        match event:
+            case ev.BlockArrived(block=block) | ev.BlockHeld(block=block):
+                self.spool.add(block)
+            case ev.JobFinished(job=job) if job in self._pane_jobs:
+                self._merge(*self._pane_jobs.pop(job))
+            case ev.JobFinished(job=job, kind="refresh"):
+                for answer in self._refreshed[job]:
+                    if answer.query in self._log:
+                        self._log[answer.query].answered = answer.end
+        instructions = VirtualHost.handle(self, event)
+        for stream, number in self.released:
+            self.spool.release(stream, number)
+        return instructions
+
+    def _summarised(
+        self, job: SegmentJob, at: float, seconds: float, measured: Mapping[str, ev.StageFigures]
+    ) -> ev.JobFinished:
+        """The rows go into the panes of the groups that are there when the job begins."""
+        riding = {member.query for member in job.members}
+        groups = [group for group in self.core.plan.groups_on(job.path)
+                  if not riding.isdisjoint(member.query for member in group.members)]
+        synopses = [self._synopses.held[g.id] for g in groups if g.id in self._synopses.held]
+        self._pane_jobs[job.number] = job, synopses
+        times = self.spool.times_of(job.blocks)
+        panes = {one.group.id: tuple(sorted({time // one.group.pane for time in times}))
+                 for one in synopses}
+        return ev.JobFinished(
+            at=at, job=job.number, kind="panes", seconds=seconds, result=ev.PanesResult(
+                rows_in=job.rows, measured=measured, panes=panes,
+                summarised=dict.fromkeys(riding, len(times)), late=job.late))
+
+    def _merge(self, job: SegmentJob, synopses: Sequence[RowCounts]) -> None:
+        for one in synopses:
+            one.add(self.spool.times_of(job.blocks))
+
+    def renewal(self, refresh: RefreshJob) -> ev.JobFinished | ev.JobFailed:
+        """How a refresh ends: as the script says."""
+        at = self.clock.now() + self.refreshing(refresh)
+        if reason := self.breaks(refresh):
+            return ev.JobFailed(at=at, job=refresh.number, kind="refresh", reason=reason)
+        self._refreshed[refresh.number] = self._synopses.answers(refresh, at)
+        return ev.JobFinished(
+            at=at, job=refresh.number, kind="refresh", seconds=at - self.clock.now(),
+            rows_out=refresh.answers,
+            result=ev.RefreshResult(answers=refresh.answers, arrived=refresh.arrived))
+
+    def trim(self, group: str, before: int) -> None:
+        """Forget panes."""
+        if group in self._synopses.held:
+            self._synopses.held[group].forget(before)
+
+    def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
+        """How a job over blocks ends: as the script says."""
+        entering = sum(block.rows for block in job.blocks)
+        rows = sum(self.kept[part] for part in job.parts) if job.parts else float(entering)
+        seconds, left = self._through(job, rows)
+        at = self.clock.now() + seconds
+        if reason := self.fails(job):
+            return ev.JobFailed(at=at, job=job.number, kind=job.kind, reason=reason)
+        for part in job.parts:
+            del self.kept[part]
+        stages = self.core.plan.path(job.path).stages
+        measured = sampled(stages, self.operators) if job.measure else {}
+        panes = self.core.plan.path(job.path).end == "panes"
+        if panes and job.final:
+            return self._summarised(job, at, seconds, measured)
+        result: ev.SegmentResult | ev.PanesResult
+        out: dict[str, int] = {}
+        if not job.final and round(left):
+            self.kept[job.number] = left
+            result = ev.SegmentResult(rows_in=entering, measured=measured, kept=ev.KeptRows(
+                rows=round(left), bytes=round(left) * BYTES_PER_ROW, on_disk=job.on_disk))
+        elif panes:
+            result = ev.PanesResult(rows_in=entering, measured=measured, late=job.late)
+        else:
+            out = {member.query: round(left) for member in job.members}
+            result = ev.SegmentResult(rows_in=entering, measured=measured)
+        kind: ev.JobKind = "panes" if isinstance(result, ev.PanesResult) else "segment"
+        return ev.JobFinished(at=at, job=job.number, kind=kind, seconds=seconds, rows_out=out,
+                              result=result)
+
+    def _through(self, job: SegmentJob, rows: float) -> tuple[float, float]:
+        """Seconds and rows out of a job."""
+        if not self.operators:
+            return self.cost(job), rows // 2
+        stages = self.core.plan.path(job.path).stages[job.first : job.last]
+        return carried(rows, stages, self.operators)
+
+    # --- what happened -----------------------------------------------------------------------
+
+    @property
+    def decisions(self) -> list[tuple[float, str, tuple[int, ...]]]:
+        """When the core decided for which segment and which blocks."""
+        return [(e.at, e.work.segment, e.work.blocks) for e in self.record
+                if isinstance(e, ev.JobDecided) and isinstance(e.work, ev.PathWork)]
+
+    @property
+    def answers(self) -> list[Answer]:
+        """The answers of window aggregates, in order of delivery."""
+        return [answer for e in self.record
+                if isinstance(e, ev.JobFinished) and e.kind == "refresh"
+                for answer in self._refreshed[e.job]]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The queries that stopped, and why."""
+        return {e.query: e.reason for e in self.record if isinstance(e, ev.QueryFailed)}
