@@ -60,14 +60,6 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A slot of a shape: the constants that fill it are data, one per member."""
-
-    slot: int
-    type: Type
-
-
-@dataclass(frozen=True, slots=True)
 class Key:
     """How a row finds the members that may want it: by equality, or by the bin of a range.
 
@@ -91,7 +83,8 @@ class Shape:
     key: Key
     where: tuple[Expression, ...]
     select: tuple[tuple[str, Expression], ...]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Type, ...]
+    """The type of each slot: the constants that fill it are data, one per member."""
 
 
 @dataclass(frozen=True, slots=True)

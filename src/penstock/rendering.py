@@ -1,4 +1,4 @@
-"""Expressions and queries as short SQL-like text: for `explain`, for tests, for messages.
+"""Expressions as short SQL-like text: for `explain`, for tests, for messages.
 
 The text is deterministic and shows what the binder made explicit: every cast, the side of every
 constant, the input of every joined column (``id@1`` is the column of the first relation).
@@ -12,22 +12,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from penstock.model import (
-    ANSWER,
-    STREAM,
-    Aggregate,
-    Branch,
-    Call,
-    Column,
-    Expression,
-    Grouping,
-    Input,
-    Literal,
-    PythonCall,
-    Window,
-    lookup_source,
-    quoted,
-)
+from penstock.model import ANSWER, STREAM, Call, Column, Expression, Literal, PythonCall, quoted
 
 _INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>",
@@ -55,77 +40,6 @@ def render(expression: Expression) -> str:
     return special(expression) if special else f"{expression.function}({_list(expression.args)})"
 
 
-def render_branch(branch: Branch) -> str:
-    """One SELECT as text, one clause per line."""
-    outputs = [
-        f"{render(o.expression)} AS {_name(o.name)}: {o.expression.type}" for o in branch.select
-    ]
-    lines = [f"SELECT {', '.join(outputs)}", f"FROM {', '.join(map(_input, branch.inputs))}"]
-    for number, lookup in enumerate(branch.lookups):
-        kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"
-        name = f"{_name(lookup.relation)}@{lookup_source(number)}"
-        lines.append(f"{kind} {name} ON {render(lookup.on)}")
-    lines += _conjuncts("WHERE", branch.where)
-    if branch.grouping is not None:
-        lines += _grouping(branch.grouping)
-    return "\n".join(lines)
-
-
-def _input(input: Input) -> str:
-    window = f" {render_window(input.window)}" if input.window is not None else ""
-    return f"{_name(input.stream)}{window}"
-
-
-def render_window(window: Window) -> str:
-    """The window as text.
-
-    >>> render_window(Window(length=600_000_000, slide=2_500_000, exactly=True))
-    '[WINDOW 10 min SLIDE EXACTLY 2500 ms]'
-    """
-    exactly = "EXACTLY " if window.exactly else ""
-    return f"[WINDOW {_span(window.length)} SLIDE {exactly}{_span(window.slide)}]"
-
-
-def render_aggregate(aggregate: Aggregate) -> str:
-    """The aggregate as text.
-
-    >>> from penstock.model import DOUBLE, INT
-    >>> render_aggregate(Aggregate("PERCENTILE", (Column("length", INT),), DOUBLE, (0.5,)))
-    'PERCENTILE(length, 0.5)'
-    """
-    if not aggregate.args:
-        return f"{aggregate.function}(*)"
-    first, *weights = (render(arg) for arg in aggregate.args)
-    parameters = [repr(parameter) for parameter in aggregate.parameters]
-    method = [f"'{aggregate.method}'"] if aggregate.method else []
-    return f"{aggregate.function}({', '.join((first, *parameters, *weights, *method))})"
-
-
-def _grouping(grouping: Grouping) -> list[str]:
-    keys = [f"{render(key)} AS key{n}" for n, key in enumerate(grouping.keys)]
-    lines = [f"GROUP BY {', '.join(keys)}"] if keys else []
-    found = [
-        f"{render_aggregate(aggregate)} AS agg{number}: {aggregate.type}"
-        for number, aggregate in enumerate(grouping.aggregates)
-    ]
-    lines += [f"AGGREGATE {', '.join(found)}"] if found else []
-    return [*lines, *_conjuncts("HAVING", grouping.having)]
-
-
-def _conjuncts(clause: str, conjuncts: tuple[Expression, ...]) -> list[str]:
-    words = (clause, *["AND".rjust(len(clause))] * len(conjuncts))
-    return [f"{word} {_conjunct(c)}" for word, c in zip(words, conjuncts, strict=False)]
-
-
-def _span(micros: int) -> str:
-    """A length of time in the largest unit that it is a whole number of."""
-    units = (86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s")
-    for size, unit in (*units, (1_000, "ms")):
-        if micros % size == 0:
-            return f"{micros // size} {unit}"
-    return f"{micros} us"
-
-
 def _name(name: str) -> str:
     return name if name.isidentifier() else quoted(name)
 
@@ -145,11 +59,6 @@ def _operand(expression: Expression) -> str:
         expression.function in _INFIX or expression.function in _LOOSE
     )
     return f"({text})" if compound else text
-
-
-def _conjunct(expression: Expression) -> str:
-    is_or = isinstance(expression, Call) and expression.function == "or"
-    return _operand(expression) if is_or else render(expression)
 
 
 def _literal(literal: Literal) -> str:
@@ -220,7 +129,7 @@ _LOOSE = ("in", "like", "ilike", "is_null", "is_not_null", "not", "negate")
 
 
 def span(micros: int) -> str:
-    """A stretch of time in the largest unit that leaves no fraction.
+    """A length of time in the largest unit that leaves no fraction.
 
     >>> span(600_000_000), span(2_500_000), span(7_200_000_000)
     ('10 min', '2500 ms', '2 h')
@@ -233,7 +142,7 @@ def span(micros: int) -> str:
 
 
 def brief(value: object) -> str:
-    """A value of an answer in few words: the names of a struct's fields are left out.
+    """A value of an answer in few words, without the names of a struct's fields.
 
     >>> brief([{"value": 80, "count": 12}, {"value": 443, "count": 7}])
     '80: 12, 443: 7'
@@ -249,7 +158,7 @@ _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff
 
 
 def visible(text: str) -> str:
-    r"""A text for a terminal: what would control it is shown, not done.
+    r"""A text for a terminal, with control characters made visible.
 
     >>> visible("a\x1b[31mb\n")
     'a\\x1b[31mb\\n'

@@ -10,8 +10,8 @@ from penstock.errors import LanguageError
 from penstock.functions import PythonFunction, predicate, scalar
 from penstock.language import bind
 from penstock.language.loading import load
-from penstock.model import Application, Query
-from penstock.rendering import render_branch
+from penstock.model import Application
+from tests.language.query_text import render_query
 
 GOLDEN = Path(__file__).parent / "golden"
 CASE, GIVES = "-- case: ", "-- gives:"
@@ -80,20 +80,6 @@ def added(bound: Application, onto: Application) -> Iterator[str]:
         yield render_query(query)
     for name, value in sorted(bound.settings.items()):
         yield f"SET {name} = {value}"
-
-
-def render_query(query: Query) -> str:
-    """The query as text, one clause per line."""
-    sink = query.sink.kind + (f" '{query.sink.target}'" if query.sink.target else "")
-    options = [f"start = '{query.start}'"] if query.start != "now" else []
-    if query.latency is not None:
-        options.append(f"latency = {query.latency:g} s")
-    if query.lifetime is not None:
-        options.append(f"lifetime = {query.lifetime:g} s")
-    if query.priority != 1:
-        options.append(f"priority = {query.priority}")
-    head = f"QUERY {query.name} INTO {sink}" + (f" WITH ({', '.join(options)})" if options else "")
-    return "\n".join([head, "\nUNION ALL\n".join(render_branch(b) for b in query.branches)])
 
 
 def describe(kind, table) -> str:

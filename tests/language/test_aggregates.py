@@ -29,8 +29,8 @@ from penstock.model import (
 from penstock.plan import Plan
 from penstock.planning.check import check
 from penstock.planning.passes import isolate
-from penstock.rendering import render_window
 from tests.language import kit
+from tests.language.query_text import render_window
 
 ONTO = kit.declared()
 MINUTE = 60_000_000

@@ -29,6 +29,7 @@ from penstock.simulator.host import simulate
 from penstock.simulator.network import Network
 from penstock.simulator.results import Result
 from penstock.simulator.workload import Workload
+from tests.simulator.readings import max_latency, memory_at
 
 EVERY = [*POLICIES, "round_robin(quantum=0.3)", "chain_flush(latency=6)",
          "chain_flush(latency=6, exact=true)", "chain_flush(latency=6, tuples=5)",
@@ -80,8 +81,8 @@ def largest_excess(result: Result, bound: Level) -> float:
     """How far memory is ever above the bound: at each change, and just before it."""
     at, level = result.memory()
     times = np.union1d(at, np.array(bound.times))
-    here = result.memory_at(times) - np.array([bound.at(time) for time in times])
-    before = result.memory_at(times[:-1]) - np.array([bound.before(time) for time in times[1:]])
+    here = memory_at(result, times) - np.array([bound.at(time) for time in times])
+    before = memory_at(result, times[:-1]) - np.array([bound.before(time) for time in times[1:]])
     return float(max(here.max(), before.max(initial=-inf)))
 
 
@@ -89,7 +90,7 @@ def least_excess(result: Result, bound: Level) -> float:
     """How far memory is ever below the bound, as a negative number."""
     at, _ = result.memory()
     times = np.union1d(at, np.array(bound.times))
-    return float((result.memory_at(times) - np.array([bound.at(time) for time in times])).min())
+    return float((memory_at(result, times) - np.array([bound.at(time) for time in times])).min())
 
 
 # --- memory: section 4.1 ---------------------------------------------------------------------
@@ -137,7 +138,7 @@ def test_no_policy_beats_exhaustive_search(text: str, used: Chart, times: list[i
                       policy(text))
     jobs = [SearchBlock(used, at) for at in times]
     least = np.array(least_memory(jobs))
-    assert (result.memory_at(np.arange(len(least), dtype=float)) >= least - NEAR).all()
+    assert (memory_at(result, np.arange(len(least), dtype=float)) >= least - NEAR).all()
     assert result.peak >= least_peak(jobs) - NEAR
 
 
@@ -268,7 +269,7 @@ def test_exact_chain_flush_is_1_efficient_on_envelopes_of_two_segments(
     assert late(result) == []
     assert result.peak <= best + 1 + NEAR
     least = np.array(least_memory(jobs))
-    assert (result.memory_at(np.arange(len(least), dtype=float)) <= least + 1 + NEAR).all()
+    assert (memory_at(result, np.arange(len(least), dtype=float)) <= least + 1 + NEAR).all()
 
 
 @settings(max_examples=60)
@@ -357,12 +358,12 @@ def test_every_policy_lets_out_the_same_rows_and_does_the_same_work(
 def test_no_policy_has_a_smaller_largest_latency_than_fifo_for_one_query(
     workload: Workload
 ) -> None:
-    best = simulate(workload, policy("fifo")).max_latency
+    best = max_latency(simulate(workload, policy("fifo")))
     assert min(_largest_latencies(workload, EVERY)) >= best - NEAR
 
 
 def _largest_latencies(workload: Workload, texts: Sequence[str]) -> list[float]:
-    return [simulate(workload, policy(text)).max_latency for text in texts]
+    return [max_latency(simulate(workload, policy(text))) for text in texts]
 
 
 @pytest.mark.parametrize("text", [*EVERY, "mixed(latency=93)"])

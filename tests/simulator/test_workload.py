@@ -15,6 +15,7 @@ from penstock.simulator.host import simulate
 from penstock.simulator.network import Network, path
 from penstock.simulator.outcomes import fates
 from penstock.simulator.workload import Workload
+from tests.simulator.readings import memory_at
 
 HALF = path("q", [(1.0, 0.5), (2.0, 0.4), (1.0, 1.0)])
 
@@ -38,7 +39,7 @@ def test_a_route_without_arrivals_stays_empty() -> None:
 def test_a_workload_without_arrivals_ends_at_once() -> None:
     result = simulate(Workload(Network((HALF,)), {}), policy("chain"))
     assert (result.finished, result.peak, result.mean_memory, result.mean_latency) == (0, 0, 0, 0)
-    assert np.array_equal(result.memory_at(np.array([0.0, 1.0])), [0.0, 0.0])
+    assert np.array_equal(memory_at(result, np.array([0.0, 1.0])), [0.0, 0.0])
 
 
 def test_another_policy_lets_out_the_same_rows() -> None:

@@ -92,10 +92,10 @@ def _columns(shapes: Sequence[Shape]) -> tuple[tuple[tuple[int, ...], ...], tupl
     for shape in shapes:
         used: dict[Type, int] = {}
         mine = []
-        for parameter in shape.parameters:
-            nth = used.get(parameter.type, 0)
-            used[parameter.type] = nth + 1
-            mine.append(columns.setdefault((parameter.type, nth), len(columns)))
+        for type_ in shape.parameters:
+            nth = used.get(type_, 0)
+            used[type_] = nth + 1
+            mine.append(columns.setdefault((type_, nth), len(columns)))
         slots.append(tuple(mine))
     return tuple(slots), tuple(type_ for type_, _ in columns)
 

@@ -24,10 +24,11 @@ from penstock.model import (
     Literal,
     Output,
     PythonCall,
+    Type,
     Value,
     walk,
 )
-from penstock.plan import Key, Parameter, Shape
+from penstock.plan import Key, Shape
 from penstock.planning.operations import EQUAL, IN, OR, may_vary
 from penstock.rendering import render
 
@@ -130,7 +131,7 @@ class _Taker:
     """Walks a branch and keeps the constants it takes out."""
 
     def __init__(self) -> None:
-        self.parameters: list[Parameter] = []
+        self.parameters: list[Type] = []
         self.constants: list[Value] = []
 
     def output(self, expression: Expression) -> Expression:
@@ -166,7 +167,7 @@ class _Taker:
 
     def _parameter(self, literal: Literal) -> Column:
         slot = len(self.constants)
-        self.parameters.append(Parameter(slot, literal.type))
+        self.parameters.append(literal.type)
         self.constants.append(literal.value)
         return Column(f"?{slot}", literal.type, source=PARAMETER)
 

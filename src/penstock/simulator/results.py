@@ -50,12 +50,6 @@ class Result:
         """The most rows that ever waited."""
         return float(self.memory()[1].max(initial=0.0))
 
-    def memory_at(self, times: Floats) -> Floats:
-        """The waiting rows at given times."""
-        at, level = self.memory()
-        found: Floats = np.append(0.0, level)[np.searchsorted(at, times, side="right")]
-        return found
-
     @property
     def mean_memory(self) -> float:
         """The waiting rows, averaged over the time of the run."""
@@ -75,8 +69,3 @@ class Result:
         """Averaged over the blocks that gave answers."""
         found = self.latencies()
         return float(found.mean()) if len(found) else 0.0
-
-    @property
-    def max_latency(self) -> float:
-        """The worst latency of all."""
-        return float(self.latencies().max(initial=0.0))

@@ -19,6 +19,7 @@ from penstock.policies.operators.model.oracles import (
     least_memory,
     least_peak,
 )
+from tests.policies.operators.envelopes import envelope_size
 
 Blocks = list[tuple[Chart, int]]
 
@@ -52,7 +53,7 @@ def on_envelopes(blocks: Blocks, fine: int) -> Iterator[float]:
     for now in range(100 * fine):
         here = [i for i, (_, at) in enumerate(blocks) if at * fine <= now]
         if now % fine == 0:
-            yield sum(blocks[i][0].envelope_size(progress[i] / fine) for i in here)
+            yield sum(envelope_size(blocks[i][0], progress[i] / fine) for i in here)
         going = [i for i in here if progress[i] < blocks[i][0].times[-1] * fine]
         if going:
             progress[max(going, key=lambda i: _slope(blocks[i][0], progress[i] / fine))] += 1

@@ -99,7 +99,7 @@ class Refresher:
             return None
         chosen = set(decision.tasks)
         first = next(one for one in due if one.task.id in chosen)
-        return self._ordered(at, first.task.group, first.end, decision.tasks, decision.reason,
+        return self._ordered(first.task.group, first.end, decision.tasks, decision.reason,
                              len(due))
 
     def finished(
@@ -159,7 +159,7 @@ class Refresher:
         return replace(group, queries=queries, costs=Costs())
 
     def _ordered(
-        self, at: float, group: str, end: int, tasks: Sequence[str], reason: str, waiting: int
+        self, group: str, end: int, tasks: Sequence[str], reason: str, waiting: int
     ) -> Scan:
         deadlines = self._groups[group]
         queries = [query for task in tasks for query in deadlines.queries(task, end)]

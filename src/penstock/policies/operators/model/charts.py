@@ -103,13 +103,6 @@ class Chart:
         """The size of a block that has had so much work: a step down at each operator's end."""
         return self.sizes[bisect_right(self.times, progress) - 1]
 
-    def envelope_size(self, progress: float) -> float:
-        """The size on the lower envelope, for the same work."""
-        for a, b in pairwise(self.envelope):
-            if progress < self.times[b]:
-                return self.sizes[a] - (progress - self.times[a]) * self.derivative(a, b)
-        return self.sizes[-1]
-
     @property
     def deltas(self) -> tuple[float, ...]:
         """For each segment how far the chart rises above the envelope at most."""
