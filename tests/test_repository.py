@@ -137,9 +137,40 @@ PER_FAMILY = {"Decision", "Policy", "View"}
 
 
 def test_no_class_name_occurs_twice() -> None:
-    found = Counter(node.name for path in SOURCES for node in ast.parse(path.read_text()).body
+    found = Counter(node.name for path in SOURCES for node in ast.walk(ast.parse(path.read_text()))
                     if isinstance(node, ast.ClassDef))
     assert {name for name, count in found.items() if count > 1} <= PER_FAMILY
+
+
+IN_SEVERAL_ROOMS = {
+    "__init__": "a room",
+    "__main__": "a room as a program",
+    "advice": "what to change: found by what-if, shown by the view",
+    "answers": "what a query is told: made of panes, delivered, shown",
+    "base": "the contract that the other files of its folder keep",
+    "comparison": "policies side by side: measured by the simulator, shown by the view",
+    "department": "the part of the engine that knows one kind of work",
+    "doctor": "the examination of this machine, and the command",
+    "edf": "earliest deadline first, in each family",
+    "expressions": "expressions of SQL: bound, and compiled for Spark",
+    "fanout": "many branches in one pass: planned, and compiled for Spark",
+    "files": "files: the sinks of that kind, and how they are listed and moved",
+    "fleet": "many simulations at once: on this machine, and on a cluster",
+    "functions": "functions that SQL may call: those of Python, and those of the language",
+    "host": "what carries out the decisions of an engine or a scheduler",
+    "predictions": "what another policy would have done: computed, and shown",
+    "refreshes": "refreshes of answers: as events, as Spark jobs, in virtual time",
+    "retries": "what is tried again: jobs in the engine, streams at ingest",
+    "settings": "SET: what it may say, and what the engine knows of it",
+    "sinks": "the kinds of sinks: the catalogue, and how they are written in SQL",
+    "windows": "windows of aggregates: as they are written, and as they close",
+}
+"""Module names that several rooms use, and the one thing that each means everywhere."""
+
+
+def test_a_module_name_occurs_twice_only_for_the_same_thing_in_two_rooms() -> None:
+    found = Counter(path.stem for path in SOURCES)
+    assert {name for name, count in found.items() if count > 1} <= IN_SEVERAL_ROOMS.keys()
 
 
 def test_names_are_compared_in_one_way() -> None:

@@ -16,7 +16,7 @@ from penstock.errors import CheckpointError, RunError
 from penstock.events import Event, Recorder, Summary, Warned, new_record
 from penstock.language import bind, bind_question, bind_statements
 from penstock.model import Application, Statement
-from penstock.spark.delivery.results import Results
+from penstock.spark.delivery.stored_answers import Results
 from penstock.spark.host import SparkHost
 from penstock.spark.questions import Questions
 from penstock.spark.session import activate, forget, local_session, lost, tuned

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from penstock.errors import TypeFault
 from penstock.language import coercion
-from penstock.language.arguments import anything, constant_string, constant_whole, number
+from penstock.language.call_arguments import anything, constant_string, constant_whole, number
 from penstock.language.functions import Admitted
 from penstock.language.places import Misfit
 from penstock.model import (

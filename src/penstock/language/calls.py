@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from penstock.errors import Refused, TypeFault, UnknownName
-from penstock.language import arguments, coercion, comparisons, functions, types
+from penstock.language import call_arguments, coercion, comparisons, functions, types
 from penstock.language.aggregates import AGGREGATES, is_aggregate
 from penstock.language.binder import ExpressionBinder
 from penstock.language.dialect import STANDARD, Penstock
@@ -68,7 +68,7 @@ def trim(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
     function = names.get(str(node.args.get("position") or "").upper(), "trim")
     given = [node.this, *([node.expression] if node.args.get("expression") else [])]
-    args = tuple(arguments.string(arg) for arg in binder.all(given))
+    args = tuple(call_arguments.string(arg) for arg in binder.all(given))
     return Call(function, args, STRING)
 
 
@@ -83,7 +83,7 @@ def extract(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     part, value = node.name.upper(), binder.bind(node.expression)
     if part in _SECONDS:
         type_ = Type("DECIMAL", precision=8, scale=6)
-        return Call("extract_second", (arguments.moment(value),), type_)
+        return Call("extract_second", (call_arguments.moment(value),), type_)
     name = _PARTS.get(part, part)
     known = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DAYOFYEAR", "HOUR", "MINUTE")
     if name not in known:
@@ -108,7 +108,7 @@ def _python(function: Function, args: tuple[Expression, ...]) -> Expression:
     if function.arity is not None and len(args) != function.arity:
         message = f"{function.name} takes {function.arity} arguments, not {len(args)}"
         raise Misfit(TypeFault, message)
-    typed = tuple(arguments.anything(arg) for arg in args)
+    typed = tuple(call_arguments.anything(arg) for arg in args)
     return PythonCall(function.name, typed, function.returns)
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from penstock.errors import Refused, TypeFault
-from penstock.language import results
-from penstock.language.arguments import (
+from penstock.language import typed_calls
+from penstock.language.call_arguments import (
     anything,
     bytes_or_string,
     condition,
@@ -67,71 +67,71 @@ class Admitted(Generic[Result]):
 
 
 def _extract(part: str) -> Admitted[Expression]:
-    return Admitted((moment,), results.gives(part, INT), 1, 1)
+    return Admitted((moment,), typed_calls.gives(part, INT), 1, 1)
 
 
 def _math(function: str) -> Admitted[Expression]:
-    return Admitted((double,), results.gives(function, DOUBLE), 1, 1)
+    return Admitted((double,), typed_calls.gives(function, DOUBLE), 1, 1)
 
 
 def _text(function: str) -> Admitted[Expression]:
-    return Admitted((string,), results.gives(function, STRING), 1, 1)
+    return Admitted((string,), typed_calls.gives(function, STRING), 1, 1)
 
 
 def _test(function: str) -> Admitted[Expression]:
-    return Admitted((string, string), results.gives(function, BOOLEAN), 2, 2)
+    return Admitted((string, string), typed_calls.gives(function, BOOLEAN), 2, 2)
 
 
 _REGEX = (string, constant_string)
 
 ADMITTED: dict[str, Admitted[Expression]] = {
-    "ABS": Admitted((number,), results.like_first("abs"), 1, 1),
-    "ARRAY": Admitted((untyped,), results.array_of, 1, None),
-    "CEIL": Admitted((number,), results.to_whole("ceil"), 1, 1),
-    "COALESCE": Admitted((untyped,), results.common("coalesce", "COALESCE"), 1, None),
-    "CONCAT": Admitted((string,), results.gives("concat", STRING), 1, None),
+    "ABS": Admitted((number,), typed_calls.like_first("abs"), 1, 1),
+    "ARRAY": Admitted((untyped,), typed_calls.array_of, 1, None),
+    "CEIL": Admitted((number,), typed_calls.to_whole("ceil"), 1, 1),
+    "COALESCE": Admitted((untyped,), typed_calls.common("coalesce", "COALESCE"), 1, None),
+    "CONCAT": Admitted((string,), typed_calls.gives("concat", STRING), 1, None),
     "CONTAINS": _test("contains"),
-    "DATE_TRUNC": Admitted((constant_string, moment), results.date_trunc, 2, 2),
+    "DATE_TRUNC": Admitted((constant_string, moment), typed_calls.date_trunc, 2, 2),
     "DAY": _extract("day"),
     "DAYOFWEEK": _extract("dayofweek"),
     "DAYOFYEAR": _extract("dayofyear"),
-    "DIV": Admitted((number, number), results.integer_quotient, 2, 2),
+    "DIV": Admitted((number, number), typed_calls.integer_quotient, 2, 2),
     "ENDSWITH": _test("endswith"),
     "EXP": _math("exp"),
-    "FLOOR": Admitted((number,), results.to_whole("floor"), 1, 1),
-    "FROM_JSON": Admitted((string, constant_string), results.from_json, 2, 2),
-    "GREATEST": Admitted((untyped,), results.common("greatest", "GREATEST"), 2, None),
+    "FLOOR": Admitted((number,), typed_calls.to_whole("floor"), 1, 1),
+    "FROM_JSON": Admitted((string, constant_string), typed_calls.from_json, 2, 2),
+    "GREATEST": Admitted((untyped,), typed_calls.common("greatest", "GREATEST"), 2, None),
     "HOUR": _extract("hour"),
-    "IF": Admitted((condition, untyped, untyped), results.choice, 3, 3),
-    "LEAST": Admitted((untyped,), results.common("least", "LEAST"), 2, None),
-    "LENGTH": Admitted((bytes_or_string,), results.gives("length", INT), 1, 1),
+    "IF": Admitted((condition, untyped, untyped), typed_calls.choice, 3, 3),
+    "LEAST": Admitted((untyped,), typed_calls.common("least", "LEAST"), 2, None),
+    "LENGTH": Admitted((bytes_or_string,), typed_calls.gives("length", INT), 1, 1),
     "LN": _math("ln"),
     "LOWER": _text("lower"),
     "LTRIM": _text("ltrim"),
-    "MD5": Admitted((bytes_or_string,), results.gives("md5", STRING), 1, 1),
+    "MD5": Admitted((bytes_or_string,), typed_calls.gives("md5", STRING), 1, 1),
     "MINUTE": _extract("minute"),
-    "MOD": Admitted((untyped, untyped), results.arithmetic("mod"), 2, 2),
+    "MOD": Admitted((untyped, untyped), typed_calls.arithmetic("mod"), 2, 2),
     "MONTH": _extract("month"),
-    "NULLIF": Admitted((anything, untyped), results.null_if, 2, 2),
-    "POWER": Admitted((double, double), results.gives("power", DOUBLE), 2, 2),
+    "NULLIF": Admitted((anything, untyped), typed_calls.null_if, 2, 2),
+    "POWER": Admitted((double, double), typed_calls.gives("power", DOUBLE), 2, 2),
     "QUARTER": _extract("quarter"),
-    "REGEXP_EXTRACT": Admitted((*_REGEX, constant_whole), results.regexp_extract, 2, 3),
-    "REGEXP_REPLACE": Admitted((*_REGEX, constant_string), results.regexp_replace, 3, 3),
-    "REPLACE": Admitted((string,), results.gives("replace", STRING), 3, 3),
-    "RLIKE": Admitted(_REGEX, results.rlike, 2, 2),
-    "ROUND": Admitted((number, constant_whole), results.rounded, 1, 2),
+    "REGEXP_EXTRACT": Admitted((*_REGEX, constant_whole), typed_calls.regexp_extract, 2, 3),
+    "REGEXP_REPLACE": Admitted((*_REGEX, constant_string), typed_calls.regexp_replace, 3, 3),
+    "REPLACE": Admitted((string,), typed_calls.gives("replace", STRING), 3, 3),
+    "RLIKE": Admitted(_REGEX, typed_calls.rlike, 2, 2),
+    "ROUND": Admitted((number, constant_whole), typed_calls.rounded, 1, 2),
     "RTRIM": _text("rtrim"),
     "SECOND": _extract("second"),
     "SIGN": _math("sign"),
-    "SPLIT_PART": Admitted((string, string, whole), results.split_part, 3, 3),
+    "SPLIT_PART": Admitted((string, string, whole), typed_calls.split_part, 3, 3),
     "SQRT": _math("sqrt"),
     "STARTSWITH": _test("startswith"),
-    "SUBSTR": Admitted((string, whole, whole), results.gives("substr", STRING), 2, 3),
+    "SUBSTR": Admitted((string, whole, whole), typed_calls.gives("substr", STRING), 2, 3),
     "TRIM": _text("trim"),
-    "UNIX_TIMESTAMP": Admitted((moment,), results.gives("unix_timestamp", BIGINT), 1, 1),
+    "UNIX_TIMESTAMP": Admitted((moment,), typed_calls.gives("unix_timestamp", BIGINT), 1, 1),
     "UPPER": _text("upper"),
     "WEEK": _extract("week"),
-    "XXHASH64": Admitted((anything,), results.hashed, 1, None),
+    "XXHASH64": Admitted((anything,), typed_calls.hashed, 1, None),
     "YEAR": _extract("year"),
 }
 """Every function, under its first name."""

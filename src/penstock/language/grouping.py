@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from penstock.errors import LanguageError, Refused, TypeFault, UnknownName
-from penstock.language import aggregates, arguments, coercion
+from penstock.language import aggregates, call_arguments, coercion
 from penstock.language.binder import ExpressionBinder, check_read
 from penstock.language.places import Misfit, suggestion
 from penstock.language.windows import is_standard
@@ -175,7 +175,7 @@ def group_keys(select: exp.Select, rows: ExpressionBinder) -> Iterator[Expressio
     for written in grouped_by(select):
         node = _meant(written, select.expressions, named, rows)
         if window_column(node, rows) is None and not is_standard(written):
-            key = arguments.anything(rows.bind(node))
+            key = call_arguments.anything(rows.bind(node))
             if coercion.holds_map(key.type) or key.type.name == "INTERVAL":
                 message = f"{coercion.article(key.type)} cannot be grouped by"
                 raise rows.misfitting(Misfit(TypeFault, message), written)

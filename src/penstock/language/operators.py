@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlglot import exp
 
 from penstock.errors import SyntaxFault, TypeFault
-from penstock.language import arguments, coercion, comparisons, functions, results
+from penstock.language import call_arguments, coercion, comparisons, functions, typed_calls
 from penstock.language.binder import ExpressionBinder
 from penstock.language.places import Misfit
 from penstock.model import (
@@ -107,8 +107,9 @@ def matching(name: str, escape: str = "\\") -> Callable[[ExpressionBinder, exp.E
         sides = (binder.bind(node.this), binder.bind(node.expression))
         if name == "RLIKE":
             return _negated(node, functions.ADMITTED[name].call(name, sides))
-        build = results.like(name.lower(), escape)
-        entry = functions.Admitted((arguments.string, arguments.constant_string), build, 2, 2)
+        build = typed_calls.like(name.lower(), escape)
+        sorts = call_arguments.string, call_arguments.constant_string
+        entry = functions.Admitted(sorts, build, 2, 2)
         return _negated(node, entry.call(name, sides))
 
     return bind
@@ -129,7 +130,7 @@ def arithmetic(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     left, right = binder.bind(node.this), binder.bind(node.expression)
     if "INTERVAL" in (left.type.name, right.type.name):
         return _shifted(function, left, right)
-    return results.arithmetic(function)((left, right))
+    return typed_calls.arithmetic(function)((left, right))
 
 
 def _shifted(function: str, left: Expression, right: Expression) -> Expression:
@@ -138,7 +139,7 @@ def _shifted(function: str, left: Expression, right: Expression) -> Expression:
         left, right = right, left
     if function not in ("add", "subtract") or not isinstance(right, Literal):
         raise Misfit(TypeFault, "an interval can be added to or subtracted from a TIMESTAMP")
-    step = right if function == "add" else results.negate((right,))
+    step = right if function == "add" else typed_calls.negate((right,))
     if left.type not in (TIMESTAMP, DATE, VOID):
         hint = "CAST it" if left.type == STRING else ""
         message = f"an interval moves a TIMESTAMP, not {coercion.article(left.type)}"
@@ -157,8 +158,8 @@ def minus(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """A number or interval with its sign changed."""
     value = binder.bind(node.this)
     if value.type.name != "INTERVAL":
-        value = arguments.number(value)
-    return results.negate((value,))
+        value = call_arguments.number(value)
+    return typed_calls.negate((value,))
 
 
 def concatenation(binder: ExpressionBinder, node: exp.Expr) -> Expression:

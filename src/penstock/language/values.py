@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from penstock.errors import Refused, SyntaxFault, TypeFault
-from penstock.language import arguments, coercion, functions, literals, results
+from penstock.language import call_arguments, coercion, functions, literals, typed_calls
 from penstock.language.binder import ExpressionBinder
 from penstock.language.places import Misfit
 from penstock.language.scope import member
@@ -42,7 +42,7 @@ def interval(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """``INTERVAL '10' MINUTE``: a constant length of time."""
     amount, unit = node.this, node.args.get("unit")
     if isinstance(amount, exp.Neg):
-        return results.negate((interval(binder, exp.Interval(this=amount.this, unit=unit)),))
+        return typed_calls.negate((interval(binder, exp.Interval(this=amount.this, unit=unit)),))
     if not isinstance(amount, exp.Literal) or not isinstance(unit, exp.Var):
         hint = "write INTERVAL '10' MINUTE"
         raise Misfit(SyntaxFault, "an interval is a constant number and a unit", hint)
@@ -76,7 +76,7 @@ def bracket(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         raise Misfit(SyntaxFault, "expected one index or key between [ and ]")
     base, key = binder.bind(node.this), binder.bind(node.expressions[0])
     if base.type.name == "ARRAY" and base.type.element is not None:
-        return Call("get", (base, arguments.whole(key)), base.type.element)
+        return Call("get", (base, call_arguments.whole(key)), base.type.element)
     if base.type.name == "MAP" and base.type.element is not None and base.type.key is not None:
         return Call("element", (base, _key(key, base.type.key)), base.type.element)
     if isinstance(key, Literal) and isinstance(key.value, str):

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.events import Histogram, QueryMeasures, QueueMeasures, Summary, Warned
-from penstock.view.columns import (
+from penstock.view.formats import clock, counted, harmless, seconds, size
+from penstock.view.table_columns import (
     QUERIES,
     QUERY_TOTALS,
     QUEUES,
@@ -23,7 +24,6 @@ from penstock.view.columns import (
     Shown,
     table,
 )
-from penstock.view.formats import clock, counted, harmless, seconds, size
 
 _QUIET = "bright_black"
 _MOST_REASONS = 20

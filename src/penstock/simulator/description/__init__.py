@@ -27,9 +27,9 @@ import numpy as np
 
 from penstock.errors import PolicyError, WorkloadError
 from penstock.policies.operators import POLICIES, Stage, policy
+from penstock.simulator.description.described_queries import DescribedPlan
 from penstock.simulator.description.feeds import feed
-from penstock.simulator.description.plans import DescribedPlan
-from penstock.simulator.description.tables import KEYS, KINDS, Table
+from penstock.simulator.description.toml_tables import KEYS, KINDS, Table
 from penstock.simulator.host import Overhead
 from penstock.simulator.outcomes import MODELS, Floats
 from penstock.simulator.scenario import Scenario

@@ -12,7 +12,7 @@ from penstock.errors import WorkloadError
 from penstock.generators.packets import OnOff
 from penstock.policies.operators import Route
 from penstock.simulator import arrivals
-from penstock.simulator.description.tables import KINDS, Table
+from penstock.simulator.description.toml_tables import KINDS, Table
 from penstock.simulator.outcomes import Floats
 
 _MOST = 10_000_000

@@ -28,7 +28,7 @@ from pyspark.sql import Window as SparkWindow
 from pyspark.sql import functions as sf
 
 from penstock.model import BIGINT, Expression, Type
-from penstock.spark.aggregates.measures import cell, hashed, measured
+from penstock.spark.aggregates.cell_measures import cell, hashed, measured
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
 from penstock.synopses import Family

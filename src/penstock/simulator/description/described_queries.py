@@ -13,7 +13,7 @@ from penstock.policies.operators.model.charts import Chart, window_join
 from penstock.policies.operators.model.routes import gain
 from penstock.simulator import trees
 from penstock.simulator.description.feeds import Feed, feed
-from penstock.simulator.description.tables import LARGEST, Table
+from penstock.simulator.description.toml_tables import LARGEST, Table
 from penstock.simulator.network import Network
 
 _MOST_OPERATORS = 10_000
