@@ -1,4 +1,4 @@
-"""Time as an argument: a host hands its clock to whoever needs to know the time."""
+"""Time as an argument: a host hands its clock to every part that needs the time."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SteadyClock:
 
 @dataclass(slots=True)
 class VirtualClock:
-    """Time that moves only when it is told to.
+    """Time that moves only by `advance`.
 
     >>> clock = VirtualClock()
     >>> clock.advance(to=2.5)

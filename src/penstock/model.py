@@ -172,7 +172,7 @@ def is_expensive(expression: Expression) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time before an answer, and how often it is renewed, in microseconds."""
+    """The length of time that an answer covers, and how often it is refreshed, in microseconds."""
 
     length: int
     slide: int
@@ -314,7 +314,7 @@ class Sink:
     kind: str = "memory"
     """A name in `penstock.sinks.SINKS`."""
     target: str | None = None
-    """What that kind wants to be told: a folder, a function as ``module:name``, or nothing."""
+    """What that kind needs: a folder, a function as ``module:name``, or nothing."""
 
     @property
     def folder(self) -> str:

@@ -107,7 +107,7 @@ class Path:
 
     @property
     def stages(self) -> tuple[tuple[Operator, ...], ...]:
-        """The operators in the smallest parts that can be run apart, in order.
+        """The operators in the smallest parts that a job may run, in order.
 
         A path that calls Python may be left after every operator, with the rows kept until they go
         on; what is written leaves together with what is projected. Any other path is one pass of

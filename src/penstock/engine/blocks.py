@@ -1,4 +1,4 @@
-"""The blocks in the spool: who still reads them, which are held in memory, which may go."""
+"""The blocks in the spool: how many still read each, which are in memory, which may go."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ HOT_READERS = 2
 """A block is worth keeping in memory when at least this many paths still have to read it after
 the one that reads it now: filling the cache costs about three times what one hot read saves."""
 OPENING = 4 * 2**20
-"""To open a block's files costs about as much as to read so many bytes: Spark's own reckoning
+"""Opening a block's files costs about as much as reading this many bytes. Spark assumes the same
 (`spark.sql.files.openCostInBytes`)."""
 
 SQUEEZE = 1.0
-"""Seconds between two looks for blocks that could leave a full spool."""
+"""Seconds between two searches for blocks that can leave a full spool."""
 LOOK_AGAIN = 10.0
-"""Seconds after which a block is looked at again that is old enough to go but may be needed."""
+"""Re-check interval, in seconds, for blocks past their retention that a window may still need."""
 
 
 @dataclass(slots=True)
 class _Held:
     block: Block
     readers: int = 0
-    """Queue entries and runs that read it, or will."""
+    """Queue entries and jobs that read it, or will."""
     parts: int = 0
-    """Queue entries and runs of rows that were kept of it: it must not leave the spool yet."""
+    """Queue entries and jobs of intermediate rows made of it: it must stay in the spool."""
     hot: bool = False
 
     @property
     def reading_again(self) -> float:
-        """What it would cost to read it again for all who will, per byte of memory gained.
+        """The cost of reading it again for all its readers, per byte of memory gained.
 
-        In units of reading a byte, which costs the same for every block: all of them are Parquet,
-        in the spool or in the stream's own folder.
+        The unit is the cost of reading a byte. It is the same for every block: all are Parquet, in
+        the spool or in the stream's own folder.
         """
         return self.readers * (OPENING + self.block.bytes) / max(self.block.bytes, 1)
 
@@ -56,11 +56,11 @@ class Blocks:
     _earlier: list[Block] = field(default_factory=list)
     _aging: list[tuple[float, str, int]] = field(default_factory=list)
     _squeezed: float = -inf
-    """When blocks were last looked for that could leave a full spool, and some could not."""
+    """When a search for blocks that can leave a full spool last found some that cannot."""
     _cooling: list[tuple[str, int]] = field(default_factory=list)
 
     def hold(self, block: Block, earlier: bool = False) -> None:
-        """A block is in the spool: it has come, or an ``earlier`` run has left it."""
+        """A block is in the spool: it has arrived, or an ``earlier`` run has left it."""
         self._newest[block.stream] = max(block.number, self.newest(block.stream))
         self._held[block.stream, block.number] = _Held(block)
         self.stored += block.stored
@@ -68,7 +68,7 @@ class Blocks:
             self._earlier.append(block)
 
     def settle_earlier(self) -> None:
-        """Let blocks of an earlier run go that nobody wants: by now all queries have joined."""
+        """Release blocks of an earlier run that nobody wants: by now all queries have joined."""
         for block in self._earlier:
             if self.find(block.stream, block.number):
                 self.settle(block)
@@ -86,25 +86,25 @@ class Blocks:
     # --- readers -----------------------------------------------------------------------------
 
     def take(self, block: Block) -> None:
-        """One more needs the block."""
+        """The block has one more reader."""
         self._held[block.stream, block.number].readers += 1
 
     def keep_part(self, block: Block) -> None:
-        """A reader is done with the block itself, and goes on with what it kept of it."""
+        """A reader is done with the block, and goes on with the intermediate rows made of it."""
         held = self._held[block.stream, block.number]
         held.readers -= 1
         held.parts += 1
         self.settle(block)
 
     def let_go(self, block: Block, part: bool = False) -> None:
-        """One reader is done with the block, or with a part of it."""
+        """One reader is done with the block, or with intermediate rows made of it."""
         held = self._held[block.stream, block.number]
         held.readers -= not part
         held.parts -= part
         self.settle(block)
 
     def settle(self, block: Block) -> None:
-        """A block that nobody reads is not worth its memory; one that nobody needs grows old."""
+        """A block without readers may leave memory; one that nobody needs may age."""
         held = self._held[block.stream, block.number]
         if held.readers == 0:
             self._cooling.append((block.stream, block.number))
@@ -115,7 +115,7 @@ class Blocks:
     # --- memory ------------------------------------------------------------------------------
 
     def worth_keeping(self, blocks: Iterable[Block], room: int) -> tuple[int, ...]:
-        """Those that should stay in memory as they are read, for the readers that come after."""
+        """The blocks that should stay in memory once read, for the readers that follow."""
         keep = []
         for block in blocks:
             held = self._held[block.stream, block.number]
@@ -132,9 +132,9 @@ class Blocks:
             self.hot_bytes += held.block.bytes
 
     def cool(self, spare: int) -> Iterator[Instruction]:
-        """Let go of so many bytes of memory, first of what costs least to read again.
+        """Free this many bytes of memory, beginning with the blocks that are cheapest to re-read.
 
-        That is blocks that few will read and, of two with as many readers, the larger.
+        Those have few readers; of two with as many, the larger is cheaper per byte.
         """
         if spare <= 0:
             return
@@ -148,10 +148,10 @@ class Blocks:
     def release(
         self, at: float, needed: Mapping[str, int] | None = None, most: float = inf
     ) -> Iterator[Instruction]:
-        """Cool what nobody waits for; delete what is past its retention, or past ``most`` bytes.
+        """Cool blocks without readers; delete blocks past their retention, or past ``most`` bytes.
 
-        ``needed`` has streams whose rows from some time on (in microseconds) may be read again:
-        blocks that may hold such rows stay.
+        ``needed`` has, by stream, the time in microseconds from which on rows may be read again.
+        Blocks that may hold such rows stay.
         """
         for place in self._cooling:
             held = self._held.get(place)

@@ -1,4 +1,4 @@
-"""The engine core: passes events on to departments, keeps the lives of queries, knows the end."""
+"""The engine core passes events to departments, keeps the lives of queries and knows the end."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ class Core:
     """
 
     policies: InitVar[Mapping[str, object]]
-    """By family the policy that decides; where there is none, the default."""
+    """By family, the policy that decides; a family that is missing has its default."""
     initial: InitVar[Settings] = Settings()
     state: EngineState = field(init=False)
     paths: PathsDepartment = field(init=False)
     aggregates: AggregatesDepartment = field(init=False)
     _departments: dict[str, Department[Any]] = field(init=False)
-    """By the family of policies that each asks; among equals the first goes first."""
+    """By the family of policies that each asks; ties go to the first."""
     _dispatcher: Dispatcher = field(init=False)
     _timeouts: Timeouts = field(init=False)
     _goals: LatencyGoals = field(default_factory=LatencyGoals)
     _spool: SpoolLimit = field(init=False)
     _lifetimes: Lifetimes = field(default_factory=Lifetimes)
     _ending: dict[str, str] = field(default_factory=dict)
-    """Queries that stop when they have had what waits for them, and why."""
+    """Queries that stop once they have had everything that waits for them, and why."""
     _failures: dict[str, str] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
     _finished: bool = False
 
     def __post_init__(self, policies: Mapping[str, object], initial: Settings) -> None:
-        """Nothing is planned yet."""
+        """Begin without a plan."""
         self.state = EngineState(initial)
         self._timeouts = Timeouts(initial.timeout)
         self._spool = SpoolLimit(initial.spool)
@@ -69,7 +69,7 @@ class Core:
     # --- the verbs ---------------------------------------------------------------------------
 
     def adopt(self, plan: Plan, first_job: int | None = None) -> None:
-        """Work by this plan from now on; what waits moves to the paths that now carry it."""
+        """Work by this plan from now on; waiting blocks move to the paths that now carry them."""
         self.state.plan = plan
         self._goals.adopt(plan)
         for department in self._departments.values():
@@ -78,17 +78,17 @@ class Core:
             self._dispatcher.last_job = first_job
 
     def use(self, family: str, policy: object, at: float, name: str) -> None:
-        """Decide by another policy of a family from now on; what waits goes on from where it is."""
+        """Let another policy of a family decide from now on; queues stay as they are."""
         chosen = FAMILIES[family].among({family: policy})
         self._pending.append(Note(event=ev.PolicyChanged(at=at, policies={family: name})))
         self._departments[family].use(chosen, at, name)
 
     def allow(self, seconds: float) -> None:
-        """Jobs that begin from now on may take so long."""
+        """Jobs that begin from now on may take this many seconds."""
         self._timeouts.allowed = seconds
 
     def handle(self, event: ev.Event) -> list[Instruction]:
-        """Take an event in; say what is to be done."""
+        """Take an event, and return what the host is to do."""
         at, departments = event.at, self._departments.values()
         out: list[Instruction] = []
         self._take(event, out)
@@ -119,7 +119,7 @@ class Core:
 
     @property
     def settings(self) -> Settings:
-        """What `SET` and the host have decided about the run."""
+        """What `SET` and the host have decided about this run."""
         return self.state.settings
 
     @settings.setter
@@ -128,7 +128,7 @@ class Core:
 
     @property
     def preempts(self) -> bool:
-        """Whether a job may be begun before one that is under way is through."""
+        """Whether a job may begin before an active one has ended."""
         return any(department.preempts for department in self._departments.values())
 
     @property
@@ -138,7 +138,7 @@ class Core:
 
     @property
     def under_way(self) -> tuple[int, ...]:
-        """The jobs under way."""
+        """The numbers of the active jobs."""
         return self._dispatcher.under_way
 
     @property
@@ -193,7 +193,7 @@ class Core:
                 self._remove_query(query)
 
     def _end_job(self, event: ev.JobFinished | ev.JobFailed, out: list[Instruction]) -> None:
-        """A job is through: what its department asks for, then what holds for all."""
+        """A job has ended: do what its department asks for, then what holds for every kind."""
         ended = self._dispatcher.end(event)
         for department in self._departments.values():
             department.take(event, ended.job)
@@ -229,14 +229,14 @@ class Core:
             self.state.retire(query)
 
     def _stop_ending(self, at: float, out: list[Instruction]) -> None:
-        """Stop the queries of broken streams that have had all there is for them."""
+        """Stop the queries of broken streams for which nothing waits any more."""
         for query, reason in list(self._ending.items()):
             if not any(department.owes(query) for department in self._departments.values()):
                 del self._ending[query]
                 self._fail_query(at, query, reason, out)
 
     def _end_lifetimes(self, at: float, out: list[Instruction]) -> None:
-        """A query whose time is over takes no new block, but what waits for it is delivered."""
+        """A query whose time is over takes no new block; blocks that wait for it are delivered."""
         for name in self._lifetimes.over(at):
             self._remove_query(name, at_once=False)
             out.append(Note(event=ev.QueryDropped(at=at, query=name,
@@ -257,7 +257,7 @@ class Core:
             out.append(Note(event=ev.QueryFailed(at=at, query=query, reason=reason)))
 
     def _tell_rejects(self, at: float, query: str, text: str, out: list[Instruction]) -> None:
-        """A function rejects everything: that is a warning, or the end of its query."""
+        """A function rejects every row: warn, or stop its query if it says so."""
         known = {known.name: known for known in self.plan.queries}
         if query in known and known[query].rejects == "fail":
             self._fail_query(at, query, text, out)
@@ -267,7 +267,7 @@ class Core:
     # --- room, and the end -------------------------------------------------------------------
 
     def _make_room(self, at: float) -> list[Instruction]:
-        """Let go of blocks that nobody needs, and hold the spool against its bound."""
+        """Release blocks that nobody needs, and keep the spool below its bound."""
         needed: dict[str, int] = {}
         for department in self._departments.values():
             for stream, since in department.needed().items():

@@ -1,4 +1,4 @@
-"""The dispatcher: fills the slots with what departments offer, and knows whose job a job is."""
+"""The dispatcher fills the slots with what departments offer, and knows whose each job is."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Dispatcher:
     """The highest number given to a job so far."""
     _shares: TimeShares = field(init=False)
     _under_way: dict[int, tuple[int, Sequence[Rider]]] = field(default_factory=dict)
-    """By job: the department it is of, and who is in it."""
+    """By job, its department and its riders."""
 
     def __post_init__(self) -> None:
-        """Nobody has had any time."""
+        """Begin with equal shares of time."""
         self._shares = TimeShares(len(self.departments))
 
     @property
     def under_way(self) -> tuple[int, ...]:
-        """The jobs under way."""
+        """The numbers of the active jobs."""
         return tuple(self._under_way)
 
     def fill(self, at: float) -> Iterator[Instruction]:
-        """Begin jobs until no slot is free, or nobody has work that may begin now."""
+        """Begin jobs until no slot is free or no department has work that may begin now."""
         while begun := self._begin_one(at):
             yield from begun
         waking = (department.wake_at for department in self.departments)
@@ -64,7 +64,7 @@ class Dispatcher:
         return begun.instructions
 
     def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
-        """A job is through: its department says what follows."""
+        """A job has ended: its department says what follows."""
         number, riders = self._under_way.pop(event.job)
         if isinstance(event, ev.JobFinished):
             self.timeouts.end(event.job)

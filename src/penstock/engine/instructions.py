@@ -38,10 +38,10 @@ class SegmentJob:
     final: bool = True
     """Whether the last stage is the path's last."""
     parts: tuple[int, ...] = ()
-    """The jobs whose kept rows this one takes up, instead of the blocks."""
+    """The jobs whose intermediate rows this one reads instead of the blocks."""
     on_disk: bool = False
     urgent: bool = False
-    """Whether it preempts what is under way: it gets the cores as they become free."""
+    """Whether it preempts active jobs: it gets the cores as they become free."""
     yields: bool = False
     """Whether it may be preempted itself: then it is done in short pieces."""
     expected: float = 0.0
@@ -83,7 +83,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshJob:
-    """Renew answers of a group of window aggregates, and deliver them together."""
+    """Refresh answers of a group of window aggregates, and deliver them together."""
 
     number: int
     group: str
@@ -92,25 +92,25 @@ class RefreshJob:
     scans: tuple[Scan, ...]
     """In order of their ends."""
     arrived: float
-    """When the rows came that closed the last of the panes."""
+    """When the rows arrived that closed the last of the panes."""
     retried: bool = False
     """Whether it has failed before."""
     kind: Literal["refresh"] = "refresh"
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Those who are answered, each once."""
+        """The queries that it answers, each once."""
         queries = dict.fromkeys(query for scan in self.scans for query, _ in scan.queries)
         return tuple(Member(query, 0) for query in queries)
 
     @property
     def answers(self) -> dict[str, int]:
-        """Windows that each query is answered for."""
+        """The windows for which each query is answered."""
         return dict(Counter(query for scan in self.scans for query, _ in scan.queries))
 
     @property
     def ends(self) -> dict[str, int]:
-        """Up to where each query has answered when this is done, in microseconds."""
+        """By query, the window end up to which it has then answered, in microseconds."""
         return {query: scan.end * self.pane for scan in self.scans for query, _ in scan.queries}
 
 
@@ -136,7 +136,7 @@ class Trim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cool:
-    """Let go of a hot block; the spool still has it."""
+    """Drop a hot block from memory; the spool still has it."""
 
     stream: str
     number: int
@@ -144,7 +144,7 @@ class Cool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
-    """Let go of the rows that a job kept: nobody will take them up."""
+    """Drop the intermediate rows of a job: nobody will read them."""
 
     job: int
 
@@ -159,12 +159,12 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Let the streams wait: the spool is full."""
+    """Pause the streams: the spool is full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Let the streams go on: there is room in the spool."""
+    """Resume the streams: there is room in the spool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Latencies that queries were promised, and how often they were not kept."""
+"""The latency goals of queries, and how often they were missed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from penstock.plan import Member, Plan
 
 @dataclass(slots=True)
 class LatencyGoals:
-    """Counts what is delivered later than promised: blocks, once for each branch, and their rows.
+    """Counts the blocks that were delivered later than the goal, once per branch, and their rows.
 
-    Of a window aggregate these are its answers: how long after the rows that closed its window.
-    Blocks from before a query joined were promised to nobody. A miss is told when it is a query's
-    first, and again whenever the number of its blocks has one more digit: a query that is always
-    late does not fill the record.
+    A window aggregate counts answers instead, timed from the rows that closed the window. Blocks
+    from before a query joined have no goal. The record gets a query's first miss, and another one
+    whenever the number of missed blocks has one more digit. So a query that is always late does not
+    fill the record.
     """
 
     _goals: dict[str, float] = field(default_factory=dict)
@@ -30,19 +30,19 @@ class LatencyGoals:
     """Blocks from before a member joined that it has not seen yet."""
 
     def adopt(self, plan: Plan) -> None:
-        """Keep the promises of these queries from now on."""
+        """Watch the goals of these queries from now on."""
         self._goals = {q.name: q.latency for q in plan.queries if q.latency is not None}
         self._missed = {name: n for name, n in self._missed.items() if name in self._goals}
         self._earlier = {m: n for m, n in self._earlier.items() if m.query in self._goals}
 
     def join(self, member: Member, backlog: Iterable[int]) -> None:
-        """A branch of a query begins, after whatever its namesakes were."""
+        """A branch of a query begins; what its namesakes missed does not count."""
         self._missed.pop(member.query, None)
         if member.query in self._goals:
             self._earlier[member] = set(backlog)
 
     def promised(self, job: ActiveJob) -> Iterator[tuple[str, list[tuple[float, int]]]]:
-        """What a job over blocks delivers to whoever has a goal: when each came, and its rows."""
+        """By query with a goal, the arrival and the rows of each block that a job delivers."""
         blocks = [block for entry in job.entries for block in entry.blocks]
         for member in job.entries[0].members:
             if member.query in self._goals and member.query not in job.left:
@@ -53,10 +53,10 @@ class LatencyGoals:
         self, event: JobFinished, oldest: float,
         delivered: Iterable[tuple[str, Iterable[tuple[float, int]]]],
     ) -> Iterator[Note]:
-        """What is to be told of a job's deliveries that are late.
+        """Note the deliveries of a job that are late.
 
-        ``delivered`` has, per query, when what it got had come, and its rows; the ``oldest`` of all
-        came then.
+        ``delivered`` has, per query, the arrival and the rows of each block or answer that it got;
+        ``oldest`` is the earliest arrival of all.
         """
         slowest = event.at - oldest
         missed: dict[str, list[int]] = {}
@@ -69,7 +69,7 @@ class LatencyGoals:
             yield from self._miss(event.at, query, slowest, rows)
 
     def _miss(self, at: float, query: str, seconds: float, rows: list[int]) -> Iterator[Note]:
-        """Blocks of so many rows, or answers, are late."""
+        """Count blocks of this many rows, or answers, as late."""
         if rows:
             before, sum_before = self._missed.get(query, (0, 0))
             count, total = before + len(rows), sum_before + sum(rows)
@@ -79,7 +79,7 @@ class LatencyGoals:
                                                seconds=seconds, blocks=count, rows=total))
 
     def _promised(self, member: Member, blocks: list[Block]) -> list[Block]:
-        """The blocks that arrived after the member joined; of the others it sees each once."""
+        """The blocks with a goal: those that arrived after the member joined."""
         earlier = self._earlier.get(member)
         if not earlier:
             return blocks

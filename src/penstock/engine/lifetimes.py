@@ -1,4 +1,4 @@
-"""Queries that end by themselves."""
+"""Queries with a lifetime, and when it is over."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Lifetimes:
         heapq.heappush(self._ends, (end, query))
 
     def over(self, at: float) -> list[str]:
-        """The queries whose time is over, the earliest first; each is told once."""
+        """The queries whose time is over, the earliest first; each is listed once."""
         ended = []
         while self._ends and self._ends[0][0] <= at:
             ended.append(heapq.heappop(self._ends)[1])

@@ -1,7 +1,7 @@
-"""Where queries stand in their streams: what is theirs to see, what they owe, what they need.
+"""The positions of queries in their streams: what they may see, still owe, and need.
 
 A host reports facts: what its log says of each query (`QueryPosition`) and what the spool of a
-stream holds (`SpoolContents`). The rest follows from them here, the same for every host.
+stream holds (`SpoolContents`). This module derives the rest, alike for every host.
 """
 
 from __future__ import annotations
@@ -59,25 +59,25 @@ class Intervals:
 
 @dataclass(slots=True)
 class QueryPosition:
-    """How far a query has come, as the host's log tells it."""
+    """How far a query has come, according to the host's log."""
 
     start: dict[str, int] = field(default_factory=dict)
-    """Per stream the first block that is its own to see."""
+    """By stream, the first block that it may see."""
     had: dict[tuple[int, int], Intervals] = field(default_factory=dict)
-    """Per branch and input the blocks it has delivered."""
+    """By branch and input, the blocks that it has delivered."""
     answered: int | None = None
-    """The end of the last window it has answered for, in microseconds."""
+    """The end of the last window that it has answered, in microseconds."""
     rows: int = 0
     """Rows that it has delivered."""
     since: int = 0
-    """Jobs up to this one were not its own, but perhaps an earlier namesake's."""
+    """Jobs up to this number are not its own; they may be those of an earlier namesake."""
     at: float = 0.0
     """When it began."""
     text: str = ""
-    """A digest of its declaration: a query declared otherwise is another query."""
+    """A digest of its declaration: with another declaration it is another query."""
 
     def owes(self, member: Member, block: Block) -> bool:
-        """Whether a block is a member's to see, and was not delivered yet."""
+        """Whether a member may see a block, and has not delivered it yet."""
         had = self.had.get((member.branch, member.input))
         mine = block.number >= self.start.get(block.stream, 0)
         return mine and not (had and block.number in had)
@@ -90,12 +90,12 @@ class SpoolContents:
     blocks: Sequence[Block]
     """In the order of their numbers."""
     last: Block | None = None
-    """The newest block that it ever held; it may be gone."""
+    """The newest block that it ever held, even if that is gone."""
     lateness: int = 0
-    """Microseconds that a row of the stream may be late by."""
+    """The microseconds by which a row of the stream may be late."""
 
     def whole_since(self) -> int | None:
-        """The time from which on all rows of the stream are there; None: from the first on."""
+        """The time from which on no row of the stream is missing; None if none ever was."""
         if self.last is None:
             return None
         if not self.blocks:
@@ -108,7 +108,7 @@ class SpoolContents:
 
 
 class KnownToCore(Protocol):
-    """What the core knows, and positions depend on."""
+    """The part of the core that positions depend on."""
 
     @property
     def plan(self) -> Plan:
@@ -118,12 +118,12 @@ class KnownToCore(Protocol):
         """The highest number among the stream's blocks so far; -1 when there was none."""
 
     def is_alive(self, query: str) -> bool:
-        """Whether a query takes the blocks that come."""
+        """Whether a query takes new blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Holds what a host's log says against what its spools hold.
+    """Compares a host's log with the contents of its spools.
 
     >>> class Core:
     ...     def newest(self, stream): return 4
@@ -140,18 +140,18 @@ class Positions:
     log: Mapping[str, QueryPosition]
     """By query."""
     spool: Callable[[str], SpoolContents | None]
-    """By stream; None for one that cannot be read."""
+    """By stream; None if the stream cannot be read."""
 
     # --- what a host tells its core ----------------------------------------------------------
 
     def added(self, query: Query, at: float, has_fault: bool = False) -> ev.QueryAdded:
-        """The event that adds a query where it stands; one with a fault is given nothing."""
+        """The event that adds a query at its position; a query with a fault owes nothing."""
         known = self.log[query.name]
         backlog = () if has_fault else self.backlog(query)
         return ev.QueryAdded.of(query, at, backlog, known.rows, known.at, self.since(query))
 
     def begun(self, group: Group, at: float) -> ev.SynopsisBegun:
-        """The event that a group's synopsis begins without panes, with the blocks to read again."""
+        """The event that a group's synopsis begins empty, with the blocks to read again."""
         return ev.SynopsisBegun.of(group, at, self.reach(group))
 
     # --- queries -----------------------------------------------------------------------------
@@ -159,12 +159,12 @@ class Positions:
     def starts(
         self, queries: Iterable[Query], texts: Mapping[str, str]
     ) -> dict[str, dict[str, int]]:
-        """Where those queries begin that the log does not know as they are declared now."""
+        """Where queries begin that the log does not know by their present declaration."""
         return {query.name: self._start(query) for query in queries
                 if not self._is_logged(query, texts)}
 
     def _start(self, query: Query) -> dict[str, int]:
-        """The first block of each stream that is a new query's to see."""
+        """By stream, the first block that a new query may see."""
         starts = {}
         for stream in query.streams:
             held = self.spool(stream)
@@ -189,14 +189,14 @@ class Positions:
         return known is not None and known.text == texts.get(query.name, "")
 
     def backlog(self, query: Query) -> tuple[tuple[int, int, int], ...]:
-        """By branch and input the blocks not delivered yet, among those that the core knows."""
+        """By branch and input, the blocks known to the core that are not delivered yet."""
         position = self.log[query.name]
         return tuple((member.branch, member.input, block.number)
                      for member, stream in members_of(query) for block in self._known(stream)
                      if position.owes(member, block))
 
     def since(self, query: Query) -> int | None:
-        """A window aggregate answers for windows that end after this; None: for all there are.
+        """A window aggregate answers for windows that end after this time; None means all.
 
         A new one begins with the first window of which the spool has every row.
         """
@@ -222,7 +222,7 @@ class Positions:
     def reach(self, group: Group) -> tuple[int, ...]:
         """The known blocks that the windows of a group's queries reach back to.
 
-        Some of them may be waiting for these queries anyhow: the core knows.
+        Some of them may wait for these queries already; the core finds those.
         """
         queries = [self.core.plan.query(member.query) for member in group.members]
         oldest = [self._reaches(query) for query in queries]
@@ -231,14 +231,14 @@ class Positions:
                      if since is None or block.newest is None or block.newest >= since)
 
     def _reaches(self, query: Query) -> int | None:
-        """The time from which on a query's next window may hold rows; None: from the first on."""
+        """The start of a query's next window; None if it begins with the first row."""
         window, since = query.branches[0].window, self.since(query)
         return None if window is None or since is None else since - window.length
 
     def needs(self, group: Group, joining: Iterable[Query]) -> int | None:
-        """The oldest pane that queries read which join a group; None when none of them does.
+        """The oldest pane that the queries that join a group read; None if none joins.
 
-        If no other query is alive there, no block has been taken in meanwhile: all is needed.
+        If no other query of the group is alive, its synopsis has missed blocks: all is needed.
         """
         members = {member.query for member in group.members}
         mine = {query.name: query for query in joining if query.name in members}

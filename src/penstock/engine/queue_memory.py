@@ -1,6 +1,6 @@
-"""The account of what waits: bytes in all and before every stage, hot and cold.
+"""The bytes that wait: in all and before every stage, hot and cold.
 
-It is kept up to date entry by entry, so an event costs the same whether ten entries wait or ten
+They are counted entry by entry, so an event costs the same whether ten entries wait or ten
 thousand.
 """
 
@@ -14,56 +14,56 @@ from penstock.engine.paths.queue_entries import QueueEntry
 from penstock.events.kinds import Queued, QueueLevel
 
 Place = tuple[str, int]
-"""Before a stage of a path."""
+"""A queue: the path, and the number of the stage before which it lies."""
 _EMPTY = QueueLevel()
 _Key = tuple[str, int]
-"""A block by stream and number, or the kept rows of a run (no stream has an empty name)."""
+"""A block by stream and number, or the intermediate rows of a job under an empty stream name."""
 
 
 @dataclass(slots=True)
 class _Thing:
-    """A block, or what a run has kept."""
+    """A block, or the intermediate rows of a job."""
 
     bytes: int
     hot: bool
     users: int = 0
-    """Entries of it that wait or are under way."""
+    """Its entries that wait or are in an active job."""
     places: list[Place] = field(default_factory=list)
     """The queues it waits in."""
 
 
 @dataclass(slots=True)
 class QueueMemory:
-    """What waits or is under way. A block that several paths wait for counts once.
+    """Counts what waits or is in an active job. A block that waits for several paths counts once.
 
     >>> from penstock.model import Block
-    >>> account, block = QueueMemory(), Block("s", 0, 10, 160, 0.0)
+    >>> memory, block = QueueMemory(), Block("s", 0, 10, 160, 0.0)
     >>> for path in ("p", "q"):
     ...     entry = QueueEntry((block,), ())
-    ...     account.hold(entry)
-    ...     account.enter((path, 0), entry)
-    >>> account.heat("s", 0)
-    >>> [(note.event.bytes, note.event.queues["p"]) for note in account.news(1.0, hot=160)]
+    ...     memory.hold(entry)
+    ...     memory.enter((path, 0), entry)
+    >>> memory.heat("s", 0)
+    >>> [(note.event.bytes, note.event.queues["p"]) for note in memory.news(1.0, hot=160)]
     [(160, QueueLevel(entries=1, bytes=160, hot=160))]
     """
 
     blocks: int = 0
-    """Blocks, and what is left of some between two stages."""
+    """Blocks, and intermediate rows between two stages."""
     bytes: int = 0
     kept_hot: int = 0
-    """Bytes of kept rows in memory."""
+    """Bytes of intermediate rows in memory."""
     _things: dict[_Key, _Thing] = field(default_factory=dict)
     _queues: dict[Place, QueueLevel] = field(default_factory=dict)
     """What waits before each stage."""
     _told: dict[Place, QueueLevel] = field(default_factory=dict)
     _total: QueueLevel = _EMPTY
-    """What was told last of all together."""
+    """The total that the last event had."""
     _touched: dict[Place, None] = field(default_factory=dict)
 
     def hold(self, entry: QueueEntry) -> None:
-        """An entry begins to be: it waits, and will be under way, until it is dropped.
+        """Count an entry until it is dropped: it waits, and then is in an active job.
 
-        A block that nobody held is cold.
+        A block that was not counted yet is cold.
         """
         hot = entry.kept is not None and not entry.kept.on_disk
         for key, size in _keys(entry):
@@ -73,7 +73,7 @@ class QueueMemory:
             self._things[key].users += 1
 
     def drop(self, entry: QueueEntry) -> None:
-        """An entry is done, or nobody wants it."""
+        """An entry is done, or nobody wants it any more."""
         for key, size in _keys(entry):
             thing = self._things[key]
             thing.users -= 1
@@ -82,7 +82,7 @@ class QueueMemory:
                 del self._things[key]
 
     def enter(self, place: Place, entry: QueueEntry) -> None:
-        """An entry that is held waits before a stage."""
+        """A counted entry waits before a stage."""
         for key, _ in _keys(entry):
             self._things[key].places.append(place)
             self._move(place, self._things[key], 1)
@@ -105,7 +105,7 @@ class QueueMemory:
                       level.hot + (thing.bytes if hot else -thing.bytes))
 
     def news(self, at: float, hot: int) -> Iterator[Note]:
-        """What has changed since this was last asked; ``hot`` are the bytes of hot blocks."""
+        """What has changed since the last call; ``hot`` are the bytes of hot blocks."""
         total = QueueLevel(entries=self.blocks, bytes=self.bytes, hot=hot + self.kept_hot)
         queues = self._changed()
         if queues or total != self._total:

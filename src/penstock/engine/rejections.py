@@ -1,4 +1,4 @@
-"""Queries whose Python function rejects every row: a person should know that at once."""
+"""Finds queries whose Python function rejects every row, so that a person learns it at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.engine.paths.active_job import ActiveJob
 from penstock.events import kinds as ev
 
 BLOCKS, ROWS = 3, 100
-"""A function that rejects every row of so many blocks in a row, or so many rows, is broken."""
+"""A function that rejects this many blocks in a row, or this many rows, is broken."""
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class _Streak:
     """What a query's function has rejected since it last let a row pass."""
 
     error: str
-    """The first."""
+    """The error of the first row."""
     blocks: int = 0
     rows: int = 0
     told: bool = False
@@ -31,14 +31,14 @@ class _Streak:
 
 @dataclass(slots=True)
 class Rejections:
-    """Counts, per query, blocks and rows of which nothing but rejects came."""
+    """Counts, per query, the blocks and rows since a function last let a row pass."""
 
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 
     def take(
         self, event: ev.JobFinished, result: ev.PathResult, running: ActiveJob
     ) -> Iterator[tuple[str, str]]:
-        """A job is through: the queries that are to be told of now, each with the text."""
+        """A job has finished; the queries to report now, each with a text."""
         for query, rejected in result.rejected.items():
             reached = _reached(running, result, rejected)
             if reached is None:
@@ -55,7 +55,7 @@ class Rejections:
                 self._streaks.pop(query, None)
 
     def rest(self) -> Iterator[tuple[str, str]]:
-        """At the end: those who had little to read, and got nothing but rejects."""
+        """At the end: the queries that read few rows, and got nothing but rejects."""
         for query, streak in self._streaks.items():
             if not streak.told:
                 streak.told = True
@@ -67,7 +67,7 @@ class Rejections:
 
 
 def _reached(running: ActiveJob, result: ev.PathResult, rejected: int) -> int | None:
-    """The rows that reached a Python operator which rejected all; None if none did.
+    """The rows that reached a Python operator and were all rejected; None if some passed.
 
     Rows for which a condition is false are dropped, so if fewer were rejected than came, the
     function does answer for some.
@@ -80,5 +80,5 @@ def _reached(running: ActiveJob, result: ev.PathResult, rejected: int) -> int | 
         if operator.kind == "python" and 0 < before <= rejected and after == 0:
             return before
         before = after
-    # What an earlier run has kept may be rejects alone.
+    # The intermediate rows of an earlier job may be rejects alone.
     return running.rows if 0 < running.rows <= rejected else None

@@ -1,4 +1,4 @@
-"""What becomes of a job that failed: it is tried again, then in halves, until one fails alone."""
+"""How a failed job is retried: as it is, then in halves, until one query fails alone."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _Rider = TypeVar("_Rider", Member, str)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Who stops, and who is tried apart from the others; all who do not stop are tried again."""
+    """Which queries stop, and how the others are retried."""
 
     stops: dict[str, str]
     """Queries that stop, and why."""
     first: frozenset[str] = frozenset()
-    """The units of the first of two halves; empty where the job is tried again as it was."""
+    """The units of the first of two halves; empty if the job is retried as it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
     """The rule for jobs of every kind.
 
-    A job that breaks is tried once more as it is: the fault may have been the machine's. One that
-    breaks again is halved, and so are its halves, until what fails stands alone; then that stops. A
-    job that was cancelled at its limit is halved at once: to try it again would take as long.
+    A failed job is retried once as it is: the fault may have been the machine's. If it fails again
+    it is halved, and so are its halves, until the one that fails stands alone and stops. A job that
+    was cancelled at its limit is halved at once, since a retry would take as long.
 
     >>> retries = Retries(Timeouts())
     >>> def broke(queries, retried):

@@ -1,4 +1,4 @@
-"""What `SET` and the host decide about a run."""
+"""What `SET` and the host decide about a run of the application."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ class Settings:
     """Seconds a block stays in the spool after it arrived, once all have read it."""
     until_drained: bool = False
     hold: float = 0.5
-    """The part of a query's latency for which its blocks may gather before they are run."""
+    """The part of a query's latency goal for which its blocks may wait to be batched."""
     gather: float = 0.0
-    """Seconds for which any block may wait for others to ride with: few large jobs cost less. For
+    """Seconds for which any block may wait to be batched, since few large jobs cost less. It is for
     runs in which nobody waits for the first answer."""
     measure_every: float = 60.0
-    """Seconds after which the stages of a path are timed apart again."""
+    """Seconds between two samples of a path's stages."""
     quantum: float = inf
-    """A train takes no more blocks than would run for so many seconds, so that decisions come."""
+    """A train takes no more blocks than fit into this many seconds: decisions stay frequent."""
     spool: float = inf
-    """Bytes that the spool may hold before the streams have to wait."""
+    """The bytes that the spool may hold before the streams pause."""
     timeout: float = inf
     """Seconds after which a job is cancelled, unless jobs like it are known to take as long."""
 
     def lasting(self, panes: bool) -> float:
-        """Seconds for which a run should last.
+        """Seconds that a job should take.
 
-        One that makes panes answers nothing. Where nobody waits for a first answer it takes all
-        that is there, however long: the job itself may cost more than its rows.
+        A job that makes panes answers nothing. If nobody waits for a first answer it takes all
+        blocks, however long: its fixed cost may exceed that of its rows.
         """
         return inf if panes and self.until_drained else self.quantum
 
     def longest(self, panes: bool) -> float:
-        """Rows of a train at most: more where panes are made and nobody waits for answers.
+        """The most rows of a train: more for panes, if nobody waits for answers.
 
-        Not all there are: the driver answers from the panes of one train while the next is made.
+        But not all rows: the driver answers from the panes of one train while the next is made.
         """
         return (2 if panes and self.until_drained else 1) * TRAIN_ROWS

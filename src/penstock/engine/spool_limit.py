@@ -1,4 +1,4 @@
-"""The bound of the spool: when the streams wait for the queries, and when they go on."""
+"""The bound of the spool: when streams pause for the queries, and when they resume."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.engine.instructions import Instruction, Note, Pause, Resume
 from penstock.events import kinds as ev
 
 LOW = 0.9
-"""The streams go on when the spool holds less than this part of its bound."""
+"""The streams resume when the spool holds less than this part of its bound."""
 
 
 @dataclass(slots=True)
@@ -19,18 +19,18 @@ class SpoolLimit:
 
     bound: float = inf
     _since: float | None = None
-    """Since when the streams wait."""
+    """Since when the streams are paused."""
     _warned: bool = False
 
     @property
     def most(self) -> float:
-        """Bytes past which blocks go that nobody waits for, before their retention is over."""
+        """Past this many bytes, blocks without readers go before their retention is over."""
         return self.bound if self._since is None else LOW * self.bound
 
     def look(self, at: float, stored: int, idle: bool) -> Iterator[Instruction]:
         """Compare what the spool holds with its bound.
 
-        ``idle``: nothing waits to be read and nothing is under way, so nothing will become free.
+        ``idle``: nothing waits and no job is active, so nothing will become free.
         """
         if self._since is None and stored >= self.bound:
             self._since = at

@@ -11,7 +11,7 @@ from penstock.plan import Member, Plan
 
 @dataclass(slots=True)
 class EngineState:
-    """The core writes it; departments read it."""
+    """The core writes it, and departments read it."""
 
     settings: Settings
     plan: Plan = field(default_factory=lambda: Plan((), ()))
@@ -21,19 +21,19 @@ class EngineState:
     broken: dict[str, str] = field(default_factory=dict)
     """Streams that cannot be read any more, and why."""
     readers: dict[str, dict[Member, None]] = field(default_factory=dict)
-    """By stream the members that take the blocks that come."""
+    """By stream, the members that take its new blocks."""
 
     def __post_init__(self) -> None:
         """No block has come yet."""
         self.blocks = Blocks(self.settings.retention)
 
     def is_alive(self, query: str) -> bool:
-        """Whether a query takes the blocks that come."""
+        """Whether a query takes new blocks."""
         return any(member.query == query for members in self.readers.values()
                    for member in members)
 
     def retire(self, query: str) -> list[Member]:
-        """Let a query take no more blocks; its members that took some until now."""
+        """Let a query take no more blocks; return the members that took some until now."""
         retired = []
         for members in self.readers.values():
             for member in [m for m in members if m.query == query]:

@@ -18,7 +18,7 @@ class _Sums:
 
 @dataclass(slots=True)
 class Statistics:
-    """Per segment the seconds per row, and the rows and bytes out per row and byte in.
+    """By segment, the seconds per row, and the rows and bytes out per row and byte in.
 
     >>> statistics = Statistics(window=10.0)
     >>> statistics.record("a", at=1.0, rows_in=100, rows_out=20, seconds=0.5)
@@ -26,8 +26,8 @@ class Statistics:
     >>> statistics.cost("a"), statistics.selectivity("a")
     (0.005, 0.2)
 
-    The first window serves itself, since there is none before it. The first run of a segment waits
-    for code to be made and processes to be started, so it counts only until there is another:
+    The first window serves itself, since there is none before it. The first job of a segment waits
+    for generated code and new processes, so it counts only until there is another:
 
     >>> statistics.record("a", at=2.0, rows_in=100, rows_out=20, seconds=0.1)
     False
@@ -40,13 +40,13 @@ class Statistics:
     _now: dict[str, _Sums] = field(default_factory=dict)
     _last: dict[str, _Sums] = field(default_factory=dict)
     _cold: dict[str, bool] = field(default_factory=dict)
-    """Per segment whether the only figures are those of its first run."""
+    """By segment, whether only its first job was measured."""
 
     def record(
         self, segment: str, at: float, rows_in: float, rows_out: float, seconds: float,
         bytes_in: float = 0.0, bytes_out: float = 0.0,
     ) -> bool:
-        """Add a finished run; True when it begins a new window, so that figures have changed."""
+        """Add a finished job; True if it begins a new window, so that the figures have changed."""
         if self._began is None:
             self._began = at
         renewed = at - self._began >= self.window
@@ -87,7 +87,7 @@ class Statistics:
         return (sums.bytes_out / sums.rows_out) / (sums.bytes_in / sums.rows_in)
 
     def stage(self, name: str) -> Stage:
-        """All of it, as a policy is told."""
+        """The figures of a segment as policies see them."""
         return Stage(name, self.cost(name), self.selectivity(name), self.width(name))
 
     def _known(self, segment: str) -> _Sums | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 class TimeShares:
-    """Departments that have work have as long as each other.
+    """Departments that have work get equal shares of time.
 
-    Whoever has had the least time goes first. What a department did not use it cannot save up: when
-    a job of another ends, it lies behind by that job at the most.
+    The department that has had the least time goes first. It cannot save up time that it did not
+    use: when a job of another ends, it is behind by at most that job.
 
     >>> shares = TimeShares(2)
     >>> shares.order()
@@ -26,11 +26,11 @@ class TimeShares:
     __slots__ = ("_had",)
 
     def __init__(self, departments: int) -> None:
-        """Nobody has had any time."""
+        """Begin with equal shares."""
         self._had = [0.0] * departments
 
     def record(self, department: int, seconds: float) -> None:
-        """A job of a department has taken so long."""
+        """A job of a department has taken this many seconds."""
         before = self._had[department]
         self._had = [max(had, before) for had in self._had]
         self._had[department] = before + seconds

@@ -1,4 +1,4 @@
-"""How long a job may last before it is cancelled, and whose fault it may be that it did."""
+"""How long a job may take before it is cancelled, and which of its queries are suspects then."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from penstock.plan import Member
 from penstock.rendering import span
 
 SLOWER = 10.0
-"""A job that takes so many times as long as expected is stuck, past the time allowed to all."""
+"""A job may take this many times as long as expected, even past the time allowed to all."""
 AGAIN = 10.0
-"""What is tried again after a job was cancelled may take one part in so many of the time: it need
-not show twice that it is stuck, and the others wait meanwhile."""
+"""A retry after a cancelled job gets the allowed time divided by this: it need not show twice that
+it is stuck, and the other queries wait meanwhile."""
 LEAST = 10.0
-"""But it may take so many seconds, if the setting allows any job that much."""
+"""But a retry gets at least this many seconds, if the setting allows any job as many."""
 
 
 @dataclass(slots=True)
 class Timeouts:
-    """The deadlines of the jobs under way, and the riders of those that passed them.
+    """The deadlines of active jobs, and the riders of jobs that passed theirs.
 
-    Who was in a job that was cancelled is a suspect until a job of it goes well. One that passes
+    A rider of a cancelled job is a suspect until one of its jobs succeeds. A suspect that passes
     its limit again, alone, stops.
 
     >>> timeouts = Timeouts(allowed=300.0)
@@ -34,15 +34,15 @@ class Timeouts:
     allowed: float = inf
     """Seconds that any job may take."""
     _deadlines: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Per job under way: when it is over its limit, and that limit."""
+    """By active job: when it passes its limit, and that limit."""
     _cancelled: dict[int, float] = field(default_factory=dict)
-    """Jobs that have passed their limits and are not through."""
+    """By job that has passed its limit and not ended yet: that limit."""
     _suspects: dict[Member | str, float] = field(default_factory=dict)
-    """Who was in a job that was cancelled, with the limit that was passed first: members, and of
-    refreshes queries."""
+    """By rider of a cancelled job, the limit that it passed first. Riders are members, or the
+    queries of a refresh."""
 
     def limit(self, expected: float, again: bool = False) -> float:
-        """Seconds that a job may take, given what jobs like it took; 0 when that is unknown.
+        """Seconds that a job may take, given the seconds expected of it, 0 if unknown.
 
         ``again``: one of its queries was in a job that was cancelled.
         """
@@ -57,12 +57,12 @@ class Timeouts:
             self._deadlines[job] = at + limit, limit
 
     def end(self, job: int) -> float | None:
-        """A job is through; the limit that it had passed, if it was cancelled for that."""
+        """A job has ended; return the limit that it had passed, if it was cancelled for that."""
         self._deadlines.pop(job, None)
         return self._cancelled.pop(job, None)
 
     def over(self, at: float) -> list[tuple[int, float]]:
-        """The jobs that have passed their limits, each told again when as much time has gone."""
+        """The jobs that have passed their limits; each is listed again after as many seconds."""
         late = [job for job, (deadline, _) in self._deadlines.items() if deadline <= at]
         told = []
         for job in late:
@@ -80,25 +80,25 @@ class Timeouts:
     # --- suspects ----------------------------------------------------------------------------
 
     def suspect(self, riders: Iterable[Member | str], limit: float) -> None:
-        """A job of these was cancelled at its limit."""
+        """The job of these riders was cancelled at its limit."""
         for rider in riders:
             self._suspects.setdefault(rider, limit)
 
     def clear(self, riders: Iterable[Member | str]) -> None:
-        """A job of these went well, or they have left."""
+        """A job of these riders succeeded, or they have left."""
         for rider in riders:
             self._suspects.pop(rider, None)
 
     def has_suspects(self, riders: Iterable[Member | str]) -> bool:
-        """Whether one of these was in a job that was cancelled."""
+        """Whether any of these riders was in a cancelled job."""
         return any(rider in self._suspects for rider in riders)
 
     def are_suspects(self, riders: Iterable[Member | str]) -> bool:
-        """Whether all of these were in a job that was cancelled."""
+        """Whether all of these riders were in a cancelled job."""
         return all(rider in self._suspects for rider in riders)
 
     def reason(self, rider: Member | str, limit: float) -> str:
-        """Why one stops that has passed a limit again."""
+        """Why a rider stops that has passed a limit again."""
         first = self._suspects.get(rider, limit)
         return (f"its job did not finish within {written(first)}, nor within {written(limit)} when "
                 "it was tried again; SET timeout gives jobs more")

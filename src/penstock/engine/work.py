@@ -1,4 +1,4 @@
-"""The contract of a department, which knows one kind of work, with the core and the dispatcher."""
+"""The contract that a department, which knows one kind of work, has with core and dispatcher."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from penstock.events import kinds as ev
 from penstock.plan import Member
 
 Offered = TypeVar("Offered")
-"""What a department offers: it alone looks into it."""
+"""What a department offers; only the department itself looks into it."""
 Rider = Member | str
-"""Who is in a job: members of a path, or queries that a refresh answers."""
+"""The riders of a job: members of a path, or queries that a refresh answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,57 +30,57 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What follows from the end of a job, besides what its department does itself."""
+    """What follows from the end of a job, beside what its department does itself."""
 
     stops: Mapping[str, str] = field(default_factory=dict)
     """Queries that stop, and why."""
     rejecting: Sequence[tuple[str, str]] = ()
-    """Queries whose function rejects everything, each with a text."""
+    """Queries whose function rejects every row, each with a text."""
     oldest: float = 0.0
-    """When the first of what it delivered had come."""
+    """The earliest arrival of what it delivered."""
     deliveries: Iterable[tuple[str, Iterable[tuple[float, int]]]] = ()
-    """By query when what it got had come, and its rows."""
+    """By query, the arrival and the rows of each block or answer that it got."""
     job: ActiveJob | None = None
     """The job over blocks that has ended: other departments may wait for its rows."""
 
 
 class Department(Protocol[Offered]):
-    """Knows one kind of work: what waits, what is under way, and what is to be begun next."""
+    """Knows one kind of work: what waits, which jobs are active, and what to begin next."""
 
     @property
     def slots(self) -> int:
-        """Slots that its jobs take."""
+        """The slots that its active jobs take."""
 
     @property
     def preempts(self) -> bool:
-        """Whether it may begin a job though all slots are taken."""
+        """Whether it may begin a job although all slots are taken."""
 
     @property
     def goes_first(self) -> bool:
-        """Whether its work is begun before all other work, whatever time it has had."""
+        """Whether its work goes before all other, however much time it has had."""
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """Whether nothing waits and no job is active."""
 
     @property
     def wake_at(self) -> float | None:
-        """When to ask it for an offer again, though nothing may have happened until then."""
+        """When to ask it for an offer again, even if nothing happens until then."""
 
     def adopt(self) -> None:
-        """Work by the plan that the state has now."""
+        """Work by the plan that the state has from now on."""
 
     def use(self, policy: Any, at: float, name: str) -> None:
         """Decide by another policy of its family from now on."""
 
     def take(self, event: ev.Event, job: ActiveJob | None = None) -> None:
-        """Something has happened; if a job over blocks has ended, here it is."""
+        """Something has happened; ``job`` is the job over blocks that has ended, if one has."""
 
     def leave(self, query: str, at_once: bool) -> None:
-        """A query takes no more blocks; ``at_once``: nor what waits for it already."""
+        """A query takes no more blocks; with ``at_once`` not even those that wait for it."""
 
     def owes(self, query: str) -> bool:
-        """Whether something waits for a query, or is under way for it."""
+        """Whether something waits for a query, or is in an active job for it."""
 
     def offer(self, at: float, preempting: bool) -> Offered | None:
         """What it would begin now. Only who will begin it asks for it.
@@ -95,10 +95,10 @@ class Department(Protocol[Offered]):
         """A job of its own has finished or failed."""
 
     def needed(self) -> Mapping[str, int]:
-        """By stream the time from which on rows may be read again, in microseconds."""
+        """By stream, the time in microseconds from which on rows may be read again."""
 
     def tidy(self, at: float) -> Iterable[Instruction]:
         """What may be given up, before a job begins to read it."""
 
     def notes(self) -> Iterable[Instruction]:
-        """What it has decided since it was last asked, besides its jobs."""
+        """What it has decided since the last call, beside its jobs."""

@@ -30,11 +30,11 @@ class PathWork:
     blocks: tuple[int, ...]
     rows: int
     stages: tuple[int, int] = (0, 1)
-    """The stages of the path that are run: the first, and the one before which it ends."""
+    """The stages of the path: the first one, and the one before which the job ends."""
     entering: int | None = None
     """Rows that go into the first stage, where earlier jobs have left fewer or more."""
     urgent: bool = False
-    """Whether it preempts what is under way."""
+    """Whether it preempts active jobs."""
     again: bool = False
     """Whether its members have had the blocks before, and only panes are made of them."""
 
@@ -54,7 +54,7 @@ class RefreshWork:
     """Answers of a group of window aggregates, from its synopsis."""
 
     group: str
-    """By the name under which `SynopsisBegun` told of it."""
+    """The name that `SynopsisBegun` gave it."""
     scans: tuple[ScanWork, ...]
     """In order of their ends."""
 

@@ -13,7 +13,7 @@ from penstock.errors import CheckpointError
 from penstock.events.kinds import KINDS, Event
 
 FORMAT = 2
-"""The form of the record; 1 had no number, and told of runs and refreshes apart."""
+"""The format of the record. Format 1 had no number, and other events for jobs and refreshes."""
 HEADER = json.dumps({"record": "penstock", "format": FORMAT})
 """The first line of every record."""
 _Reader: TypeAlias = Callable[[Any], Any]

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def new_record(checkpoint: Path, at: float) -> Path:
-    """Where the record of a run that starts now belongs: names sort as the runs began.
+    """The place of the record of a run that starts now: names sort as the runs began.
 
     They do so even if the clock was set back since the run before.
 
@@ -38,14 +38,14 @@ def new_record(checkpoint: Path, at: float) -> Path:
 class Recorder:
     """Appends events to a file, from any thread, and never stops the run that it records.
 
-    Lines are gathered and written by a thread of its own at least every ``interval`` seconds, so
-    a slow disk does not delay a decision. When the disk is full the events are lost, which is
-    counted and said (`lost`, `fault`), and the run goes on. The file holds whole lines only: what
-    was half written is cut off again.
+    A thread of its own writes the lines in batches, at least every ``interval`` seconds, so a slow
+    disk does not delay a decision. When the disk is full events are lost, and the run goes on; the
+    recorder counts them (`lost`) and keeps the reason (`fault`). The file holds whole lines only: a
+    line that was written in part is cut off again.
     """
 
     def __init__(self, path: Path, *, interval: float = 1.0) -> None:
-        """Open ``path`` for appending; folders are made."""
+        """Open ``path`` for appending; missing folders are made."""
         self.path = path
         self.written = 0
         """Events in the file."""

@@ -36,7 +36,7 @@ class SynopsisBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodsChosen:
-    """The answers of a group are renewed at least this often from now on, for a reason."""
+    """The answers of a group are refreshed at least this often from now on, for a reason."""
 
     at: float
     group: str

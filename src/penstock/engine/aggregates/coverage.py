@@ -10,15 +10,15 @@ from penstock.plan import EARLIEST, Group, Plan
 from penstock.synopses import Family, gathered
 
 EVERYTHING = EARLIEST - 1
-"""A pane before what any synopsis has: whoever needs it needs one that is made from scratch."""
+"""A pane before all that any synopsis has: a query that needs it needs a rebuilt synopsis."""
 ROWS = Aggregate("COUNT", (), BIGINT)
-"""How many rows a group of a window has: what tells that it has any."""
+"""Counts the rows of a group of a window, so that one without rows is known."""
 COUNTING = ("scalars", "frequencies")
 """The families whose first measure counts rows."""
 
 
 def families_of(group: Group) -> tuple[Family, ...]:
-    """What is kept of a group's rows; the rows themselves are always counted by one family."""
+    """What a synopsis keeps of a group's rows; one family always counts the rows themselves."""
     needed = gathered(group.aggregates)
     if any(family.kind in COUNTING for family in needed):
         return needed
@@ -48,7 +48,7 @@ class Coverage:
 def to_rebuild(
     plan: Plan, kept: Mapping[str, Coverage], needs: Callable[[Group], int | None]
 ) -> list[Group]:
-    """The groups of a plan whose synopsis begins without panes: new ones, and larger ones.
+    """The groups of a plan whose synopsis begins empty: new ones, and those that keep more.
 
     ``needs(group)`` is the oldest pane that newly joined queries read. A synopsis that has already
     dropped that pane is rebuilt.

@@ -30,7 +30,7 @@ class AggregatesDepartment:
     _backfill: PaneBackfill = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nothing is planned yet."""
+        """Begin without a plan."""
         drained = self.state.settings.until_drained
         self._windows = WindowAggregates(Refresher(self.policy, drained))
         self._backfill = PaneBackfill(self.paths.queues, self.paths.active)
@@ -40,7 +40,7 @@ class AggregatesDepartment:
         self._windows.adopt(self.state.plan)
 
     def use(self, policy: Policy, at: float, name: str) -> None:
-        """Refresh by another policy from now on."""
+        """Let another policy decide from now on."""
         self.policy = policy
         self._windows.use(policy, at)
 
@@ -48,7 +48,7 @@ class AggregatesDepartment:
 
     @property
     def slots(self) -> int:
-        """As many as its refreshes take from jobs over blocks."""
+        """The slots that its refreshes take from jobs over blocks."""
         return self._windows.slots
 
     @property
@@ -58,21 +58,21 @@ class AggregatesDepartment:
 
     @property
     def goes_first(self) -> bool:
-        """Where nobody waits for a first answer refreshes go first: then few panes are held."""
+        """Refreshes go first if nobody waits for a first answer: then few panes are held."""
         return self.state.settings.until_drained
 
     @property
     def idle(self) -> bool:
-        """Whether no answer is due and none under way."""
+        """Whether no answer is due and no refresh is active."""
         return self._windows.idle
 
     @property
     def wake_at(self) -> float | None:
-        """Answers fall due by the rows that come, not by the clock."""
+        """Answers fall due as rows arrive, not by the clock."""
         return None
 
     def owes(self, query: str) -> bool:
-        """Whether answers of the query's group are due or under way."""
+        """Whether answers of the query's group are due, or in an active refresh."""
         group = self.state.plan.group_of(query)
         return group is not None and not self._windows.is_done_with(group.id)
 
@@ -81,11 +81,11 @@ class AggregatesDepartment:
         return self._windows.needed()
 
     def tidy(self, at: float) -> Iterable[Instruction]:
-        """Panes that no coming answer looks at."""
+        """Drop panes that no coming answer reads."""
         return self._windows.trims(at)
 
     def notes(self) -> Iterable[Instruction]:
-        """How often groups are answered, where that has changed."""
+        """How often groups are answered, if that has changed."""
         return [Note(event=event) for event in self._windows.noted()]
 
     # --- events ------------------------------------------------------------------------------
@@ -114,14 +114,14 @@ class AggregatesDepartment:
                 self._backfill.finish(self.state.plan, job, failed=True)
 
     def leave(self, query: str, at_once: bool) -> None:
-        """Answer a query no longer; blocks that it alone had still to see stay for the others."""
+        """Stop answering a query; blocks that waited for it alone stay for the others."""
         self._windows.remove(query)
         group = self.state.plan.group_of(query)
         if at_once and group:
             self._backfill.leave(group, query, self.state.readers.get(group.reads, ()))
 
     def _begin_synopsis(self, event: ev.SynopsisBegun) -> None:
-        """Make a group's panes of blocks that its queries have had, or that came before them."""
+        """Back-fill a group's panes from blocks that its queries have had, or that came before."""
         group = self.state.plan.group(event.group)
         self._windows.begin(group.id)
         self._backfill.begin(group, event.blocks)
@@ -151,7 +151,7 @@ class AggregatesDepartment:
                      riders=tuple(refresh.answers))
 
     def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
-        """Its answers are delivered, or it is tried again."""
+        """Its answers are delivered, or it is retried."""
         if isinstance(event, ev.JobFailed):
             return Ended(stops=self._windows.fail(event, self.retries))
         result = event.result

@@ -1,8 +1,8 @@
-"""Blocks for panes: those that may yet bring rows to a group, and those that it reads once more.
+"""The back-fill of panes: which blocks may still bring rows to a group, and which it re-reads.
 
-A synopsis that begins anew takes in every block that it needs exactly once. A block that waits will
-come to it as any other. A run that is under way was begun for the synopsis before it, so its blocks
-are read again when it is through.
+A synopsis that is rebuilt merges every block that it needs exactly once. A block that waits will
+come to it as any other. An active job was begun for the previous synopsis, so its blocks are read
+again when it has ended.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from penstock.plan import Group, Member, Plan
 
 @dataclass(frozen=True, slots=True)
 class PaneBackfill:
-    """Looks at what waits and at what is under way."""
+    """Knows the queues and the active jobs."""
 
     waiting: StageQueues
     running: dict[int, ActiveJob]
 
     def unfinished(self, group: Group) -> list[Block]:
-        """The blocks that may yet bring rows for a group's panes.
+        """The blocks that may still bring rows for a group's panes.
 
-        A run may bring them though all for whom it was ordered have left, and one that began for
-        an earlier synopsis has its blocks read again.
+        A job may bring them although all its riders have left. The blocks of a job that began for
+        an earlier synopsis are read again.
         """
         members = set(group.members)
         entries = [entry for entry in self.waiting.before(group.path)
@@ -40,15 +40,15 @@ class PaneBackfill:
         return [block for entry in entries for block in entry.blocks]
 
     def begin(self, group: Group, numbers: Iterable[int]) -> None:
-        """A group's synopsis is empty, and needs these blocks besides those that come."""
+        """A group's synopsis is empty, and needs these blocks beside new ones."""
         for running in self._under_way(group):
             running.stale[group.id] = None
-        self.waiting.begin_anew(group.path)  # what was kept of rows may lack a new column
+        self.waiting.begin_anew(group.path)  # intermediate rows may lack a new column
         blocks = (self.waiting.blocks.find(group.reads, number) for number in numbers)
         self._again(group, (block for block in blocks if block is not None))
 
     def finish(self, plan: Plan, running: ActiveJob, failed: bool = False) -> None:
-        """A run is through: whom it did not serve reads its blocks again."""
+        """A job has ended: groups that it did not serve read its blocks again."""
         lost = {**running.stale, **(running.orphaned if failed else {})}
         for group in plan.groups:
             if group.id in lost:
@@ -68,10 +68,10 @@ class PaneBackfill:
                     self.waiting.add(block, others, lane=AGAIN)
 
     def _under_way(self, group: Group) -> Iterator[ActiveJob]:
-        """The runs that make panes for a group.
+        """The active jobs that make panes for a group.
 
-        One that computes more since a query joined has another path, and a run may have begun on
-        the one before.
+        A group that computes more since a query joined has another path, and a job may have begun
+        on the previous one.
         """
         members = set(group.members)
         for running in self.running.values():
@@ -88,6 +88,6 @@ class PaneBackfill:
 
 
 def _is_alone(entry: QueueEntry, query: str, others: Iterable[Member]) -> bool:
-    """Whether of a group nobody but this query waits."""
+    """Whether no other query of a group waits for an entry."""
     return (any(member.query == query for member in entry.members)
             and not any(member in entry.members for member in others))

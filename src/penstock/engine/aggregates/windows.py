@@ -1,8 +1,8 @@
-"""Window aggregates inside the core: which panes are closed, and what is answered of them.
+"""Window aggregates inside the core: which panes are closed, and what is answered from them.
 
 Blocks become panes on the paths of the plan like any other work. A pane is closed when no row can
-come for it any more: when every block that might hold one has been taken in. The refresher then
-decides which answers are renewed.
+come for it any more: when the synopsis has every block that might hold one. The refresher then
+decides which answers to refresh.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.plan import EARLIEST, Group, Plan
 from penstock.policies import refresh as refreshing
 
 MOST_SCANS = 256
-"""Ends that one refresh answers for where many are due at once: its delivery has a fixed cost."""
+"""The most window ends that one refresh answers when many are due: delivery has a fixed cost."""
 
 
 @dataclass(slots=True)
@@ -28,21 +28,23 @@ class _Panes:
     """What is known of a group's synopsis."""
 
     name: str
-    """Under which the refresher knows it: a synopsis that is made anew has a new one."""
+    """The refresher's name for it: a synopsis that is rebuilt has a new one."""
     group: Group
     open: set[int] = field(default_factory=set)
-    """Panes that hold rows and are not closed."""
+    """The panes that hold rows and are not closed."""
     closed: int | None = None
     arrived: float = 0.0
-    """When the rows came that closed the latest of them."""
+    """When the rows arrived that closed the latest pane."""
     trimmed: int | None = None
     came: list[tuple[int, float]] = field(default_factory=list)
-    """Up to where blocks let panes close that are not closed yet, and when each of them came."""
+    """For each block whose panes are not closed yet: up to where it lets panes close, and when it
+    came."""
     asked: tuple[list[Block], Block, bool] | None = None
-    """What there was to close with while a refresh of the synopsis before it was under way."""
+    """Arguments of a `close` that came while a refresh still read the previous synopsis; `close` is
+    called again with them when that refresh ends."""
 
     def see(self, newest: Block, at: float) -> None:
-        """A block is the newest: whoever waits for the panes that it lets close waits from now."""
+        """A block is the newest: queries wait from now on for the panes that it lets close."""
         if newest.watermark is not None:
             end, known = newest.watermark // self.group.pane, self.closed
             if self.came:
@@ -63,9 +65,9 @@ class WindowAggregates:
     """Queries to answer, each with the end of its last window, in microseconds."""
     _under_way: dict[int, RefreshJob] = field(default_factory=dict)
     _reads: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """By refresh under way, as it was ordered: the synopsis it reads, and its first pane."""
+    """By active refresh: the synopsis that it reads, and its first pane."""
     _again: list[RefreshJob] = field(default_factory=list)
-    """Refreshes that failed, or halves of them, to be tried before anything else."""
+    """Failed refreshes, or halves of them, to be retried before anything else."""
     _known: dict[str, set[str]] = field(default_factory=dict)
     """The queries that the refresher knows, by the names of their synopses."""
     _begun: int = 0
@@ -91,7 +93,7 @@ class WindowAggregates:
         self._answered[query], self._told = since, False
 
     def remove(self, query: str) -> None:
-        """A query is answered no longer."""
+        """A query is no longer answered."""
         if self._answered.pop(query, self) is self:
             return
         self._told = False
@@ -102,19 +104,19 @@ class WindowAggregates:
         self._again = [refresh for refresh in staying if refresh.scans]
 
     def use(self, policy: refreshing.Policy, at: float) -> None:
-        """Decide by another policy from now on."""
+        """Let another policy decide from now on."""
         self._tell(at)
         self.refresher.use(at, policy)
 
     def begin(self, group: str) -> None:
-        """A group's synopsis is empty, and is made of blocks from now on."""
+        """A group's synopsis is empty, and is built from blocks from now on."""
         self._give_up(group)
         self._begun += 1
         self._panes[group] = _Panes(f"{group}#{self._begun}", self._plan.group(group))
         self._told = False
 
     def _give_up(self, group: str) -> None:
-        """A synopsis is no more; what was still to be answered of it will be due again."""
+        """A synopsis is gone; answers that were still to come from it will be due again."""
         panes = self._panes.pop(group, None)
         if panes is not None:
             self._again = [refresh for refresh in self._again if refresh.group != group]
@@ -131,7 +133,7 @@ class WindowAggregates:
     def close(
         self, at: float, group: str, unfinished: Iterable[Block], newest: Block | None, ended: bool
     ) -> None:
-        """Close the panes of a group for which no row can come: blocks not taken in may hold some.
+        """Close the panes of a group for which no row can come; ``unfinished`` blocks may hold one.
 
         With ``ended`` the stream brings no more, and every window that has begun is closed.
         """
@@ -164,7 +166,7 @@ class WindowAggregates:
             filled = filled[until:]
 
     def _steps(self, at: float, panes: _Panes, end: int) -> list[tuple[int, float]]:
-        """How the panes up to an end would have closed had each block been taken in as it came.
+        """How the panes up to an end would have closed if each block had been merged on arrival.
 
         So the refresher sees that it is late, though blocks wait for the same machine and let many
         panes close at once. A synopsis that is new owes nothing yet.
@@ -186,10 +188,10 @@ class WindowAggregates:
     # --- refreshes ---------------------------------------------------------------------------
 
     def next(self, at: float) -> RefreshJob | None:
-        """What to answer next, not numbered yet; None while nothing is due.
+        """The next refresh, without a number; None while nothing is due.
 
-        One refresh at a time: were a later end delivered before one that broke is tried again, a
-        query's answers would be out of order.
+        Only one refresh is active at a time. If a later end were delivered before a failed one is
+        retried, a query's answers would be out of order.
         """
         if self._under_way:
             return None
@@ -197,7 +199,7 @@ class WindowAggregates:
         return self._again.pop(0) if self._again else self._chosen(at)
 
     def begin_refresh(self, at: float, job: RefreshJob) -> list[ev.Event]:
-        """A refresh that is numbered begins; what is to be told of it."""
+        """A refresh begins under its number; return the notes on it."""
         self._under_way[job.number] = job
         self._reads = {job.number: (job.scans[0].group, min(
             scan.end - length for scan in job.scans for _, length in scan.queries))}
@@ -214,7 +216,7 @@ class WindowAggregates:
     def _scans(self, at: float) -> list[Scan]:
         """One joint scan, and more of its group while there are ends before the newest to answer.
 
-        Where nobody waits for a first answer, all that is due of the group.
+        If nobody waits for a first answer, it takes everything that is due of the group.
         """
         scan = self.refresher.decide(at)
         scans: list[Scan] = []
@@ -227,7 +229,7 @@ class WindowAggregates:
         return scans
 
     def noted(self) -> list[ev.PeriodsChosen]:
-        """The periods that were chosen since this was last asked, for the record."""
+        """The periods that were chosen since the last call, for the record."""
         return [replace(note, group=note.group.rpartition("#")[0])
                 for note in self.refresher.noted()]
 
@@ -242,7 +244,7 @@ class WindowAggregates:
         self._go_on(event.at, done)
 
     def fail(self, event: ev.JobFailed, retries: Retries) -> dict[str, str]:
-        """A refresh broke, and is tried again, whole or in halves.
+        """A refresh failed, and is retried, whole or in halves.
 
         The queries that stop are returned, and why.
         """
@@ -258,12 +260,12 @@ class WindowAggregates:
         return judged.stops
 
     def _is_held_up(self, group: str) -> bool:
-        """Whether a refresh of an earlier synopsis is under way: first its ends must be known."""
+        """Whether a refresh of an earlier synopsis is active: its ends must be known first."""
         return any(refresh.group == group and not self._is_current(refresh)
                    for refresh in self._under_way.values())
 
     def _go_on(self, at: float, refresh: RefreshJob) -> None:
-        """A refresh is through; a synopsis that has waited for it begins to be answered."""
+        """A refresh has ended; a synopsis that has waited for it can be answered from now on."""
         panes = self._panes.get(refresh.group)
         if self._is_current(refresh) or panes is None:
             return
@@ -279,11 +281,11 @@ class WindowAggregates:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is due and nothing under way."""
+        """Whether no answer is due and no refresh is active."""
         return not self._under_way and not self._is_due
 
     def is_done_with(self, group: str) -> bool:
-        """Whether nothing of one group is due and nothing under way."""
+        """Whether no answer of a group is due and no refresh of it is active."""
         if any(one.group == group for one in (*self._under_way.values(), *self._again)):
             return False
         panes = self._panes.get(group)
@@ -291,11 +293,11 @@ class WindowAggregates:
 
     @property
     def slots(self) -> int:
-        """Slots that refreshes take.
+        """The slots that refreshes take.
 
-        Where nobody waits for a first answer they take none: the driver makes the answers while
-        the executors make the next panes. But while more is due no further run begins, so that the
-        panes held do not become many.
+        If nobody waits for a first answer they take none: the driver makes the answers while the
+        executors make the next panes. But while more is due no further job begins, so that few
+        panes are held.
         """
         return len(self._under_way) if self._is_due or not self.refresher.drained else 0
 
@@ -306,7 +308,7 @@ class WindowAggregates:
     # --- what may go -------------------------------------------------------------------------
 
     def trims(self, at: float) -> Iterator[Trim]:
-        """Panes that no coming answer looks at; what is under way counts as answered already."""
+        """Panes that no coming answer reads; active refreshes count as answered."""
         self._tell(at)
         busy = {refresh.group for refresh in (*self._under_way.values(), *self._again)}
         for id, panes in self._panes.items():
@@ -319,7 +321,7 @@ class WindowAggregates:
                     yield Trim(group=id, before=oldest)
 
     def _reading(self, name: str) -> Iterator[int]:
-        """The first panes that refreshes under way look at, for queries that have left too."""
+        """The first panes that active refreshes read, also for queries that have left."""
         return (first for run, (synopsis, first) in self._reads.items()
                 if synopsis == name and run in self._under_way)
 
@@ -369,7 +371,7 @@ class WindowAggregates:
 
 
 def _told(at: float, job: RefreshJob) -> list[ev.Event]:
-    """What was decided, and what it leaves out: that is told once, not at every try."""
+    """The decision, and what it leaves out; a retry does not repeat the latter."""
     scans = tuple(ev.ScanWork(end=scan.end, queries=tuple(name for name, _ in scan.queries),
                               reason=scan.reason) for scan in job.scans)
     again = ", tried again" if job.retried else ""
@@ -384,7 +386,7 @@ def _told(at: float, job: RefreshJob) -> list[ev.Event]:
 
 
 def _without(refresh: RefreshJob, query: str) -> RefreshJob:
-    """A refresh under way that no longer concerns a query."""
+    """An active refresh that no longer concerns a query."""
     return replace(refresh, scans=tuple(
         replace(scan, queries=tuple(one for one in scan.queries if one[0] != query))
         for scan in refresh.scans))

@@ -21,8 +21,8 @@
 A log such as deliveries.jsonl or files.jsonl has a file .end beside it, which tells how far it had
 come.
 
-Every file by which a run goes on carries the checkpoint's id and a checksum, so that one that was
-damaged, mixed with those of another checkpoint or replaced by an older copy is refused by name.
+Every file that a restart needs carries the checkpoint's id and a checksum. So a file that was
+damaged, belongs to another checkpoint or is an older copy is refused by name.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from penstock.spark.storage.store import Ownership, Store
 FORMAT = 2
 """The form of what is written; another one is refused."""
 LONGEST_NAME = 180
-"""Characters of a folder's name; longer ones are cut, and told apart by a digest."""
+"""The most characters of a folder's name; a longer one is cut and gets a digest."""
 
 
 @dataclass(slots=True)
@@ -54,11 +54,11 @@ class Checkpoint:
 
     root: Path
     temporary: bool = False
-    """Whether it goes when the engine is closed."""
+    """Whether it is deleted when the engine is closed."""
     id: str = ""
-    """What tells it from every other checkpoint: each file of it carries this."""
+    """Identifies the checkpoint; each of its files carries it."""
     _known: dict[str, int] = field(default_factory=dict, repr=False)
-    """The files that must be there, and the version of each."""
+    """By file that must be there, its version."""
     _writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
     """Streams begin their logs in threads of their own."""
     store: Store = field(default=LOCAL, repr=False)
@@ -67,7 +67,7 @@ class Checkpoint:
 
     @classmethod
     def open(cls, folder: str | Path | None, store: Store = LOCAL) -> Checkpoint:
-        """Take a folder, or a temporary one; refused while another engine has it."""
+        """Take a folder, or a temporary one; refused while another engine owns it."""
         temporary = folder is None
         root = Path(tempfile.mkdtemp(prefix="penstock-") if folder is None else folder)
         checkpoint = cls(root.expanduser().resolve(), temporary, store=store)
@@ -87,7 +87,7 @@ class Checkpoint:
 
     @classmethod
     def look(cls, folder: str | Path | None) -> Checkpoint:
-        """A folder to be read only, whoever has it; refused where there is no checkpoint."""
+        """A folder to be read only, even if an engine owns it; refused if it is no checkpoint."""
         if folder is None:
             raise CheckpointError("name the checkpoint that is to be read")
         checkpoint = cls(Path(folder).expanduser().resolve())
@@ -100,12 +100,12 @@ class Checkpoint:
 
     @property
     def is_own(self) -> bool:
-        """Whether it was taken, and not only looked at."""
+        """Whether this object owns it, and does not only read it."""
         return self._ownership is not None
 
     @property
     def is_taken(self) -> bool:
-        """Whether some engine has it now."""
+        """Whether some engine owns it now."""
         return self.store.is_owned(self.root)
 
     def _take(self) -> None:
@@ -117,14 +117,14 @@ class Checkpoint:
             ) from None
 
     def check_own(self) -> None:
-        """Refuse to go on where somebody took the folder away: another engine may have it."""
+        """Refuse to go on if the folder was taken away: another engine may own it now."""
         if self._ownership is not None and self._ownership.is_lost():
             raise CheckpointError(
                 f"{self._ownership.path} was moved, deleted or replaced while the engine ran, so "
                 "another engine may have the checkpoint; stop the others and start again")
 
     def close(self) -> None:
-        """Let the folder go."""
+        """Give the folder up."""
         if self._ownership is not None:
             self._ownership.release()
             self._ownership = None
@@ -139,7 +139,7 @@ class Checkpoint:
 
     @property
     def identity(self) -> Path:
-        """The file that tells the id and which files must be there."""
+        """The file with the id and the files that must be there."""
         return self.root / "checkpoint.json"
 
     def _identify(self) -> None:
@@ -192,8 +192,8 @@ class Checkpoint:
     def write(self, path: Path, content: Any) -> None:
         """Write a file of this checkpoint as JSON, whole or not at all.
 
-        Those in the root are written again and again: they have versions, so that an older copy is
-        known as one.
+        Files in the root are rewritten often, so they have versions by which an older copy is
+        recognised.
         """
         ours = path.parent == self.root
         version = (self._version(path) or 0) + 1 if ours else 0
@@ -236,12 +236,12 @@ class Checkpoint:
 
     @property
     def folders(self) -> Path:
-        """The file that tells which sink folders were written, by whom and with which columns."""
+        """The file that lists the sink folders: which query wrote each, and with which columns."""
         return self.root / "folders.json"
 
     @property
     def large(self) -> Path:
-        """The file that tells which groups of window aggregates were too large for the driver."""
+        """The file that lists groups of window aggregates that were too large for the driver."""
         return self.root / "large.json"
 
     @property
@@ -266,7 +266,7 @@ def folder_name(name: str) -> str:
 
 
 def remove_torn(store: Store, offsets: Path) -> None:
-    """Remove what a crash left of the first entry of a log of Spark, which wants whole ones."""
+    """Remove what a crash left of the first entry of a log of Spark, which needs it whole."""
     for log in (offsets / "offsets", offsets / "commits"):
         entries = store.list(log)
         if not any(entry.name.isdigit() for entry in entries):

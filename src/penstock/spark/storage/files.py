@@ -204,7 +204,7 @@ class Files:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """What Hadoop raises, as Python would: whoever moves a file need not know where it lies."""
+    """Raise Hadoop's errors as OSError, so that callers need not know where a file lies."""
     try:
         yield
     except Py4JJavaError as error:

@@ -2,8 +2,8 @@
 
 A *sealed* text is JSON with the id of the checkpoint that it belongs to, a number, and a checksum
 over all of it. A `Log` is a file of sealed lines whose numbers follow each other. A `Witness` is a
-small file beside others that says how far they had come, so that a file that was cut, deleted or
-replaced by an older copy is noticed.
+small file beside others that says how far they had come. It shows when a file was cut, deleted or
+replaced by an older copy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.spark.storage.store import Appender, Stamp, Store
 
 REMEDY = "restore the whole checkpoint from one copy, or start over with another --checkpoint"
 _WITNESS = 160
-"""Bytes of a witness: written over in place, so that it is always whole."""
+"""Bytes of a witness: it is overwritten in place, so it is always whole."""
 
 
 def damaged(path: Path, what: str) -> CheckpointError:
@@ -83,12 +83,12 @@ class Witness:
         return number
 
     def begin(self, number: int) -> None:
-        """Make the file, durably: from then on it is only written over."""
+        """Make the file, durably; afterwards it is only overwritten."""
         self.store.write(self.path, self._text(number))
         self._stamp = self.store.stamp(self.path)
 
     def write(self, number: int, sync: bool = False) -> None:
-        """Take a later number; only a synced one is sure to outlast a power cut."""
+        """Take a later number; with ``sync`` it outlasts a power cut."""
         if self._stamp is None:
             self._stamp = self.store.stamp(self.path)
         self._stamp.write(self._text(number), durable=sync)
@@ -107,8 +107,8 @@ class Log:
     """A file of sealed lines, each a commit, and a witness of the last one.
 
     A line counts once it is on the disk; only then the witness takes its number. So a crash leaves
-    at most a torn last line that no witness knows of. What the witness knows and the file lacks
-    was taken away.
+    at most a torn last line that the witness does not know. A line that the witness knows and the
+    file lacks was taken away.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Log:
     ) -> None:
         """The log at ``path`` of the checkpoint ``owner``.
 
-        ``begun`` is told when it has a first line; ``check`` may refuse each further one.
+        ``begun`` is called when it has a first line; ``check`` may refuse each further one.
         """
         self.path, self._owner, self._begun, self._check = path, owner, begun, check
         self._store = store
@@ -131,7 +131,7 @@ class Log:
         """Bytes of the lines that were read."""
 
     def read(self) -> Iterator[Any]:
-        """What the lines hold; raises an error that names the line that is not whole."""
+        """The content of the lines; raises an error that names a line that is not whole."""
         known = self._witness.read()  # before the file, to which a run may be adding lines
         if not self._store.has(self.path):
             if known:
@@ -160,21 +160,21 @@ class Log:
         return content
 
     def open(self) -> None:
-        """Go on behind the lines that were read; half a line is cut off."""
+        """Append behind the lines that were read; a torn line is cut off."""
         if self._witness.read() is None:
             self._witness.begin(self.last)
         self._lines = self._store.append(self.path, self._whole)
         self._begun()
 
     def append(self, content: Any) -> None:
-        """Add a line, on the disk when this returns; one that the disk refuses never happened."""
+        """Add a line, durably; a line that the disk refuses was never written."""
         assert self._lines is not None
         self._check()
         self._lines.add(self._text(content))
         self._count(self.lines + 1)
 
     def rewrite(self, content: Any) -> None:
-        """Put one line in the place of all; where that fails the old ones stay."""
+        """Replace all lines by one; if it fails the old ones stay."""
         if self._witness.read() is None:
             self._witness.begin(self.last)
         fresh = self._store.begin(self.path, self._text(content))
