@@ -13,10 +13,13 @@ from pathlib import Path
 from harness.findings import Report
 from harness.program import Progress
 from penstock.engine.settings import Settings
+from penstock.policies import operators
 from penstock.testing import FakeHost
 
 PATHS = (10, 2000)
-POLICIES = ("fifo", "round_robin", "chain", "chain_flush(latency=60)", "preemptive_rate_based")
+POLICIES = (*operators.POLICIES, "chain_flush(latency=60)", "edf(latency=60)", "mixed(gamma=0.1)")
+"""Every one. Left out are the forms that must look at all queues: `mixed` with a latency, and
+`chain_flush` with exact."""
 MOST = 2.0
 """A job may cost so many times as much with many paths as with few."""
 JOBS = 2000
