@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from experiments import aggregates, chain, prb
+from experiments import aggregates, chain, joins, prb
 from harness.program import run
 
 PROGRAMS = {
     "aggregates": aggregates.run,
     "chain": chain.run,
+    "joins": joins.run,
     "prb": prb.run,
 }
 

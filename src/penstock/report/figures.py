@@ -25,6 +25,7 @@ COLOURS = {
     "preemptive_rate_based": "#35a5c5", "bound": "#999999",
     "no_sharing": "#b2182b", "aggressive": "#e08214", "conservative": "#762a83",
     "hybrid": "#1b7837",
+    "isolated": "#999999", "lwo": "#b2182b", "swf": "#e08214", "mqt": "#1b7837",
 }
 """A policy has the same colour in every figure."""
 

@@ -1,0 +1,1 @@
+"""Shared window joins: who scans whose window when, and when pairs may leave."""

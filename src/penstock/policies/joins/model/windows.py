@@ -1,0 +1,117 @@
+"""Windows that share a join: the slices between them, what a scan of some costs, whom it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True, slots=True)
+class JoinWindow:
+    """A window length that queries join over."""
+
+    length: float
+    """Seconds, or rows."""
+    queries: int = 1
+    """How many queries have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanCost:
+    """What a scan takes: a part per job, and a part per unit of the window's length."""
+
+    fixed: float = 0.0
+    per_length: float = 1.0
+
+    def seconds(self, length: float) -> float:
+        """A scan over a slice of this length."""
+        return self.fixed + self.per_length * length
+
+
+@dataclass(frozen=True)  # no slots: the matrix is made once and kept
+class SharedScan:
+    """Windows that one scan serves, from the smallest to the largest, cut into levels.
+
+    A *level* is the slice of the window between two neighbouring window lengths. An outer that has
+    scanned ``k`` levels has met all rows of the other side within the k-th of the lengths.
+    """
+
+    windows: tuple[JoinWindow, ...]
+    cost: ScanCost = ScanCost()
+
+    @property
+    def levels(self) -> int:
+        """How many slices there are."""
+        return len(self.windows)
+
+    def reach(self, level: int) -> float:
+        """The length that an outer has scanned after so many levels."""
+        return self.windows[level - 1].length if level else 0.0
+
+    def served(self, first: int, last: int) -> int:
+        """Queries whose windows end with the levels after ``first`` up to ``last``."""
+        return sum(window.queries for window in self.windows[first:last])
+
+    def throughput(self, first: int, last: int) -> float:
+        """Queries served per second by a scan of these levels."""
+        return self.served(first, last) / self.cost.seconds(self.reach(last) - self.reach(first))
+
+    @cached_property
+    def max_throughput(self) -> tuple[tuple[float, ...], ...]:
+        """The matrix of maximum query throughput, by levels scanned and levels allowed.
+
+        The entry [i][j] is the most that an outer can do per second which has scanned i levels and
+        may not go beyond level j, because the outer before it has not. Windows 2w, 3w and 6w, in
+        units of w, give the matrix of Figure 4:
+
+        >>> shared = SharedScan((JoinWindow(2), JoinWindow(3), JoinWindow(6)))
+        >>> from fractions import Fraction
+        >>> for i, row in enumerate(shared.max_throughput):
+        ...     print(*(Fraction(most).limit_denominator(9) for most in row[i + 1:]))
+        1/2 2/3 2/3
+        1 1
+        1/3
+        <BLANKLINE>
+        """
+        return tuple(tuple(
+            max((self.throughput(i, k) for k in range(i + 1, j + 1)), default=0.0)
+            for j in range(self.levels + 1)) for i in range(self.levels + 1))
+
+
+def worthwhile(windows: Iterable[JoinWindow], cost: ScanCost) -> tuple[JoinWindow, ...]:
+    """Windows with the neighbours merged whose slices are not worth a job of their own.
+
+    A job has a fixed cost. While a slice takes less than that, one scan that goes on to the next
+    window is cheaper than two, and the queries of both windows are served by it. The largest window
+    always ends a slice.
+
+    >>> four = [JoinWindow(1), JoinWindow(5), JoinWindow(300, queries=2), JoinWindow(310)]
+    >>> [window.length for window in worthwhile(four, ScanCost())]
+    [1, 5, 300, 310]
+    >>> worthwhile(four, ScanCost(fixed=0.5, per_length=0.01))
+    (JoinWindow(length=300, queries=4), JoinWindow(length=310, queries=1))
+    >>> worthwhile(four, ScanCost(fixed=9.0, per_length=0.01))
+    (JoinWindow(length=310, queries=5),)
+    """
+    merged: list[JoinWindow] = []
+    begun, waiting = 0.0, 0
+    ordered = combined(windows)
+    for window in ordered:
+        waiting += window.queries
+        if window is ordered[-1] or cost.per_length * (window.length - begun) >= cost.fixed:
+            merged.append(JoinWindow(window.length, waiting))
+            begun, waiting = window.length, 0
+    return tuple(merged)
+
+
+def combined(windows: Iterable[JoinWindow]) -> Sequence[JoinWindow]:
+    """The windows by their lengths, each length once.
+
+    >>> combined([JoinWindow(5), JoinWindow(1), JoinWindow(5, queries=2)])
+    [JoinWindow(length=1, queries=1), JoinWindow(length=5, queries=3)]
+    """
+    queries: dict[float, int] = {}
+    for window in windows:
+        queries[window.length] = queries.get(window.length, 0) + window.queries
+    return [JoinWindow(length, queries[length]) for length in sorted(queries)]
