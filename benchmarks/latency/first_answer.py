@@ -1,0 +1,63 @@
+"""From the start of a process to its first answer: `python -m benchmarks.latency.first_answer`.
+
+The caches of a user lie in a folder of their own (`XDG_CACHE_HOME`), which is empty at first. So
+the first process is cold, and the later ones find what it has kept there, an archive of Spark's
+classes among it. Files that the operating system has cached stay so: it is no boot.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.latency import answers
+from benchmarks.latency.workloads import CASES, application
+from benchmarks.live import MASTER, until
+
+CASE = next(case for case in CASES if str(case) == "filters-5/callback/generated")
+
+
+def measure(engine: str, cache: Path) -> float:
+    """Seconds from the start of a process to the first answer of one of its queries."""
+    began = time.time()
+    process = subprocess.run(
+        [sys.executable, "-m", "benchmarks.latency.first_answer", engine], check=True,
+        capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(cache)})
+    return float(process.stdout.split()[-1]) - began
+
+
+def _penstock() -> float:
+    from penstock import Engine
+
+    with tempfile.TemporaryDirectory() as work, Engine(master=MASTER) as engine:
+        engine.load(application(CASE, work, f"{answers.__name__}:take"), folder=work)
+        engine.start()
+        return _first()
+
+
+def _native() -> float:
+    from benchmarks.latency.measuring import _writer
+    from benchmarks.native import streaming
+    from penstock.spark.session import local_session
+
+    spark = local_session(MASTER)
+    try:
+        with tempfile.TemporaryDirectory() as work, streaming(spark, Path(work)) as queries:
+            for name in CASE.workload.queries:
+                queries.start(name, _writer(CASE, name, queries, Path(work), "append", 0))
+            return _first()
+    finally:
+        spark.stop()
+
+
+def _first() -> float:
+    until(lambda: answers.CALLED.count > 0, seconds=120, look=0.005)
+    return min(answer.at for answer in answers.CALLED.all())
+
+
+if __name__ == "__main__":
+    print({"penstock": _penstock, "native": _native}[sys.argv[1]]())
