@@ -8,7 +8,7 @@ from benchmarks.bursts import program as bursts
 from benchmarks.latency import program as latency
 from harness.program import run
 
-PROGRAMS = {"aggregates": aggregates.run, "bursts": bursts.run, "core": core.run,
+PROGRAMS = {"aggregates": aggregates.run, "bursts": bursts.PROGRAM, "core": core.run,
             "fanout": fanout.run, "latency": latency.PROGRAM, "response": response.run,
             "simulator": simulator.run, "sustained": sustained.run}
 

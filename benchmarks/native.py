@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.live import until
 from penstock.spark.session import tuned
 
 _POOL = "spark.scheduler.pool"
@@ -34,14 +35,20 @@ class StreamingQueries:
     """Where their checkpoints go."""
     started: list[Any] = field(default_factory=list)
 
-    def start(self, name: str, writer: Any) -> None:
-        """Start a query in a pool of its own; the writer lacks nothing but its checkpoint."""
+    def start(self, name: str, writer: Any, settle: bool = False) -> None:
+        """Start a query in a pool of its own; the writer lacks nothing but its checkpoint.
+
+        With ``settle`` wait until its source is there. A source in Python is a process, and twenty
+        that start at once do not answer in time on two cores.
+        """
         self.session.sparkContext.setLocalProperty(_POOL, name)
         try:
-            self.started.append(
-                writer.option("checkpointLocation", str(self.state / name)).start())
+            query = writer.option("checkpointLocation", str(self.state / name)).start()
         finally:
             self.session.sparkContext.setLocalProperty(_POOL, None)
+        self.started.append(query)
+        if settle:
+            until(lambda: not query.isActive or "nitializing" not in query.status["message"])
 
     def stop(self) -> None:
         """Stop them all; one that failed says so."""

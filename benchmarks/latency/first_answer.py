@@ -40,15 +40,14 @@ def _penstock() -> float:
 
 
 def _native() -> float:
-    from benchmarks.latency.measuring import _writer
+    from benchmarks.latency.measuring import start_native
     from benchmarks.native import streaming
     from penstock.spark.session import local_session
 
     spark = local_session(MASTER)
     try:
         with tempfile.TemporaryDirectory() as work, streaming(spark, Path(work)) as queries:
-            for name in CASE.workload.queries:
-                queries.start(name, _writer(CASE, name, queries, Path(work), "append", 0))
+            start_native(CASE, queries, Path(work))
             return _first()
     finally:
         spark.stop()

@@ -67,12 +67,20 @@ def native(
     """
     with _watched(case, work, native=True) as came, streaming(spark, work / "state") as queries:
         began = time.time()
-        for name in case.workload.queries:
-            queries.start(name, _writer(case, name, queries, work, mode, tasks))
+        start_native(case, queries, work, mode, tasks)
         return _observe(case, span, came, began)
 
 
 # --- native queries ------------------------------------------------------------------------------
+
+
+def start_native(
+    case: Case, queries: StreamingQueries, work: Path, mode: str = "append", tasks: int = 0
+) -> None:
+    """All queries of a case, one after the other."""
+    for name in case.workload.queries:
+        queries.start(name, _writer(case, name, queries, work, mode, tasks),
+                      settle=case.source == "generated")
 
 
 def _writer(

@@ -8,6 +8,7 @@ its defaults; every native query has a trigger that fires as soon as it can.
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -151,15 +152,12 @@ def _start(often: int, progress: Progress) -> Report:
     report = Report("latency-start", about=[first_answer.__doc__ or ""])
     found: dict[str, list[float]] = {"penstock, cold": [], "penstock, with the archive": [],
                                      "native, cold": []}
-    with workplace("start") as (_, work):
-        pass  # the code of a first process is compiled once, by whoever comes first
     for number in range(often):
         progress(f"from the start of a process to its first answer: {number + 1} of {often}")
-        work.mkdir(parents=True)
-        found["native, cold"].append(first_answer.measure("native", work / "other"))
-        for kind in ("penstock, cold", "penstock, with the archive"):
-            found[kind].append(first_answer.measure("penstock", work / "cache"))
-        shutil.rmtree(work)
+        with tempfile.TemporaryDirectory(prefix="penstock-start-") as cache:
+            found["native, cold"].append(first_answer.measure("native", Path(cache, "native")))
+            for kind in ("penstock, cold", "penstock, with the archive"):
+                found[kind].append(first_answer.measure("penstock", Path(cache, "penstock")))
     for kind, seconds in found.items():
         report.rows.append({"engine": kind, "median s": sorted(seconds)[often // 2],
                             "least s": min(seconds), "most s": max(seconds), "processes": often})
