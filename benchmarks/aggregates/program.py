@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +14,9 @@ from benchmarks.aggregates.answers import wrong
 from benchmarks.aggregates.memory import Peak
 from benchmarks.aggregates.pipelines import SUM, Ran
 from benchmarks.aggregates.traffic import RATE, Window, windows, write_packets
+from benchmarks.live import workplace
 from harness.findings import Report
 from harness.program import Progress
-from penstock.spark.session import local_session
 
 
 @dataclass(frozen=True)
@@ -181,10 +180,8 @@ class Bench:
 
 def run(quick: bool, out: Path, progress: Progress) -> Report:
     size = QUICK if quick else FULL
-    work = Path(tempfile.mkdtemp(prefix="penstock-aggregates-"))
-    spark = local_session("local[2]")
-    bench = Bench(spark, work, size, Report("aggregates"), progress)
-    try:
+    with workplace("aggregates") as (spark, work):
+        bench = Bench(spark, work, size, Report("aggregates"), progress)
         bench.write()
         bench.warm_up()
         bench.limit()
@@ -202,7 +199,4 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
             bench.native(n)
         bench.beside_native()
         bench.checks()
-    finally:
-        spark.stop()
-        shutil.rmtree(work, ignore_errors=True)
     return bench.report
