@@ -7,6 +7,7 @@ a slope between the steepest and the gentlest segment: steep ones are Chain's, g
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from penstock.policies.operators import Route, Stage, policy
@@ -41,13 +42,15 @@ def threshold(worst: float) -> float:
     return round(TIGHT * worst, 3)
 
 
-def slope_between(recording: Recording) -> float:
-    """The geometric mean of the steepest and the gentlest slope of all paths; 0 if they have one.
-
-    By the costs that a record has, in the engine's own units.
-    """
-    routes = [Route(name, tuple(
+def routes(recording: Recording) -> list[Route]:
+    """The paths with the costs that a record has, in the engine's own units."""
+    return [Route(name, tuple(
         Stage(stage.name, stage.work * model.cost.per_row, stage.selectivity, stage.width)
         for stage in model.stages)) for name, model in recording.paths.items()]
-    slopes = sorted({-cut.rank for cut in policy("chain").prepare(routes) if 0 < -cut.rank < inf})
+
+
+def slope_between(paths: Sequence[Route]) -> float:
+    """The geometric mean of the steepest and the gentlest slope of all paths; 0 if they have one.
+    """
+    slopes = sorted({-cut.rank for cut in policy("chain").prepare(paths) if 0 < -cut.rank < inf})
     return float(f"{(slopes[0] * slopes[-1]) ** 0.5:.4g}") if len(slopes) > 1 else 0.0

@@ -23,6 +23,7 @@ from benchmarks.bursts.policies import (
     LIMITED,
     MAIN,
     POLICIES,
+    routes,
     slope_between,
     threshold,
     written,
@@ -121,7 +122,7 @@ def _measured(
             found[name].append(native(pipeline, times, ground) if name == "native" else
                                measure(pipeline, name, times, ground))
     limit = threshold(max(each.figures["max s"] for each in found["fifo"]))
-    gamma = slope_between(Recording.of(_middle(found["fifo"]).events))
+    gamma = slope_between(routes(Recording.of(_middle(found["fifo"]).events)))
     others = [name for name in tried if name != "fifo"]
     for number in range(often):
         for name in others:
