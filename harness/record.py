@@ -1,8 +1,9 @@
 """`python -m harness.record PAGE NAME.json ...`: put what was measured into a page of reports.
 
-The page has a place for it, between `<!-- measured: NAME -->` and `<!-- end of measured -->`. What
-stands there is made of the JSON alone, which is kept beside the page in `data/`. What there is to
-say about the figures belongs after the place.
+The page has a place for it, between `<!-- measured: NAME -->` and `<!-- end of measured -->`. A
+program with several reports has a mark `<!-- tables of PROGRAM -->`, before which the place of a
+new `PROGRAM-PART` is made. What stands in a place is made of the JSON alone, which is kept beside
+the page in `data/`. What there is to say about the figures belongs after the place.
 """
 
 from __future__ import annotations
@@ -55,10 +56,14 @@ def record(page: Path, file: Path) -> None:
 def replaced(page: str, found: Mapping[str, Any]) -> str:
     """The page with these figures in their place."""
     begin = f"<!-- measured: {found['name']} -->\n"
+    told = f"{begin}{measured(found)}{END}"
     place = re.compile(f"{re.escape(begin)}.*?{re.escape(END)}", re.DOTALL)
-    if not place.search(page):
-        raise ValueError(f"the page has no place for it: {begin.strip()} ... {END}")
-    return place.sub(lambda _: f"{begin}{measured(found)}{END}", page, count=1)
+    if place.search(page):
+        return place.sub(lambda _: told, page, count=1)
+    mark = f"<!-- tables of {found['name'].partition('-')[0]} -->"
+    if mark not in page:
+        raise ValueError(f"the page has no place for it: neither {begin.strip()} nor {mark}")
+    return page.replace(mark, f"### {found['name']}\n\n{told}\n\n{mark}", 1)
 
 
 def measured(found: Mapping[str, Any]) -> str:

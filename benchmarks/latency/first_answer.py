@@ -2,7 +2,8 @@
 
 The caches of a user lie in a folder of their own (`XDG_CACHE_HOME`), which is empty at first. So
 the first process is cold, and the later ones find what it has kept there, an archive of Spark's
-classes among it. Files that the operating system has cached stay so: it is no boot.
+classes among it. Whoever still makes it after the first process has ended is waited for. Files that
+the operating system has cached stay so: it is no boot.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.latency import answers
 from benchmarks.latency.workloads import CASES, application
 from benchmarks.live import MASTER, until
 
+QUIET = 3.0
 CASE = next(case for case in CASES if str(case) == "filters-5/callback/generated")
 
 
@@ -28,6 +31,22 @@ def measure(engine: str, cache: Path) -> float:
         [sys.executable, "-m", "benchmarks.latency.first_answer", engine], check=True,
         capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(cache)})
     return float(process.stdout.split()[-1]) - began
+
+
+def settled(cache: Path) -> int:
+    """Wait until nobody works on a cache folder any more; the bytes that are in it."""
+    time.sleep(QUIET)  # who works on it may have to start first
+    until(lambda: not _named(str(cache)), seconds=300, look=0.5)
+    return sum(file.stat().st_size for file in cache.rglob("*") if file.is_file())
+
+
+def _named(text: str) -> bool:
+    """Whether the command line of any process has a text."""
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it may have ended
+            if text.encode() in command.read_bytes():
+                return True
+    return False
 
 
 def _penstock() -> float:

@@ -73,5 +73,17 @@ def test_a_page_without_a_place_for_them_is_left_alone(page: Path) -> None:
     assert page.read_text() == PAGE
 
 
+def test_a_part_of_a_program_gets_a_place_of_its_own_once(page: Path) -> None:
+    page.write_text(PAGE + "\n<!-- tables of three -->\n")
+    file = page.parent / "three-a.json"
+    for commit in ("abc1234", "def5678"):
+        file.write_text(json.dumps(found(name="three-a", commit=commit)))
+        record(page, file)
+    text = page.read_text()
+    assert text.count("### three-a\n\n<!-- measured: three-a -->\nRecorded in commit def5678") == 1
+    assert text.startswith(PAGE) and text.endswith("<!-- tables of three -->\n")
+    assert "abc1234" not in text
+
+
 def test_prose_of_the_origin_is_not_wider_than_a_page() -> None:
     assert all(len(line) <= 100 for line in measured(found()).split("\n\n")[0].splitlines())
