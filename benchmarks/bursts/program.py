@@ -101,7 +101,8 @@ def _pipeline(
             continue
         workload = f"{pipeline.name}, {kind}"
         times = ARRIVALS[kind](pipeline.blocks) * pace.every
-        found = _measured(workload, pipeline, tried, times, often, here, progress)
+        those = [name for name in tried if name in MAIN or kind == pipeline.arrivals[0]]
+        found = _measured(workload, pipeline, those, times, often, here, progress)
         _report(workload, pipeline, found, out, report)
 
 

@@ -50,13 +50,10 @@ class Called:
         """Calls with rows so far."""
         return sum(1 for _, _, table in list(self.answers) if table.num_rows)
 
-    def reached(self) -> dict[str, float]:
-        """By query the latest event time answered for; calls of a query come in their order."""
-        latest: dict[str, float] = {}
-        for at, query, table in reversed(list(self.answers)):
-            if query not in latest and table.num_rows:
-                latest[query] = max(_answer(at, query, table).times)
-        return latest
+    def reached(self, since: float) -> dict[str, float]:
+        """By query the latest event time answered for, going by what came since a time."""
+        return _latest(_answer(*each) for each in list(self.answers)
+                       if each[0] >= since and each[2].num_rows)
 
     def all(self) -> list[Answer]:
         """Every call."""
@@ -80,6 +77,8 @@ class Filed:
     root: Path
     log: Path
     """What the watcher writes."""
+    _known: dict[tuple[int, str], list[Answer]] = field(default_factory=dict)
+    """Files that `reached` has read."""
 
     @property
     def homes(self) -> list[Path]:
@@ -91,18 +90,12 @@ class Filed:
         """Files so far."""
         return len(watcher.seen(self.log))
 
-    def reached(self) -> dict[str, float]:
-        """By query the latest event time answered for, going by the latest files of a folder."""
-        latest: dict[str, float] = {}
-        by_folder: dict[int, list[tuple[float, str]]] = {}
-        for (folder, name), at in watcher.seen(self.log).items():
-            by_folder.setdefault(folder, []).append((at, name))
-        for folder, files in by_folder.items():
-            for _, name in sorted(files)[-5:]:
-                for answer in self._read(0.0, folder, name):
-                    newest = float(max(answer.times))
-                    latest[answer.query] = max(newest, latest.get(answer.query, newest))
-        return latest
+    def reached(self, since: float) -> dict[str, float]:
+        """By query the latest event time answered for, going by what came since a time."""
+        for place, at in watcher.seen(self.log).items():
+            if at >= since and place not in self._known:
+                self._known[place] = self._read(at, *place)
+        return _latest(answer for several in self._known.values() for answer in several)
 
     def all(self) -> list[Answer]:
         """Every file, and in a shared one every query."""
@@ -124,6 +117,13 @@ def _answer(at: float, query: str, table: pa.Table) -> Answer:
         if name in table.column_names and table[name].null_count < table.num_rows:
             return Answer(at, query, table[name].cast("int64").to_numpy() / _unit(table, name))
     raise ValueError(f"the answers of {query} have no time: {table.column_names}")
+
+
+def _latest(answers: Iterable[Answer]) -> dict[str, float]:
+    latest: dict[str, float] = {}
+    for answer in answers:
+        latest[answer.query] = max(float(max(answer.times)), latest.get(answer.query, 0.0))
+    return latest
 
 
 def _unit(table: pa.Table, name: str) -> float:

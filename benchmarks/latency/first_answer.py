@@ -73,7 +73,7 @@ def _native() -> float:
 
 
 def _first() -> float:
-    until(lambda: answers.CALLED.count > 0, seconds=120, look=0.005)
+    until(lambda: answers.CALLED.count > 0, look=0.005)
     return min(answer.at for answer in answers.CALLED.all())
 
 

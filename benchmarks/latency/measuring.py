@@ -156,7 +156,7 @@ def _watched(case: Case, work: Path, native: bool = False) -> Iterator[Called | 
 
 
 def _observe(case: Case, span: Span, came: Called | Filed, began: float) -> Measured:
-    live.until(lambda: came.count > 0, seconds=120, look=0.005)
+    live.until(lambda: came.count > 0, look=0.005)
     first = min(answer.at for answer in came.all()) - began
     time.sleep(span.warm)
     begin = time.time()
@@ -174,8 +174,9 @@ def _caught_up(case: Case, came: Called | Filed, end: float) -> float:
     slack = {name: SLACK + (case.workload.aggregates[name].slide
                             if name in case.workload.aggregates else 0)
              for name in case.workload.queries}
+    since = end - 2 * max(slack.values())  # every query has an answer since then, if it keeps up
     while True:
-        reached = came.reached()
+        reached = came.reached(since)
         behind = max(end - slack[name] - reached.get(name, 0.0) for name in slack)
         if behind <= 0 or time.time() > end + PATIENCE:
             return max(0.0, behind)

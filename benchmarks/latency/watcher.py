@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-CLOSE_WRITE, MOVED_TO, CREATE = 0x8, 0x80, 0x100
+CLOSE_WRITE, MOVED_TO = 0x8, 0x80
 _HEAD = struct.Struct("iIII")
 
 
@@ -34,17 +34,9 @@ def start(log: Path, folders: Sequence[Path]) -> subprocess.Popen[bytes]:
 
 
 def seen(log: Path) -> dict[tuple[int, str], float]:
-    """By the number of a folder and the name of a file in it: when it was there.
-
-    A file that came neither by a rename nor by writing is a link: it was there when it was made.
-    """
-    found: dict[tuple[int, str], tuple[bool, float]] = {}
-    for line in log.read_text().splitlines():
-        at, mask, folder, name = line.split("\t")
-        is_whole = not int(mask) & CREATE
-        if is_whole or not found.get((int(folder), name), (False, 0.0))[0]:
-            found[int(folder), name] = is_whole, float(at)
-    return {place: at for place, (_, at) in found.items()}
+    """By the number of a folder and the name of a file in it: when it was there."""
+    lines = (line.split("\t") for line in log.read_text().splitlines() if line.count("\t") == 2)
+    return {(int(folder), name): float(at) for at, folder, name in lines}
 
 
 def watch(log: Path, folders: Sequence[str]) -> None:
@@ -53,8 +45,7 @@ def watch(log: Path, folders: Sequence[str]) -> None:
     descriptor = libc.inotify_init()
     numbers = {}
     for number, folder in enumerate(folders):
-        given = libc.inotify_add_watch(descriptor, os.fsencode(folder),
-                                       CLOSE_WRITE | MOVED_TO | CREATE)
+        given = libc.inotify_add_watch(descriptor, os.fsencode(folder), CLOSE_WRITE | MOVED_TO)
         if given < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), folder)
         numbers[given] = number
@@ -62,17 +53,18 @@ def watch(log: Path, folders: Sequence[str]) -> None:
         while True:
             read = os.read(descriptor, 1 << 20)
             now = time.time()
-            for watched, mask, name in _messages(read):
+            for watched, name in _messages(read):
                 if not name.startswith((".", "_")):
-                    file.write(f"{now:.6f}\t{mask}\t{numbers[watched]}\t{name}\n")
+                    file.write(f"{now:.6f}\t{numbers[watched]}\t{name}\n")
 
 
-def _messages(read: bytes) -> Iterator[tuple[int, int, str]]:
+def _messages(read: bytes) -> Iterator[tuple[int, str]]:
+    """The folder and the file of every message."""
     at = 0
     while at < len(read):
-        watched, mask, _, size = _HEAD.unpack_from(read, at)
+        watched, _, _, size = _HEAD.unpack_from(read, at)
         at += _HEAD.size
-        yield watched, mask, os.fsdecode(read[at : at + size].rstrip(b"\0"))
+        yield watched, os.fsdecode(read[at : at + size].rstrip(b"\0"))
         at += size
 
 

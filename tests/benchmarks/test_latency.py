@@ -102,13 +102,15 @@ def test_callbacks_and_files_tell_the_same(tmp_path: Path) -> None:
         "window_end": pa.array([None, None, 5_000_000], stamp)})
     (tmp_path / "out").mkdir()
     pq.write_table(shared, tmp_path / "out" / "a.parquet")
-    (tmp_path / "log").write_text(f"7.5\t{watcher.MOVED_TO}\t0\ta.parquet\n")
+    (tmp_path / "log").write_text("7.5\t0\ta.parquet\n")
     filed = Filed(MIX, tmp_path / "out", tmp_path / "log")
     for came in (called, filed):
-        assert came.reached() == {"f0": 3.0, "w0": 5.0}
+        assert came.reached(since=0.0) == {"f0": 3.0, "w0": 5.0}
         assert {answer.query: list(answer.times) for answer in came.all()} == {
             "f0": [1.0, 3.0], "w0": [5.0]}
     assert {answer.at for answer in filed.all()} == {7.5}
+    assert called.reached(since=time.time() + 9) == {}, "what came before does not count"
+    assert Filed(MIX, filed.root, filed.log).reached(since=7.6) == {}
     assert (called.count, filed.count) == (2, 1)
 
 
