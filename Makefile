@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCHMARKS := aggregates bursts fanout response simulator sustained
+BENCHMARKS := aggregates bursts core fanout latency response simulator sustained
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test longtest check bench reproduce clean

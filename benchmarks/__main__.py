@@ -1,15 +1,16 @@
-"""`python -m benchmarks NAME [--quick] [--out DIR]`."""
+"""`python -m benchmarks NAME [--quick] [--out DIR]`; some take options of their own."""
 
 from __future__ import annotations
 
 from benchmarks import core, fanout, response, simulator, sustained
 from benchmarks.aggregates import program as aggregates
 from benchmarks.bursts import program as bursts
+from benchmarks.latency import program as latency
 from harness.program import run
 
-PROGRAMS = {"aggregates": aggregates.run, "bursts": bursts.run, "core": core.run,
-            "fanout": fanout.run, "response": response.run, "simulator": simulator.run,
-            "sustained": sustained.run}
+PROGRAMS = {"aggregates": aggregates.run, "bursts": bursts.PROGRAM, "core": core.run,
+            "fanout": fanout.run, "latency": latency.PROGRAM, "response": response.run,
+            "simulator": simulator.run, "sustained": sustained.run}
 
 if __name__ == "__main__":
     run("benchmarks", PROGRAMS)

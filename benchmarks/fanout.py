@@ -2,57 +2,76 @@
 
 The data is the same for every N: packets in Parquet files. The ports come in tiers, so that there
 are ports of the right weight for every N, and the other columns are uniform. Together the queries
-keep half as many rows as come in, whatever N.
+keep half as many rows as come in, whatever N: so what is written is the same, and what differs is
+what N queries cost. A block, and a micro-batch of native Spark, has a million rows, as when stored
+data is read, or 10,000, as when data comes live. Each is several files, so both cores have work.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
+from benchmarks.live import workplace
+from benchmarks.native import streaming
 from harness.findings import Report
 from harness.program import Progress
 from penstock import Engine
 from penstock.generators.packets import OnOff
-from penstock.spark.session import local_session
 
 SCHEMA = "ts TIMESTAMP, src INT, dst INT, port INT, flow INT, length INT"
 TIERS = ((1, 0.55), (5, 0.125), (50, 0.125), (500, 0.125), (400, 0.075))
 """How many ports share which part of the packets."""
+OURS, NATIVE = (1, 20, 1000), (1, 20)
+"""How many queries."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Size:
+    """Packets, and how they are cut."""
+
+    name: str
     rows: int
+    per_file: int
     files: int
-    small: int
-    """Files in a block, and in a micro-batch of native Spark: 100,000 packets."""
-    large: int
-    """The same for the rows with larger blocks, which suit native Spark better."""
+    """In a block, and in a micro-batch of native Spark."""
+
+    @property
+    def block(self) -> int:
+        """Rows of a block."""
+        return self.per_file * self.files
 
 
-FULL = Size(5_000_000, 50, 1, 10)
-QUICK = Size(1_000_000, 10, 1, 5)
-OURS, NATIVE, LARGE = (1, 10, 20, 100, 1000), (1, 10, 20), (1, 20)
-"""How many queries: Penstock, native Spark, and both with larger blocks."""
+FULL = (Size("a million", 10_000_000, 100_000, 10), Size("10,000", 1_000_000, 5_000, 2))
+QUICK = (Size("a million", 2_000_000, 100_000, 10), Size("10,000", 200_000, 5_000, 2))
+WARM = 0.2
+"""The part of the packets that each side is warmed up with, for every number of queries."""
 
 
-def write_packets(folder: Path, size: Size) -> int:
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run over some packets."""
+
+    seconds: float
+    rows_out: int
+    bytes_read: int
+
+
+def write_packets(folder: Path, size: Size, part: float = 1.0) -> int:
     """The packets, in files of equal length; gives their bytes."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(7)
-    traffic = OnOff(rate=50_000, rows=size.rows, seed=7)
+    files = max(size.files, round(part * size.rows / size.per_file))
+    traffic = OnOff(rate=50_000, rows=files * size.per_file, seed=7)
     arrivals = traffic.arrivals(0, 100 * size.rows / traffic.rate)
     first = {count: sum(n for n, _ in TIERS[:i]) for i, (count, _) in enumerate(TIERS)}
-    for number, times in enumerate(np.array_split(arrivals, size.files)):
+    for number, times in enumerate(np.array_split(arrivals, files)):
         n = len(times)
         tier = rng.choice(len(TIERS), n, p=[weight for _, weight in TIERS])
         counts = np.array([count for count, _ in TIERS])[tier]
@@ -102,10 +121,8 @@ def _on_port(i: int, n: int) -> str:
     return f"port = {first + i % count} AND length > {round(1500 * (1 - keep)) - 1 + i // count}"
 
 
-def penstock_seconds(
-    spark: SparkSession, data: Path, work: Path, n: int, per_block: int
-) -> tuple[float, int, int]:
-    """Seconds, rows delivered and bytes read of one run with n queries into one folder."""
+def penstock(spark: Any, data: Path, work: Path, n: int, files: int) -> Ran:
+    """One run with n queries into one folder."""
     queries = "".join(
         f"CREATE QUERY q{i} INTO parquet '{work}/out' AS "
         f"SELECT ts, src, dst, port, length FROM packets WHERE {condition};"
@@ -113,41 +130,36 @@ def penstock_seconds(
     with Engine(spark=spark, checkpoint=work / "checkpoint") as engine:
         engine.execute(
             f"CREATE STREAM packets ({SCHEMA}) FROM parquet '{data}' "
-            f"OPTIONS (maxFilesPerTrigger = {per_block}) TIME ts LATENESS 1 SECOND;" + queries)
+            f"OPTIONS (maxFilesPerTrigger = {files}) TIME ts LATENESS 1 SECOND;" + queries)
         read = _bytes_read(spark)
         began = time.perf_counter()
         summary = engine.run(until_drained=True)
         seconds = time.perf_counter() - began
         assert summary.accounting() == [], summary.accounting()
         rows = sum(query.rows_out for query in summary.queries.values())
-    return seconds, rows, _bytes_read(spark) - read
+    return Ran(seconds, rows, _bytes_read(spark) - read)
 
 
-def native_seconds(
-    spark: SparkSession, data: Path, work: Path, n: int, per_block: int
-) -> tuple[float, int, int]:
+def native(spark: Any, data: Path, work: Path, n: int, files: int) -> Ran:
     """The same with n streaming queries of Spark's own, each into a folder of its own."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "2")
     read = _bytes_read(spark)
     began = time.perf_counter()
-    running = []
-    for i, condition in enumerate(predicates(n)):
-        source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", per_block)
-        kept = source.parquet(str(data)).where(condition)
-        kept = kept.select("ts", "src", "dst", "port", "length")
-        running.append(
-            kept.writeStream.format("parquet").trigger(availableNow=True)
-            .option("checkpointLocation", f"{work}/checkpoint/{i}").start(f"{work}/out/{i}"))
-    for query in running:
-        query.awaitTermination()
-    seconds = time.perf_counter() - began
+    with streaming(spark, work / "checkpoint") as queries:
+        for i, condition in enumerate(predicates(n)):
+            source = queries.session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
+            kept = source.parquet(str(data)).where(condition)
+            kept = kept.select("ts", "src", "dst", "port", "length")
+            queries.start(f"q{i}", kept.writeStream.format("parquet").trigger(availableNow=True)
+                          .option("path", f"{work}/out/{i}"))
+        for query in queries.started:
+            query.awaitTermination()
+        seconds = time.perf_counter() - began
     bytes_read = _bytes_read(spark) - read
     rows = sum(pq.read_metadata(path).num_rows for path in work.glob("out/*/*.parquet"))
-    return seconds, rows, bytes_read
+    return Ran(seconds, rows, bytes_read)
 
 
-def _bytes_read(spark: SparkSession) -> int:
+def _bytes_read(spark: Any) -> int:
     """What the JVM has read so far, as the kernel counts it: Spark's counters miss part."""
     pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
     with open(f"/proc/{pid}/io") as file:
@@ -155,96 +167,58 @@ def _bytes_read(spark: SparkSession) -> int:
 
 
 def run(quick: bool, out: Path, progress: Progress) -> Report:
-    size = QUICK if quick else FULL
-    report = Report("fanout")
-    work = Path(tempfile.mkdtemp(prefix="penstock-fanout-"))
-    spark = local_session("local[2]")
-    try:
-        data = work / "packets"
-        total = write_packets(data, size)
-        progress(f"{size.rows:,} packets in {size.files} files, {total / 2**20:.0f} MiB")
-        warm = work / "warm"
-        write_packets(warm, Size(200_000, 4, 1, 1))
-        for n in (1, 20, 100):
-            progress(f"warming up both sides with {n} queries")
-            penstock_seconds(spark, warm, work / f"warm-ours-{n}", n, 1)
-            native_seconds(spark, warm, work / f"warm-native-{n}", min(n, 4), 1)
-        small = _measure(spark, data, work, report, size, size.small, NATIVE, OURS, progress)
-        large = _measure(spark, data, work, report, size, size.large, LARGE, LARGE, progress)
-        _checks(report, size, small, large)
-    finally:
-        spark.stop()
-        shutil.rmtree(work, ignore_errors=True)
+    report = Report("fanout", about=[__doc__ or ""])
+    with workplace("fanout") as (spark, work):
+        for size in QUICK if quick else FULL:
+            _measure(size, spark, work / size.name.replace(" ", "-"), report, progress)
     return report
 
 
-Seconds = tuple[dict[int, float], dict[int, float]]
-"""Native Spark's and Penstock's, by the number of queries."""
-
-
 def _measure(
-    spark: SparkSession, data: Path, work: Path, report: Report, size: Size, per_block: int,
-    natives: tuple[int, ...], counts: tuple[int, ...], progress: Progress,
-) -> Seconds:
-    """Both sides, one after the other, with blocks of so many files."""
-    native: dict[int, float] = {}
-    rows = size.rows // size.files * per_block
-    for n in natives:
-        progress(f"native Spark, {n} queries, {rows:,} packets in a micro-batch")
-        native[n] = _row(report, "native", n, rows, size, native_seconds(
-            spark, data, work / f"native-{n}-{per_block}", n, per_block), None)
-    ours: dict[int, float] = {}
-    for n in counts:
-        progress(f"Penstock, {n} queries, {rows:,} packets in a block")
-        ours[n] = _row(report, "penstock", n, rows, size, penstock_seconds(
-            spark, data, work / f"ours-{n}-{per_block}", n, per_block), _native_at(native, n))
-    return native, ours
+    size: Size, spark: Any, work: Path, report: Report, progress: Progress
+) -> None:
+    """Both sides with blocks of one size, each after a warm-up with as many queries."""
+    total = write_packets(work / "packets", size)
+    progress(f"{size.rows:,} packets in blocks of {size.name}, {total / 2**20:.0f} MiB")
+    write_packets(work / "warm", size, WARM)
+    ran: dict[tuple[str, int], Ran] = {}
+    for n in OURS:
+        for engine, act in (("native", native), ("penstock", penstock)):
+            if engine == "native" and n not in NATIVE:
+                continue
+            progress(f"{engine}, {n} queries, blocks of {size.name}")
+            act(spark, work / "warm", work / f"warm-{engine}-{n}", n, size.files)
+            ran[engine, n] = act(spark, work / "packets", work / f"{engine}-{n}", n, size.files)
+    rows = {key: _row(*key, size, one, ran.get(("native", key[1]))) for key, one in ran.items()}
+    report.rows += rows.values()
+    _checks(report, size, ran)
 
 
-def _native_at(native: dict[int, float], n: int) -> tuple[float, bool]:
-    """Native seconds for n queries; beyond what was measured on the line through the last two."""
-    if n in native:
-        return native[n], False
-    (a, ta), (b, tb) = sorted(native.items())[-2:]
-    return tb + (tb - ta) / (b - a) * (n - b), True
+def _row(engine: str, n: int, size: Size, ran: Ran, native: Ran | None) -> dict[str, Any]:
+    return {
+        "engine": engine, "queries": n, "rows/block": size.block, "seconds": round(ran.seconds, 2),
+        "rows/s": round(size.rows / ran.seconds), "rows out": ran.rows_out,
+        "MiB read": round(ran.bytes_read / 2**20, 1),
+        "times native": round(native.seconds / ran.seconds, 2)
+        if native and engine == "penstock" else None}
 
 
-def _row(
-    report: Report, engine: str, n: int, block: int, size: Size, measured: tuple[float, int, int],
-    native: tuple[float, bool] | None,
-) -> float:
-    seconds, rows, bytes_read = measured
-    report.rows.append({
-        "engine": engine, "queries": n, "rows/block": block, "seconds": round(seconds, 2),
-        "rows/s": round(size.rows / seconds), "rows out": rows,
-        "MiB read": round(bytes_read / 2**20, 1),
-        "ratio to native": round(native[0] / seconds, 2) if native else None,
-        "native seconds": (f"{native[0]:.1f}" + (" (extrapolated)" if native[1] else "")
-                           if native else ""),
-    })
-    return seconds
-
-
-def _checks(report: Report, size: Size, small: Seconds, large: Seconds) -> None:
-    native, ours = small
-    read = {row["queries"]: row["MiB read"] for row in reversed(report.rows)
-            if row["engine"] == "penstock"}
-    growth = read[1000] / read[10]
-    report.check("read-once", "the source is read once whatever N: bytes at N = 1000 over N = 10",
+def _checks(report: Report, size: Size, ran: dict[tuple[str, int], Ran]) -> None:
+    blocks = f"blocks of {size.name} rows"
+    seconds = {key: one.seconds for key, one in ran.items()}
+    for n, target in {1: 1, 20: 10}.items():
+        times = seconds["native", n] / seconds["penstock", n]
+        report.check(f"native-{n}: {size.name}", f"{blocks}: times as fast as native at N = {n}",
+                     f">= {target}", f"{times:.2f}", times >= target)
+    rate = seconds["penstock", 1] / seconds["penstock", 1000]
+    report.check(f"scale: {size.name}", f"{blocks}: rate at N = 1000 over the rate at N = 1",
+                 ">= 0.8", f"{rate:.2f}", rate >= 0.8)
+    growth = ran["penstock", 1000].bytes_read / ran["penstock", 20].bytes_read
+    report.check(f"read-once: {size.name}",
+                 f"{blocks}: the source is read once: bytes at N = 1000 over N = 20",
                  "<= 1.05", f"{growth:.3f}", growth <= 1.05)
-    rate = ours[10] / ours[1000]
-    report.check("scale", "rate at N = 1000 over the rate at N = 10", ">= 0.5", f"{rate:.2f}",
-                 rate >= 0.5)
-    ratio = native[20] / ours[20]
-    report.check("native-20", "times faster than native at N = 20", ">= 10", f"{ratio:.1f}",
-                 ratio >= 10)
-    one = native[1] / ours[1]
-    report.check("native-1", "times faster than native at N = 1", ">= 1", f"{one:.2f}", one >= 1)
-    for n, (text, target) in {20: (">= 10", 10), 1: (">= 1", 1)}.items():
-        times = large[0][n] / large[1][n]
-        claim = f"times faster than native at N = {n}, with larger blocks"
-        report.check(f"native-{n}-large", claim, text, f"{times:.2f}", times >= target)
-    kept = [row["rows out"] / size.rows for row in report.rows]
-    report.check("selectivity", "all queries together keep half as many rows as come in",
+    kept = [one.rows_out / size.rows for one in ran.values()]
+    report.check(f"selectivity: {size.name}",
+                 f"{blocks}: all queries together keep half as many rows as come in",
                  "0.45 to 0.55", f"{min(kept):.3f} to {max(kept):.3f}",
                  0.45 <= min(kept) and max(kept) <= 0.55)

@@ -41,6 +41,8 @@ class Report:
     about: list[str] = field(default_factory=list)
     """Paragraphs on what was done, and with what."""
     figures: list[Figure] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
+    """Those of the rows that a table shows; the JSON has all. Without them a table has all, too."""
 
     def check(self, id: str, text: str, target: str, measured: str, holds: bool) -> None:
         """Add a check."""

@@ -19,8 +19,9 @@ def show(report: Report, console: Console) -> None:
         listed = [{"figure": name, "value": shown(v)} for name, v in report.rows[0].items()]
         console.print(_table(report.name, ["figure", "value"], listed))
     elif report.rows:
-        for columns in _fitting(report.rows, console.width):
-            console.print(_table(report.name, columns, report.rows))
+        rows = [chosen(report.columns, row) for row in report.rows]
+        for columns in _fitting(rows, console.width):
+            console.print(_table(report.name, columns, rows))
     table = Table(title="checks", title_justify="left")
     for column in ("check", "target", "measured", "holds"):
         table.add_column(column, overflow="fold")
@@ -28,6 +29,15 @@ def show(report: Report, console: Console) -> None:
         verdict = "[green]yes[/]" if check.holds else "[red]no[/]"
         table.add_row(check.text, check.target, check.measured, verdict)
     console.print(table)
+
+
+def chosen(columns: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row that a table shows; without any, all of them.
+
+    >>> chosen(("b",), {"a": 1, "b": 2}), chosen((), {"a": 1})
+    ({'b': 2}, {'a': 1})
+    """
+    return {name: row.get(name) for name in columns or row}
 
 
 def _fitting(rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[list[str]]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import json
 import os
 import re
 import shlex
@@ -29,6 +30,7 @@ from typing import Any
 
 import pytest
 
+from harness import record
 from penstock import errors
 from penstock.events import KINDS
 from penstock.language import bind
@@ -311,6 +313,23 @@ def test_what_was_measured_names_its_commit_and_its_date(path: Path) -> None:
     for text in after:
         first = text.split(" -->\n", 1)[1].split("\n\n", 1)[0]
         assert re.match(r"Recorded in commit [0-9a-f]{7}, \d{4}-\d\d-\d\d", first), text[:200]
+
+
+BENCHMARKS = ROOT / "docs" / "reports" / "benchmarks.md"
+UNKEPT = {"aggregates", "bursts", "fanout", "response", "simulator", "sustained"}
+"""Measured before the JSON of a table was kept; `python -m harness.record` takes one from here."""
+
+
+def test_a_table_of_benchmarks_is_what_its_json_says() -> None:
+    page = BENCHMARKS.read_text(encoding="utf-8")
+    kept = {file.stem: json.loads(file.read_text(encoding="utf-8"))
+            for file in (BENCHMARKS.parent / record.DATA).glob("*.json")}
+    named = set(re.findall(r"<!-- measured: (\S+) -->", page))
+    assert named - kept.keys() <= UNKEPT, "every other table keeps its JSON"
+    assert kept.keys() <= named, "and every JSON has its table"
+    assert not UNKEPT & kept.keys(), "those that are kept now are not among the unkept"
+    for found in kept.values():
+        assert record.replaced(page, found) == page
 
 
 # --- tables -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks.aggregates.traffic import BEGIN, FILES, SCHEMA, SOURCES, Window
+from benchmarks.native import native_session, streaming
 from penstock import Engine
 
 SUM = "SUM(length)"
@@ -54,19 +55,17 @@ def penstock(
 
 def native(spark: SparkSession, data: Path, work: Path, asked: Sequence[Window]) -> Ran:
     """A streaming query of Spark's own for every window, all at once."""
-    session = _session(spark)
     began = time.perf_counter()
-    running = []
-    for n, one in enumerate(asked):
-        window = sf.window("ts", f"{one.length} seconds", f"{one.slide} seconds")
-        read = _read(session, data).withWatermark("ts", LATENESS)
-        summed = read.groupBy(window, "src").agg(sf.sum("length").alias("total"))
-        running.append(
-            summed.writeStream.format("noop").outputMode("append").trigger(availableNow=True)
-            .option("checkpointLocation", f"{work}/{n}").start())
-    for query in running:
-        query.awaitTermination()
-    return Ran(time.perf_counter() - began, 0, 0)
+    with streaming(spark, work) as queries:
+        for n, one in enumerate(asked):
+            window = sf.window("ts", f"{one.length} seconds", f"{one.slide} seconds")
+            read = _read(queries.session, data).withWatermark("ts", LATENESS)
+            summed = read.groupBy(window, "src").agg(sf.sum("length").alias("total"))
+            queries.start(f"q{n}", summed.writeStream.format("noop").outputMode("append")
+                          .trigger(availableNow=True))
+        for query in queries.started:
+            query.awaitTermination()
+        return Ran(time.perf_counter() - began, 0, 0)
 
 
 def _read(session: SparkSession, data: Path) -> DataFrame:
@@ -83,19 +82,9 @@ def panes(rows: DataFrame) -> DataFrame:
 def limit(spark: SparkSession, data: Path) -> Ran:
     """The pane partials of the whole input, in one batch job, to nowhere."""
     began = time.perf_counter()
-    made = panes(_session(spark).read.schema(SCHEMA).parquet(str(data)))
+    made = panes(native_session(spark).read.schema(SCHEMA).parquet(str(data)))
     made.write.format("noop").mode("overwrite").save()
     return Ran(time.perf_counter() - began, 0, 0)
-
-
-def _session(spark: SparkSession) -> SparkSession:
-    """With the settings that serve such jobs best on two cores."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "2")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
-    return session
 
 
 @dataclass
@@ -141,7 +130,7 @@ def by_hand(
     spark: SparkSession, data: Path, work: Path, asked: Sequence[Window], seconds: int
 ) -> Ran:
     """One streaming query with a `foreachBatch` around one pane table."""
-    session = _session(spark)
+    session = native_session(spark)
     table = PaneTable.over(asked, seconds)
 
     def take(batch: DataFrame, number: int) -> None:

@@ -32,6 +32,7 @@ def bound(recording: Recording, events: Sequence[ev.Event], began: float) -> Ser
 
 
 def _streams(events: Sequence[ev.Event]) -> dict[str, str]:
-    """By path the stream that it reads."""
+    """By path the stream that it reads; without those that end in panes, where nothing waits."""
     homes = {e.riders: e.path for e in events if isinstance(e, ev.RidersFormed)}
-    return {homes[e.work.riders]: e.work.stream for e in events if isinstance(e, ev.JobDecided)}
+    return {homes[e.work.riders]: e.work.stream for e in events
+            if isinstance(e, ev.JobDecided) and e.kind == "segment"}

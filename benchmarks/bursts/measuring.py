@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,7 +15,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.bursts.pipelines import ROWS, Pipeline
-from penstock import Engine
+from benchmarks.live import Arrival, BlockId, Feeder, running, through
+from benchmarks.native import StreamingQueries, streaming
 from penstock.events import kinds as ev
 from penstock.simulator.outcomes import Floats
 
@@ -30,6 +26,9 @@ started, and what the stages cost becomes known."""
 PAUSE = 0.5
 """Seconds after each of them, and four times that before the burst: who replays the run under
 another policy, whose blocks take longer, begins the burst with empty queues, too."""
+TASKS = 4
+"""Native Spark deals every block out to so many: the file that it is would be one task otherwise,
+and one core would idle."""
 Series = tuple[list[float], list[float]]
 
 
@@ -46,7 +45,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Measured:
-    """A policy, or native Spark, through a burst."""
+    """A policy, or native Spark, once through a burst."""
 
     policy: str
     figures: dict[str, Any]
@@ -66,116 +65,45 @@ class Measured:
         """The most megabytes that waited in the burst."""
         return float(self.figures["peak waiting MB"])
 
-    @property
-    def block(self) -> float:
-        """The megabytes of a block: what waits changes by no less when one comes."""
-        return max((e.block.bytes for e in self.events if isinstance(e, ev.BlockArrived)),
-                   default=0) / 1e6
-
-
-def middle(several: Sequence[Measured]) -> Measured:
-    """Of measurements of the same, the one whose peak is in the middle; it answers for them all."""
-    found = sorted(several, key=lambda each: each.peak)[len(several) // 2]
-    return replace(found, answers=" ".join(sorted({each.answers for each in several})))
-
 
 # --- feeding ---------------------------------------------------------------------------------
 
 
-def feed(pipeline: Pipeline, ground: Ground, work: Path, first: int, times: Floats) -> float:
-    """Let prepared files appear at these times from now on, one per time; when it began."""
-    began = time.time()
-    for number, at in enumerate(times, first):
-        time.sleep(max(0.0, began + at - time.time()))
-        folder = work / f"in-{pipeline.stream(number)}"
-        hidden = folder / f".{number}"
-        shutil.copyfile(ground.prepared / f"{number}.parquet", hidden)
-        os.utime(hidden, (1_700_000_000 + number,) * 2)
-        hidden.rename(folder / f"{number:04d}.parquet")
-    return began
+def _block(pipeline: Pipeline, place: int) -> BlockId:
+    """The stream that the n-th file comes to, and its number there."""
+    return pipeline.stream(place), place // len(pipeline.questions)
 
 
-def burst(
-    pipeline: Pipeline, ground: Ground, work: Path, times: Floats, through: Callable[[], int]
+def _burst(
+    pipeline: Pipeline, ground: Ground, work: Path, times: Floats, done: dict[BlockId, float]
 ) -> float:
     """Warm up, then let the burst come, and wait until all is through; when it began."""
-    warm = WARM_ROUNDS * len(pipeline.questions)
-    for number in range(warm):
-        feed(pipeline, ground, work, number, np.zeros(1))
-        until(lambda wanted=number + 1: through() >= wanted)  # type: ignore[misc]
-        time.sleep(PAUSE)
-    time.sleep(4 * PAUSE)
-    began = time.time()
-    feeder = threading.Thread(target=feed, args=(pipeline, ground, work, warm, times))
-    feeder.start()
-    until(lambda: through() >= warm + len(times))
-    feeder.join()
-    return began
-
-
-def until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
-    """Wait."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the burst is not through")
-        time.sleep(0.02)
+    names = [question.name for question in pipeline.questions]
+    warm = WARM_ROUNDS * len(names)
+    feeder = Feeder(
+        file=lambda stream, number: ground.prepared
+        / f"{number * len(names) + names.index(stream)}.parquet",
+        folder=lambda stream: work / f"in-{stream}")
+    arrivals = [Arrival(float(at), *_block(pipeline, warm + n)) for n, at in enumerate(times)]
+    return through(feeder, [_block(pipeline, n) for n in range(warm)], arrivals,
+                   lambda stream, number: (f"s_{stream}", number) in done, PAUSE)
 
 
 # --- the engine ------------------------------------------------------------------------------
 
 
-@dataclass
-class Watch:
-    """The events of a run, and which files are through."""
-
-    events: list[ev.Event] = field(default_factory=list)
-    done: dict[tuple[str, int], float] = field(default_factory=dict)
-    """By stream and block: when its answers came out."""
-    _decided: dict[int, ev.JobDecided] = field(default_factory=dict)
-
-    def __call__(self, event: ev.Event) -> None:
-        """Take an event in."""
-        if isinstance(event, ev.Memory):
-            return
-        self.events.append(event)
-        if isinstance(event, ev.JobDecided):
-            self._decided[event.job] = event
-        elif isinstance(event, ev.JobFinished) and not event.kept:
-            of = self._decided[event.job].work
-            self.done.update(((of.stream, number), event.at) for number in of.blocks)
-
-    def spans(self, since: float) -> list[tuple[ev.JobDecided, ev.JobFinished]]:
-        """The runs that ended since a time."""
-        return [(self._decided[e.job], e) for e in self.events
-                if isinstance(e, ev.JobFinished) and e.at >= since]
-
-
-@contextmanager
-def running(pipeline: Pipeline, policy: str, ground: Ground, work: Path) -> Iterator[Watch]:
-    """An engine that answers the pipeline's queries, and what it tells."""
-    pipeline.write(work)
-    sys.modules.pop("burst_functions", None)
-    watch = Watch()
-    with Engine(spark=ground.spark, checkpoint=work / "state", on_event=watch) as engine:
-        engine.load(pipeline.sql(policy), folder=work)
-        engine.start()
-        yield watch
-        engine.stop()
-    if faults := engine.status().accounting():
-        raise AssertionError(f"{policy}: the books do not balance: {faults}")
-
-
 def seconds_per_block(pipeline: Pipeline, policy: str, ground: Ground) -> float:
-    """What a block takes from its first stage to where its first run ends.
+    """What a block takes from its first stage to where its first job ends.
 
-    Several blocks come at once, so runs take as many of them as a quantum allows.
+    Several blocks come at once, so jobs take as many of them as a quantum allows.
     """
     work = ground.home / f"calibration-{policy}"
-    with running(pipeline, policy, ground, work) as watch:
-        began = burst(pipeline, ground, work, np.zeros(pipeline.at_once), lambda: len(watch.done))
-    return sum(ended.seconds for decided, ended in watch.spans(began)
-               if decided.work.stages[0] == 0) / pipeline.at_once
+    pipeline.write(work)
+    with running(pipeline.sql(policy), ground.spark, work, "burst_functions") as (_, watch):
+        began = _burst(pipeline, ground, work, np.zeros(pipeline.at_once), watch.done)
+    return sum(ended.seconds for decided, ended in watch.jobs(began)
+               if isinstance(decided.work, ev.PathWork) and decided.work.stages[0] == 0
+               and ended.kind == "segment") / pipeline.at_once
 
 
 def measure(
@@ -183,13 +111,12 @@ def measure(
 ) -> Measured:
     """One policy through the burst, in a folder that no measurement had before."""
     work = Path(tempfile.mkdtemp(prefix=policy.partition("(")[0] + "-", dir=ground.home))
-    with running(pipeline, policy, ground, work) as watch:
-        began = burst(pipeline, ground, work, times, lambda: len(watch.done))
-    queries = len(pipeline.questions)
-    done = [watch.done[f"s_{pipeline.stream(number)}", number // queries]
-            for number in range(WARM_ROUNDS * queries, WARM_ROUNDS * queries + len(times))]
+    pipeline.write(work)
+    with running(pipeline.sql(policy), ground.spark, work, "burst_functions") as (_, watch):
+        began = _burst(pipeline, ground, work, times, watch.done)
+    done = _in_order(pipeline, times, watch.done)
     queued = [e for e in watch.events if isinstance(e, ev.Queued) and e.at >= began]
-    runs = [ended for _, ended in watch.spans(began)]
+    jobs = [ended for _, ended in watch.jobs(began)]
     deciding = sum(e.seconds for e in watch.events
                    if isinstance(e, ev.JobDecided) and e.at >= began)
     figures = {
@@ -197,13 +124,20 @@ def measure(
         "peak hot MB": max(e.hot for e in queued) / 1e6,
         "cold re-reads": _cold_reads(watch.events, began),
         **_latency(done, times, began),
-        "runs": len(runs), "jobs": sum(e.spark_jobs for e in runs),
+        "jobs": len(jobs), "Spark jobs": sum(e.spark_jobs for e in jobs),
         "scheduling s": deciding, "scheduling %": 100 * deciding / (max(done) - began),
     }
     series = [e.at - began for e in queued], [e.bytes / 1e6 for e in queued]
     answers = _answers(pipeline, work)
     shutil.rmtree(work)
     return Measured(policy, figures, series, answers, began, watch.events)
+
+
+def _in_order(pipeline: Pipeline, times: Floats, done: dict[BlockId, float]) -> list[float]:
+    """When each block of the burst was through."""
+    first = WARM_ROUNDS * len(pipeline.questions)
+    blocks = (_block(pipeline, place) for place in range(first, first + len(times)))
+    return [done[f"s_{stream}", number] for stream, number in blocks]
 
 
 def _latency(done: list[float], times: Floats, began: float) -> dict[str, float]:
@@ -248,25 +182,20 @@ def _answers(pipeline: Pipeline, work: Path) -> str:
 
 def native(pipeline: Pipeline, times: Floats, ground: Ground) -> Measured:
     """The same questions, each a streaming query of its own with one `mapInArrow`."""
-    work = ground.home / "native"
+    work = Path(tempfile.mkdtemp(prefix="native-", dir=ground.home))
     pipeline.write(work)
-    done: dict[tuple[str, int], float] = {}
-    queries = [_start(pipeline, number, ground, work, done)
-               for number in range(len(pipeline.questions))]
-    try:
-        began = burst(pipeline, ground, work, times, lambda: len(done))
-    finally:
-        for query in queries:
-            query.stop()
-    first = WARM_ROUNDS * len(queries)
-    ended = [done[pipeline.stream(n), n // len(queries)] for n in range(first, first + len(times))]
+    done: dict[BlockId, float] = {}
+    with streaming(ground.spark, work / "state") as queries:
+        for question in pipeline.questions:
+            _start(pipeline, question.name, queries, work, done)
+        began = _burst(pipeline, ground, work, times, done)
+    ended = _in_order(pipeline, times, done)
     read = [column.split()[0] for column in pipeline.questions[0].columns.split(", ")]
     size = pq.read_table(ground.prepared / "0.parquet", columns=read).nbytes / 1e6
     changes = sorted([(at + began, size) for at in times] + [(at, -size) for at in ended])
     level = np.cumsum([change for _, change in changes])
-    figures = {"peak waiting MB": float(level.max()), "peak hot MB": None, "cold re-reads": None,
-               **_latency(ended, times, began), "runs": len(times), "jobs": 2 * len(times),
-               "scheduling s": None, "scheduling %": None}
+    figures = {"peak waiting MB": float(level.max()), **_latency(ended, times, began),
+               "jobs": len(times)}
     answers = _answers(pipeline, work)
     shutil.rmtree(work)
     series = [at - began for at, _ in changes], level.tolist()
@@ -274,21 +203,19 @@ def native(pipeline: Pipeline, times: Floats, ground: Ground) -> Measured:
 
 
 def _start(
-    pipeline: Pipeline, number: int, ground: Ground, work: Path,
-    done: dict[tuple[str, int], float],
-) -> Any:
-    question = pipeline.questions[number]
+    pipeline: Pipeline, name: str, queries: StreamingQueries, work: Path,
+    done: dict[BlockId, float],
+) -> None:
+    question = next(each for each in pipeline.questions if each.name == name)
 
     def each(batch: Any, block: int) -> None:
-        batch.persist()
-        batch.count()  # the engine counts its answers, too
-        batch.write.mode("append").parquet(str(work / f"out-{question.name}"))
-        batch.unpersist()
-        done[question.name, block] = time.time()
+        batch.write.mode("append").parquet(str(work / f"out-{name}"))
+        done[f"s_{name}", block] = time.time()
 
-    rows = (ground.spark.readStream.schema(question.columns).option("maxFilesPerTrigger", 1)
-            .parquet(str(work / f"in-{question.name}")))
-    asked = question.native(rows, lambda: ground.spark.read.schema("k BIGINT, m BIGINT").csv(
+    session = queries.session
+    rows = (session.readStream.schema(question.columns).option("maxFilesPerTrigger", 1)
+            .parquet(str(work / f"in-{name}")).repartition(TASKS))
+    asked = question.native(rows, lambda: session.read.schema("k BIGINT, m BIGINT").csv(
         str(work / "r.csv")).hint("broadcast"))
-    return (asked.writeStream.foreachBatch(each).trigger(processingTime="100 milliseconds")
-            .option("checkpointLocation", str(work / f"state-{question.name}")).start())
+    queries.start(name, asked.writeStream.foreachBatch(each).trigger(
+        processingTime="100 milliseconds"))

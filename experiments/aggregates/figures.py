@@ -93,11 +93,11 @@ def _draw(telling: Telling, low: Sweep, high: Sweep) -> None:
         "fig7", Drawing("Fig. 7: throughput at 3000 packets a second", QUERIES, THROUGHPUT,
                         marks=True), high, "throughput",
         "Twice the packets and twice the values in every field: a scan takes twice as long.",
-        ("lp-doubles", *LATE[:2], "worst", "as-drops"))
+        ("lp-doubles", *LATE[:2], "worst"))
     telling.curves(
         "fig8", Drawing("Fig. 8: latency at 3000 packets a second", QUERIES, LATENCY, marks=True),
         high, "latency", "CS falls back to No-S: tasks that are late to different degrees never "
-        "share.", (*LATE[2:], "heavier"))
+        "share.", LATE[2:])
 
 
 def hybrid(telling: Telling, low: Sweep, id: str = "", given: str = "") -> None:
@@ -157,18 +157,6 @@ def _extremes(telling: Telling, low: Sweep, high: Sweep) -> None:
     late = _ratio(telling.mean(low, AS, "latency"), telling.mean(low, HS, "latency"))
     telling.check("as-latency", "AS has a poor latency at the low rate", "above HS's",
                   f"{_each(low, late)} times", bool((late > 1).all()))
-    drop = telling.mean(high, AS, "throughput") / telling.mean(low, AS, "throughput")
-    same = telling.mean(high, H_LP, "throughput") / telling.mean(low, H_LP, "throughput")
-    telling.check("as-drops", "AS's throughput drops significantly at the high rate",
-                  "to half or less", f"to {_each(high, drop)}; H-LP's to {_each(high, same)}",
-                  bool((drop <= 0.5).all()))
-    falls = all((telling.mean(high, name, "throughput") < telling.mean(low, name, "throughput")
-                 ).all() and (telling.mean(high, name, "latency")
-                              > telling.mean(low, name, "latency")).all() for name in SHORT)
-    growth = telling.mean(high, HS, "latency") - telling.mean(low, HS, "latency")
-    telling.check("heavier", "latencies are higher and throughput lower for all at the high rate",
-                  "at every number of queries", f"HS is later by {_each(high, growth)} panes",
-                  falls)
 
 
 def _over(telling: Telling, sweep: Sweep, name: str, other: str) -> Floats:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.aggregates.answers import wrong
-from benchmarks.aggregates.pipelines import PaneTable
+from benchmarks.aggregates.pipelines import SUM, PaneTable
 from benchmarks.aggregates.program import Bench, Size
 from benchmarks.aggregates.traffic import BEGIN, RATE, Window, windows, write_packets
 from harness.findings import Report
@@ -96,9 +96,12 @@ def test_the_pane_table_by_hand_answers_every_window_once(packets: Path) -> None
     assert table.rows == answers(packets, asked).num_rows
 
 
-def test_native_rates_beyond_the_measured_ones_lie_on_the_line_of_seconds(tmp_path: Path) -> None:
-    size = Size(RATE, RATE, (1, 16, 64), (1, 16), RATE)
+def test_native_spark_is_compared_only_where_it_was_measured(tmp_path: Path) -> None:
+    size = Size(RATE, RATE, (1, 16, 64, 240), (1, 16))
     bench = Bench(None, tmp_path, size, Report("x"), print)  # type: ignore[arg-type]
-    bench.rates = {("native", 1): 1 / 2.0, ("native", 16): 1 / 32.0}
-    assert bench.native_rate(1) == pytest.approx(1 / 2)
-    assert bench.native_rate(64) == pytest.approx(1 / 128)
+    bench.rates = {("native", 1): 100.0, ("native", 16): 10.0, ("penstock", 1): 300.0}
+    for n in (1, 16, 64):
+        bench.report.rows.append({"engine": "penstock", "queries": str(n), "aggregate": SUM,
+                                  "packets/s": 300.0})
+    bench.beside_native()
+    assert [row["times native"] for row in bench.report.rows] == [3.0, 30.0, None]

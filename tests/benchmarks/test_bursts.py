@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,23 +16,28 @@ from benchmarks.bursts import arrivals, program
 from benchmarks.bursts.arrivals import ARRIVALS
 from benchmarks.bursts.bound import bound
 from benchmarks.bursts.checks import check
-from benchmarks.bursts.measuring import Ground, Measured, _cold_reads, middle
+from benchmarks.bursts.measuring import Ground, Measured, _cold_reads
 from benchmarks.bursts.pacing import Pace
-from benchmarks.bursts.pipelines import PIPELINES, ROWS, Pipeline, prepare
+from benchmarks.bursts.pipelines import PIPELINES, ROWS, Pipeline, Question, of_chart, prepare
+from benchmarks.bursts.policies import MAIN, POLICIES, routes, slope_between, written
+from experiments.chain.queries import ABOVE_ONE, FOUR, TWO, Points
+from experiments.chain.queries import of_chart as of_paper
 from harness.findings import Report
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind, load_function
-from penstock.model import Block
 from penstock.planning import plan
-from penstock.policies.operators import POLICIES
+from penstock.policies.operators import POLICIES as ALL
+from penstock.policies.operators import policy
+from penstock.policies.operators.model.charts import chart
 from penstock.simulator.outcomes import Floats
 from penstock.testing import FakeHost
 from penstock.whatif.predictions import compare
+from penstock.whatif.recorded import Recording
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Iterator[Path]:
     """A folder for a pipeline; its module is imported from there, and forgotten afterwards."""
     yield tmp_path
     sys.modules.pop("burst_functions", None)
@@ -56,24 +60,25 @@ def test_blocks_come_in_order_and_at_a_block_per_pace_where_it_is_busy(kind: str
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
 def test_every_question_is_a_path_of_its_own_with_a_stage_per_operator(
-    pipeline: Pipeline, written: Path
+    pipeline: Pipeline, folder: Path
 ) -> None:
-    pipeline.write(written)
-    made = plan(bind(pipeline.sql("chain"), folder=str(written)))
-    assert [len(path.stages) for path in made.paths] == [
+    pipeline.write(folder)
+    made = plan(bind(pipeline.sql("chain"), folder=str(folder)))
+    assert [len(path.stages) for path in made.paths if path.end == "sink"] == [
         bool(q.matches) + len(q.conditions) + 1 for q in pipeline.questions]
+    assert bool(pipeline.windows) == any(path.end == "panes" for path in made.paths)
     assert set(pipeline.arrivals) <= ARRIVALS.keys()
 
 
-def test_conditions_keep_their_part_of_the_rows_independently(written: Path) -> None:
+def test_conditions_keep_their_part_of_the_rows_independently(folder: Path) -> None:
     pipeline = PIPELINES[1]
-    pipeline.write(written)
-    prepare(written / "blocks", 1)
-    rows = pq.read_table(written / "blocks" / "0.parquet").slice(0, 4000)
+    pipeline.write(folder)
+    prepare(folder / "blocks", 1)
+    rows = pq.read_table(folder / "blocks" / "0.parquet").slice(0, 4000)
     (question,) = pipeline.questions
     expected = float(rows.num_rows)
     for call, condition in zip(question.calls, question.conditions, strict=True):
-        function = load_function("burst_functions", f"{call}_", str(written))
+        function = load_function("burst_functions", f"{call}_", str(folder))
         rows = rows.filter(function(rows["n"].combine_chunks(), rows["a"].combine_chunks()))
         expected *= condition.kept
         assert rows.num_rows == pytest.approx(expected, rel=0.1)
@@ -94,14 +99,23 @@ def test_a_read_is_cold_unless_it_is_the_first_or_the_block_is_in_memory() -> No
     assert _cold_reads(events, since=5.0) == 1
 
 
-def test_of_several_measurements_the_one_with_the_peak_in_the_middle_answers_for_all() -> None:
-    def measured(peak: float, answers: str = "same") -> Measured:
-        return Measured("chain", {"peak waiting MB": peak}, ([], []), answers, began=0.0)
+@pytest.mark.parametrize(("points", "matches"), [(TWO, 0), (FOUR, 0), (ABOVE_ONE, 2)])
+def test_the_paper_s_pipelines_have_the_envelopes_of_its_charts(
+    points: Points, matches: int
+) -> None:
+    ours = Question("q", of_chart(points, matches), matches).route()
+    known, theirs = chart(ours), chart(of_paper("q", points))
+    slopes = np.array(known.slopes) / known.slopes[0]
+    assert slopes == pytest.approx(np.array(theirs.slopes) / theirs.slopes[0])
+    corners = [[made.sizes[i] for i in made.envelope] for made in (known, theirs)]
+    assert corners[0] == pytest.approx(corners[1])
 
-    several = [measured(3.0), measured(2.0), measured(7.0)]
-    assert middle(several) == several[0]
-    assert middle(several[:1]) == several[0]
-    assert middle([*several[:2], measured(7.0, "other")]).answers != "same"
+
+def test_every_policy_of_the_engine_goes_through_bursts_and_is_written_as_it_is_read() -> None:
+    names = {written(name, 9.5, 0.25).partition("(")[0] for name in POLICIES}
+    assert names == set(ALL)
+    assert next(iter(POLICIES)) == MAIN[0] == "fifo", "the limits of the others follow from it"
+    assert [policy(written(name, 9.5, 0.25)) for name in POLICIES]
 
 
 SQL = """
@@ -130,16 +144,30 @@ def test_no_run_is_below_the_bound_of_its_own_figures() -> None:
     assert 0 < max(level) < compared.recorded.peak_bytes / 1e6
 
 
-def test_a_burst_is_judged_by_what_was_measured() -> None:
-    report = Report("bursts")
-    ids = check("two operators, even", 1, PACE, _found("same"), _rows(chain=2.0), report)
+def test_mixed_gets_a_slope_between_the_steep_and_the_gentle_segment() -> None:
+    paths = routes(Recording.of(pretended("fifo", 0.3 * np.arange(20)).record))
+    steep, gentle = policy(written("mixed_gamma", 0.0, slope_between(paths))).prepare(paths)
+    assert "came first" in gentle.reason and "came first" not in steep.reason
+
+
+def judged(
+    rows: dict[str, dict[str, float]], answers: str = "same", **peaks: list[float]
+) -> set[str]:
+    """The checks that fail."""
+    report, found = Report("bursts"), _found(rows, **peaks)
+    found["fifo"] = [_measured("fifo", rows["fifo"]["peak waiting MB"], answers)]
+    ids = check("two operators, even", PIPELINES[0], found, rows, report)
     assert ids == [each.id for each in report.checks]
-    assert all(each.holds for each in report.checks), report.checks
+    return {each.id.split(":")[0] for each in report.checks if not each.holds}
+
+
+def test_a_burst_is_judged_by_what_was_measured() -> None:
+    assert judged(_rows(chain=2.0)) == set()
 
 
 @pytest.mark.parametrize(("wrong", "fails"), [
-    ({"chain": 4.1}, {"half"}),
-    ({"chain": 9.9}, {"half", "lowest"}),
+    ({"chain": 3.5}, {"third"}),
+    ({"chain": 9.9}, {"third", "lowest"}),
     ({"chain": 2.0, "rate": 80.0}, {"rate"}),
     ({"chain": 2.0, "native": 120.0}, {"native"}),
     ({"chain": 2.0, "deciding": 2.5}, {"deciding"}),
@@ -147,33 +175,35 @@ def test_a_burst_is_judged_by_what_was_measured() -> None:
     ({"chain": 2.0, "predicted": 1.3}, {"predicted peak"}),
 ])
 def test_what_is_not_as_it_must_be_is_found(wrong: dict[str, float], fails: set[str]) -> None:
+    assert judged(_rows(**wrong)) == fails
+
+
+def test_other_answers_are_found() -> None:
+    assert judged(_rows(chain=2.0), answers="other") == {"answers"}
+
+
+def test_a_lower_mean_counts_only_where_measurements_do_not_overlap() -> None:
+    rows = _rows(chain=2.0)
+    rows["chain_flush"]["peak waiting MB"] = 1.9
+    assert judged(rows, chain=[1.8, 2.2], chain_flush=[1.7, 2.1]) == set()
+    assert judged(rows, chain=[2.0, 2.2], chain_flush=[1.8, 1.9]) == {"lowest"}
+
+
+def test_a_threshold_that_chain_keeps_by_itself_is_not_judged() -> None:
+    rows = _rows(chain=2.0)
+    rows["chain"]["max s"] = 12.0
     report = Report("bursts")
-    check("two operators, even", 1, PACE, _found("same"), _rows(**wrong), report)
-    assert {each.id.split(":")[0] for each in report.checks if not each.holds} == fails
+    check("x", PIPELINES[0], _found(rows), rows, report)
+    assert "chain_flush: x" not in {each.id for each in report.checks}
 
 
-def test_native_spark_runs_several_queries_at_once_and_is_not_compared() -> None:
-    report = Report("bursts")
-    check("x", 3, PACE, _found("same"), _rows(chain=2.0, native=120.0), report)
-    assert all(each.holds for each in report.checks)
-    assert "native: x" not in {each.id for each in report.checks}
+def _measured(policy: str, peak: float, answers: str = "same") -> Measured:
+    return Measured(policy, {"peak waiting MB": peak}, ([], []), answers, began=0.0, limit=12.5)
 
 
-def test_other_answers_and_a_burst_of_another_pace_are_found() -> None:
-    report = Report("bursts")
-    check("x", 1, Pace(0.5, 0.6, 1.0), _found("same") | {"fifo": _measured("fifo", "other")},
-          _rows(chain=2.0), report)
-    assert {each.id for each in report.checks if not each.holds} == {"pace: x", "answers: x"}
-
-
-def _measured(policy: str, answers: str) -> Measured:
-    block = ev.BlockArrived(at=0.0, block=Block("s", 0, 100, 1_000_000, 0.0), read=100)
-    return Measured(policy, {}, ([], []), answers, began=0.0, events=[block], limit=12.5)
-
-
-def _found(answers: str) -> dict[str, Measured]:
-    return {name: _measured(name, answers)
-            for name in ("native", "fifo", "round_robin", "chain", "chain_flush")}
+def _found(rows: dict[str, dict[str, float]], **peaks: list[float]) -> dict[str, list[Measured]]:
+    return {name: [_measured(name, peak) for peak in peaks.get(name, [row["peak waiting MB"]])]
+            for name, row in rows.items() if name != "bound"}
 
 
 def _rows(
@@ -199,10 +229,9 @@ def test_blocks_of_several_streams_come_in_turn() -> None:
     assert ROWS % 10 == 0, "every row meets the relation"
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_the_whole_program_reports_every_policy_of_every_workload(
-    quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The program with the test kit in place of Spark; how often each policy was measured."""
     asked: Counter[str] = Counter()
 
     def measure(pipeline: Pipeline, policy: str, times: Floats, ground: Ground) -> Measured:
@@ -216,29 +245,47 @@ def test_the_whole_program_reports_every_policy_of_every_workload(
         return Measured(policy, figures, series, "same", began=0.0, events=events)
 
     def native(pipeline: Pipeline, times: Floats, ground: Ground) -> Measured:
-        return Measured("native", {"peak waiting MB": 9.0, "rows/s": 1.0}, ([0.0], [9.0]), "same",
-                        began=0.0)
+        asked["native"] += 1
+        figures = {"peak waiting MB": 9.0, "rows/s": 1.0, "max s": 1.0}
+        return Measured("native", figures, ([0.0], [9.0]), "same", began=0.0)
 
     monkeypatch.setattr(program, "measure", measure)
     monkeypatch.setattr(program, "native", native)
     monkeypatch.setattr(program, "prepare", lambda folder, blocks: None)
     monkeypatch.setattr(program, "absent", lambda: "no trace here")
-    monkeypatch.setattr(program, "Engine", lambda **_: nullcontext(SimpleNamespace(session=None)))
     monkeypatch.setattr(Pace, "of", lambda pipeline, ground: PACE)
-    told: list[str] = []
-    report = program.run(quick, tmp_path, told.append)
-    tried = program.MAIN if quick else tuple(POLICIES)
-    workloads = ["two operators, even"] if quick else [
-        f"{pipeline.name}, {pipeline.arrivals[0]}" for pipeline in PIPELINES]
-    assert [(row["workload"], row["policy"]) for row in report.rows] == [
-        (workload, name) for workload in workloads for name in ("native", *tried, "bound")]
-    assert ("no trace here" in told) is not quick
+    return asked
+
+
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: bool, **chosen: object
+            ) -> list[Report]:
+    monkeypatch.setattr(program, "workplace", lambda name: nullcontext((None, tmp_path)))
+    return list(program.run(quick, tmp_path, lambda text: None, **chosen))  # type: ignore[arg-type]
+
+
+def test_a_report_has_every_policy_of_every_workload_with_its_predictions(
+    tmp_path: Path, without_spark: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (report,) = reports(tmp_path, monkeypatch, quick=True)
+    assert report.name == "bursts-two-operators"
+    assert [row["policy"] for row in report.rows] == ["native", *MAIN, "bound"]
     verdicts = {check.id: check.holds for check in report.checks}
     assert verdicts["predicted peak: two operators, even"], "the model knows all costs"
     assert verdicts["predicted mean latency: two operators, even"]
-    assert verdicts["half: two operators, even"]
-    assert [figure.id for figure in report.figures] == workloads
-    often = {name: count / len(workloads) for name, count in asked.items()}
-    assert often["fifo"] == often["chain"] == (1 if quick else program.TIMES)
-    assert often["round_robin"] == 1, "its peak is far from Chain's"
+    assert verdicts["third: two operators, even"]
     assert all(figure.file.exists() for figure in report.figures)
+
+
+def test_pipelines_policies_and_repeats_can_be_chosen(
+    tmp_path: Path, without_spark: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = {"pipelines": ("two-operators", "two-operators-and-aggregates"),
+              "policies": ("chain", "chain_flush_exact"), "repeats": 2}
+    ours, aggregates = reports(tmp_path, monkeypatch, quick=False, **chosen)
+    assert [row["policy"] for row in ours.rows] == [
+        "native", "fifo", "chain", "chain_flush_exact", "bound"]
+    assert [row["policy"] for row in aggregates.rows] == [
+        "fifo", "chain", "chain_flush_exact", "bound"]
+    assert without_spark == {"native": 2, "fifo": 4, "chain": 4, "chain_flush": 4}
+    assert {row["measured"] for row in ours.rows if row["policy"] != "bound"} == {2}
+    assert "no trace here" in ours.about

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.live import Feeder
 from benchmarks.response import (
     CHEAP_LOAD,
     CHEAP_QUERIES,
@@ -16,7 +17,6 @@ from benchmarks.response import (
     HEAVY_LOAD,
     HEAVY_ROWS,
     WARM_BLOCKS,
-    Feeder,
     Traffic,
     answers,
     queries,
@@ -53,7 +53,8 @@ def test_the_same_traffic_comes_every_time() -> None:
 
 
 def test_a_response_runs_from_the_file_to_the_answers_of_every_query() -> None:
-    feeder = Feeder(Path(), Path(), {("s1", 9): 10.0, ("heavy", 9): 10.0, ("s1", 0): 1.0})
+    feeder = Feeder(lambda *_: Path(), lambda _: Path(),
+                    {("s1", 9): 10.0, ("heavy", 9): 10.0, ("s1", 0): 1.0})
     delivered = {("s1", 9, f"s1_q{n}"): 11.0 for n in range(CHEAP_QUERIES)}
     told = responses(feeder, {**delivered, ("heavy", 9, "heavy"): 16.0, ("s1", 0, "s1_q0"): 99.0})
     assert told["mean s"] == pytest.approx((4 * 1.0 + 6.0) / 5), "warm-up blocks do not count"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.findings import Report
-from harness.program import Progress, main
+from harness.origin import Origin
+from harness.program import Option, Progress, Selective, main, several
 from penstock.report.figures import Drawing, draw
 
 
@@ -74,3 +75,39 @@ def test_rows_stand_under_their_figure_and_the_rest_at_the_end(tmp_path: Path) -
     section, rest = (tmp_path / "one.html").read_text().split("<h2>Numbers</h2>")
     assert "numbers (1)" in section and "17.1" in section and "17.1" not in rest
     assert "2.5" in rest and "<th>peak kb" in rest
+
+
+def parts(quick: bool, out: Path, progress: Progress, only: tuple[str, ...] = ()) -> list[Report]:
+    return [Report(f"parts-{name}", rows=[{"n": 1}]) for name in only or ("a", "b")]
+
+
+PARTS = Selective(parts, (Option("only", "which parts", several(("a", "b"))),))
+
+
+def test_every_report_of_a_program_is_written_and_parts_can_be_chosen(tmp_path: Path) -> None:
+    assert main("experiments", {"parts": PARTS}, ["parts", "--out", str(tmp_path)]) == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"parts-a.json", "parts-b.json"}
+    some = ["parts", "--only", "b", "--out", str(tmp_path / "some")]
+    assert main("experiments", {"parts": PARTS}, some) == 0
+    assert [file.name for file in (tmp_path / "some").iterdir()] == ["parts-b.json"]
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    (["parts", "--only", "c"], "--only: there is no 'c'; there are a, b"),
+    (["two", "--only", "a"], "two has no option --only"),
+])
+def test_what_a_program_cannot_be_told_is_refused(
+    given: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main("experiments", {"parts": PARTS, "two": two}, given)
+    assert told in capsys.readouterr().err
+
+
+def test_what_is_written_names_its_day_its_commit_and_its_machine(tmp_path: Path) -> None:
+    assert main("experiments", {"two": two}, ["--quick", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "two.json").read_text())
+    origin = Origin.now()
+    assert (found["date"], found["commit"], found["changed"]) == (
+        origin.date, origin.commit, origin.changed)
+    assert found["machine"]["cores"] and found["quick"] is True

@@ -1,0 +1,1 @@
+"""From the event to its answer, live: Penstock beside as many native streaming queries."""
