@@ -16,7 +16,7 @@ from penstock.plan import Member
 from penstock.spark.aggregates.synopsis_store import LateRows
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
-from penstock.spark.delivery.driver_files import write_file
+from penstock.spark.delivery.driver_files import write_files
 from penstock.spark.delivery.sinks.base import Staged
 from penstock.spark.delivery.sinks.staged_files import COMMITTER, StagedFiles
 from penstock.spark.delivery.staging import Move
@@ -52,9 +52,9 @@ class Asides(StagedFiles):
         staging, rows, moves = self.tools.staging, rejects.select(["error", "row"]), []
         for number, query in enumerate(queries):
             folder, unit = staging.own_folder("rejects", query), f"rejects-{number}"
-            size = write_file(staging.place(job, unit, folder), REJECTS_FILE, "json", rows)
+            sizes = write_files(staging.place(job, unit, folder), "json", {REJECTS_FILE: rows})
             moves.append(staging.move(job, unit, REJECTS_FILE, folder=staging.seen(folder),
-                                      size=size, is_durable=True))
+                                      size=sizes[REJECTS_FILE], is_durable=True))
         return moves, dict.fromkeys(queries, rows["error"][0].as_py())
 
     def _write_frame(

@@ -85,8 +85,9 @@ class CollectedAnswers:
                 return None
             found.setdefault(name, []).append(column)
         # At most one of the types that a column comes in is set in a row.
+        columns = ((field.name, found[name_key(field.name)]) for field in wanted)
         return pa.table({MEMBER: rows[MEMBER]} | {
-            field.name: pc.coalesce(*found[name_key(field.name)]) for field in wanted})
+            name: some[0] if len(some) == 1 else pc.coalesce(*some) for name, some in columns})
 
     def project(self, members: Sequence[Member]) -> DataFrame:
         """The same as a frame of Spark, of the rows that the driver has."""

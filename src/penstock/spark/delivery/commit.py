@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from pyspark import SparkContext
-from pyspark.util import inheritable_thread_target
 
 from penstock.engine.instructions import Job, RefreshJob, SegmentJob
 from penstock.model import Application, Query
@@ -278,9 +277,20 @@ class Delivery:
 
 
 def _of_this_job(act: Callable[..., _StagedBy]) -> Callable[..., _StagedBy]:
-    """A function for other threads, whose Spark jobs are then in this one's group and pool."""
-    running = SparkContext._active_spark_context is not None
-    return inheritable_thread_target(act) if running else act
+    """A function for other threads, whose Spark jobs are then in this one's group and pool.
+
+    Spark keeps such properties by thread.
+    """
+    context: Any = SparkContext._active_spark_context
+    if context is None:
+        return act
+    properties = context._jsc.sc().getLocalProperties().clone()
+
+    def acting(*args: Any) -> _StagedBy:
+        context._jsc.sc().setLocalProperties(properties)
+        return act(*args)
+
+    return acting
 
 
 def _published(sink: AnswerSink, staged: Staged) -> Published:

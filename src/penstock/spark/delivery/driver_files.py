@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,8 +21,7 @@ import pyarrow.parquet as pq
 from penstock.events.record import write_all
 from penstock.spark.storage.files import local_path
 
-Made = TypeVar("Made")
-_AT_ONCE = 16
+_AT_ONCE = 8
 """Files that are written at the same time: they wait for the disk more than they compute."""
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 """A time in UTC; Arrow writes the microseconds behind the seconds."""
@@ -35,34 +34,42 @@ _CSV_QUOTED = r'[",\r\n\x00-\x20]'
 _JSON_ESCAPED = r'["\\\x00-\x1f]'
 
 
-def write_file(folder: str, name: str, format_: str, table: pa.Table) -> int:
-    """Write a table that has rows and `is_writable`, durably; returns the bytes of the file."""
+def write_files(
+    folder: str, format_: str, tables: Mapping[str, pa.Table]
+) -> dict[str, int]:
+    """Write tables that have rows and are `is_writable`, by name, durably; returns their sizes.
+
+    Several are written at a time: Arrow and the disk let others work meanwhile.
+    """
     place = local_path(folder)
     assert place is not None
     place.mkdir(parents=True, exist_ok=True)
+    names, threads = list(tables), min(len(tables), _AT_ONCE)
+
+    def work(first: int) -> dict[str, int]:
+        return {name: _write_file(f"{place}/{name}", format_, tables[name])
+                for name in names[first::threads]}
+
     try:
-        content = encoded(format_, table)
-        file = os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            write_all(file, content)
-            os.fsync(file)
-        finally:
-            os.close(file)
+        if threads == 1:
+            return work(0)
+        with ThreadPoolExecutor(threads) as pool:
+            return {name: size for some in pool.map(work, range(threads))
+                    for name, size in some.items()}
     except OSError as error:  # it tells neither the folder nor, in plain words, the reason
         why = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(error.errno, why, folder) from error
+
+
+def _write_file(path: str, format_: str, table: pa.Table) -> int:
+    content = encoded(format_, table)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        write_all(file, content)
+        os.fsync(file)
+    finally:
+        os.close(file)
     return len(content)
-
-
-def at_once(act: Callable[..., Made], each: Sequence[tuple[Any, ...]]) -> list[Made]:
-    """Do something with each of some arguments, several at a time.
-
-    Arrow and the disk let others work meanwhile.
-    """
-    if len(each) == 1:
-        return [act(*each[0])]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda arguments: act(*arguments), each))
 
 
 def widened(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
@@ -94,7 +101,10 @@ def encoded(format_: str, table: pa.Table) -> pa.Buffer:
     """The file of a table that has rows and `is_writable` in this format."""
     sink = pa.BufferOutputStream()
     if format_ == "parquet":
-        pq.write_table(table, sink, compression="snappy")
+        # Dictionaries pay for texts alone. Types are Parquet's own, so no second schema is needed.
+        texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
+        pq.write_table(table, sink, compression="snappy", use_dictionary=texts,
+                       store_schema=False)
     else:
         sink.write(_TEXTS[format_](table))
     return sink.getvalue()

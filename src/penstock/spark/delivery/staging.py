@@ -174,9 +174,10 @@ class Staging:
 
     def _source(self, run: int, move: Move) -> str:
         unit, _, within = move.source.partition("/")
-        noted = self._of(run) / f"outside-{unit}.json"
+        here = self._of(run)
+        noted = here / f"outside-{unit}.json"
         is_outside = self.checkpoint.store.has(noted)
-        place = self._outside_of(run, noted) if is_outside else str(self._of(run) / unit)
+        place = self._outside_of(run, noted) if is_outside else f"{here}/{unit}"
         return f"{place}/{within}"
 
     def _target(self, move: Move) -> str:

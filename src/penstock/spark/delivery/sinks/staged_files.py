@@ -17,7 +17,7 @@ from penstock.planning.check import MEMBER
 from penstock.spark.compile.columns import ours
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.delivery.answers import Answers
-from penstock.spark.delivery.driver_files import at_once, is_writable, widened, write_file
+from penstock.spark.delivery.driver_files import is_writable, widened, write_files
 from penstock.spark.delivery.sinks.base import (
     AnswerSink,
     Published,
@@ -69,17 +69,15 @@ class StagedFiles(AnswerSink):
         if not columns.num_rows:
             return Staged(task.job)
         write, unit, staging = task.write, str(task.number), self.tools.staging
-        place, queries = self._place(task), _queries_of_homes(write)
-
-        def put(home: int, rows: pa.Table) -> Move:
-            name = f"part-{task.number:05d}-{home:05d}.{write.format}"
-            size = write_file(place, name, write.format, rows)
-            return staging.move(
-                task.job, unit, name, folder=staging.seen(write.folders[home]),
-                queries=queries[home], size=size, is_durable=True)
-
-        moves = at_once(put, _homes(task, members, columns))
-        return Staged(task.job, rows_of(members, task.members), tuple(moves))
+        homes = {f"part-{task.number:05d}-{home:05d}.{write.format}": (home, rows)
+                 for home, rows in _homes(task, members, columns)}
+        sizes = write_files(self._place(task), write.format,
+                            {name: rows for name, (_, rows) in homes.items()})
+        queries = _queries_of_homes(write)
+        moves = tuple(staging.move(
+            task.job, unit, name, folder=staging.seen(write.folders[home]), queries=queries[home],
+            size=sizes[name], is_durable=True) for name, (home, _) in homes.items())
+        return Staged(task.job, rows_of(members, task.members), moves)
 
     def _place(self, task: WriteTask) -> str:
         return self.tools.staging.place(task.job, str(task.number), task.write.folders[0])
