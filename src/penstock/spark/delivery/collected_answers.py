@@ -91,8 +91,10 @@ class CollectedAnswers:
 
     def project(self, members: Sequence[Member]) -> DataFrame:
         """The same as a frame of Spark, of the rows that the driver has."""
-        spark = self._path.frame.sparkSession
-        frame = spark.createDataFrame(self._rows_of(members))
+        rows = self._rows_of(members)
+        # PySpark takes no slice of nested columns; taking all of its rows is a copy.
+        whole = rows.take(pa.array(range(rows.num_rows), pa.int64()))
+        frame = self._path.frame.sparkSession.createDataFrame(whole.combine_chunks())
         return replace(self._path, frame=frame, row=None, columns=lambda field: ours(
             self._places[_identity(field)])).project(members)
 
