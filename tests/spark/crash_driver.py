@@ -63,10 +63,10 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "in a segment": Moment("delivery.commit:Delivery.deliver", "80"),
         "in a segment, the JVM lives on": Moment(
             "delivery.commit:Delivery.deliver", "120", alone=True),
-        "through Python": Moment("delivery.commit:Delivery._stage", "50", about="detected"),
+        "through Python": Moment("compile.compiler:PathAnswers.collect", "50", about="detected"),
         "in a stage": Moment("jobs.intermediate:IntermediateStore.keep", "50"),
         "rows kept between stages": Moment("jobs.intermediate:IntermediateStore.keep", "after"),
-        "between two units": Moment("delivery.sinks.staged_files:_write", nth=2),
+        "between two units": Moment("delivery.sinks.staged_files:write_files", nth=2),
         "recovery removes what never counted": Moment("delivery.commit:Delivery._settle"),
         "moves written, not committed": Moment("delivery.delivery_log:Deliveries.commit"),
         "half a commit": Moment("storage.local_store:write_all", "torn", about='"blocks"'),
@@ -92,6 +92,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "a group moves to the executors": Moment("host:SparkHost._move_away"),
         "in panes on the executors": Moment("aggregates.executor_panes:ExecutorPanes.add", "after"),
         "while executors answer": Moment("delivery.commit:Delivery.deliver", "300"),
+        "between two units of executors": Moment("delivery.sinks.staged_files:_write", nth=2),
         "answers of executors committed": Moment(
             "storage.guarded:Log.append", "after", about="'ends'"),
     },

@@ -50,6 +50,9 @@ class SegmentJob:
     """Whether to sample the stages, beside the job."""
     again: bool = False
     """Whether its members have had these blocks before: only the panes are made once more."""
+    in_driver: bool = False
+    """Whether few answers are expected: one Spark job brings them to the driver, which writes them.
+    Otherwise the executors write them."""
 
     @property
     def rows(self) -> int:

@@ -15,6 +15,7 @@ from penstock.engine.paths.cuts import PathCuts
 from penstock.engine.paths.preemption import Preemption
 from penstock.engine.paths.queue_entries import QueueEntry
 from penstock.engine.paths.scheduler import Scheduler, Turn
+from penstock.engine.paths.small_answers import fit_driver
 from penstock.engine.paths.stage_costs import StageCosts, names
 from penstock.engine.paths.stage_queues import StageQueues
 from penstock.engine.queue_memory import Place
@@ -297,6 +298,7 @@ class PathsDepartment:
             parts=tuple(entry.job for entry in job.entries if entry.job),
             on_disk=self._is_too_much(job), urgent=job.urgent, yields=job.yields,
             again=job.is_backfill, expected=expected,
+            in_driver=fit_driver(job, self.costs, self.state.plan),
             measure=job.first == 0 and self.costs.is_due(
                 job.path, at, settings.measure_every, busy=busy))
 

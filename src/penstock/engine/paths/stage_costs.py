@@ -169,6 +169,16 @@ class StageCosts:
         latest = self._latest.get((path, first))
         return rows * latest.seconds / latest.rows if latest else 0.0
 
+    def rows_out(self, rows: float, path: Path, first: int) -> float | None:
+        """Rows that come out at the end of a path if so many go into a stage of it.
+
+        None while a stage on the way has not been measured.
+        """
+        left = names(path)[first:]
+        if not all(map(self.statistics.knows, left)):
+            return None
+        return rows * gain(list(map(self.statistics.stage, left)))
+
     def kept(self, path: str, first: int, last: int) -> float:
         """Bytes out of some stages of a path per byte in, as told."""
         return prod(stage.kept for stage in self.told[path].stages[first:last])

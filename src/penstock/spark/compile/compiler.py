@@ -47,8 +47,15 @@ from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
 
 REJECTED = "@rejected"
+ROW = "@row"
+"""A rejected row as JSON, among collected answers."""
 TIME = Field("time", TIMESTAMP)
 """The time of a row, among what Python computes for window aggregates."""
+MOST_COLLECTED = 1_000_000
+"""Rows that a task may send to the driver. A job that was expected to have few fails at this number
+instead of filling the driver's memory, and is tried again on the executors."""
+_IN_PARTITION = (1 << 33) - 1
+"""The bits of `monotonically_increasing_id` that number the rows of one task."""
 MOST_FANOUTS = 64
 """Tables of constants kept in the JVM; the least recently used go first."""
 
@@ -82,6 +89,24 @@ class PathAnswers:
     def unpersist(self) -> None:
         """Let go of what `persisted` holds."""
         self.frame.unpersist()
+
+    def collect(self) -> pa.Table:
+        """All of it in the driver, by one Spark job.
+
+        ``@member``, then the outputs of all members, the n-th of `distinct` as `output_name` (n);
+        where Python is involved also the ``@error`` of a rejected row, and the ``@row`` as JSON.
+        """
+        number = sf.monotonically_increasing_id().bitwiseAND(sf.lit(_IN_PARTITION))
+        too_many = sf.raise_error(sf.lit(
+            f"there are more than {MOST_COLLECTED} answers where few were expected"))
+        member = sf.when(number < MOST_COLLECTED, ours(MEMBER)).otherwise(too_many)
+        columns = [self.columns(field) for field in distinct(self.branches.values())]
+        extra = []
+        if self.row is not None:  # no output of a rejected row is computed: it might raise
+            columns = [sf.when(ours(ERROR).isNull(), column) for column in columns]
+            extra = [ours(ERROR), sf.when(ours(ERROR).isNotNull(), self.row).alias(ROW)]
+        named = [column.alias(output_name(n)) for n, column in enumerate(columns)]
+        return self.frame.select(member.alias(MEMBER), *named, *extra).toArrow()
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets, if that is known already: only Spark can say."""

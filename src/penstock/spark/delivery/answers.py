@@ -14,10 +14,11 @@ from penstock.plan import Member
 class Answers(Protocol):
     """The answers of some members, computed or not.
 
-    Three classes are answers: `PathAnswers` are a Spark plan over blocks, `DriverAnswers` are
-    tables that the driver holds, `ExecutorAnswers` are a Spark plan over panes. A sink asks for the
-    cheapest form that it can use: `rows` if it only counts, `table` if the driver may write, and
-    `project` in every other case.
+    Four classes are answers. `PathAnswers` are a Spark plan over blocks, and `CollectedAnswers` are
+    what one Spark job has brought of it into the driver. `DriverAnswers` are tables of window
+    aggregates that the driver holds, and `ExecutorAnswers` are a Spark plan over panes. A sink asks
+    for the cheapest form that it can use: `rows` if it only counts, `table` if the driver may
+    write, and `project` in every other case.
 
     Rows carry ``@member``: the number of their member among all members of the job.
     """
@@ -41,7 +42,7 @@ class Answers(Protocol):
     def project(self, members: Sequence[Member]) -> DataFrame:
         """``@member``, then the members' columns by name, NULL where a member has none."""
 
-    def rejects(self) -> DataFrame:
+    def rejects(self) -> DataFrame | pa.Table:
         """``@member``, the ``row`` as JSON and the ``error`` of every rejected row."""
 
     def rejected(self) -> int:

@@ -9,17 +9,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from penstock.plan import Member
 from penstock.spark.aggregates.synopsis_store import LateRows
 from penstock.spark.compile.compiler import Summarised
 from penstock.spark.delivery.answers import Answers
+from penstock.spark.delivery.driver_files import write_files
 from penstock.spark.delivery.sinks.base import Staged
 from penstock.spark.delivery.sinks.staged_files import COMMITTER, StagedFiles
 from penstock.spark.delivery.staging import Move
 from penstock.spark.delivery.text_formats import JSON
 from penstock.spark.storage.files import local_path
+
+REJECTS_FILE = "part-00000.json"
+"""The rejects of a query that the driver writes."""
 
 
 class Asides(StagedFiles):
@@ -30,14 +35,36 @@ class Asides(StagedFiles):
         rejected = answers.rejected() if answers.has_rejects else 0
         if not rejected:
             return Staged(job)
-        rejects = answers.rejects().select("error", "row")
         queries = list(dict.fromkeys(member.query for member in members))
-        moves = [move for number, query in enumerate(queries)
-                 for move in self._write_aside(job, "rejects", number, query, rejects)]
-        errors = {query: self._first_error(job, number, query)
-                  for number, query in enumerate(queries)}
-        return Staged(job, moves=tuple(moves), jobs=len(queries),
+        rejects = answers.rejects()
+        if isinstance(rejects, pa.Table):
+            moves, errors = self._write_table(job, queries, rejects)
+        else:
+            moves, errors = self._write_frame(job, queries, rejects)
+        spark_jobs = 0 if isinstance(rejects, pa.Table) else len(queries)
+        return Staged(job, moves=tuple(moves), jobs=spark_jobs,
                       rejected=dict.fromkeys(queries, rejected), errors=errors)
+
+    def _write_table(
+        self, job: int, queries: Sequence[str], rejects: pa.Table
+    ) -> tuple[list[Move], dict[str, str]]:
+        """The driver has the rejects: it writes them as Spark would."""
+        staging, rows, moves = self.tools.staging, rejects.select(["error", "row"]), []
+        for number, query in enumerate(queries):
+            folder, unit = staging.own_folder("rejects", query), f"rejects-{number}"
+            sizes = write_files(staging.place(job, unit, folder), "json", {REJECTS_FILE: rows})
+            moves.append(staging.move(job, unit, REJECTS_FILE, folder=staging.seen(folder),
+                                      size=sizes[REJECTS_FILE], is_durable=True))
+        return moves, dict.fromkeys(queries, rows["error"][0].as_py())
+
+    def _write_frame(
+        self, job: int, queries: Sequence[str], rejects: DataFrame
+    ) -> tuple[list[Move], dict[str, str]]:
+        rows = rejects.select("error", "row")
+        moves = [move for number, query in enumerate(queries)
+                 for move in self._write_aside(job, "rejects", number, query, rows)]
+        return moves, {query: self._first_error(job, number, query)
+                       for number, query in enumerate(queries)}
 
     def stage_late(self, job: int, rows: Summarised, late: Mapping[str, LateRows]) -> Staged:
         """Rows of windows that a query has answered already, in the folder ``late``."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
+
+from pyspark import SparkContext
 
 from penstock.engine.instructions import Job, RefreshJob, SegmentJob
 from penstock.model import Application, Query
@@ -30,6 +33,9 @@ from penstock.spark.ingest.sources import plain
 from penstock.spark.jobs.row_checks import check_delivered
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
+
+WRITERS = 4
+"""Write jobs of one job that are staged at the same time."""
 
 
 @dataclass(slots=True)
@@ -149,8 +155,7 @@ class Delivery:
         again = len(writes) > 1 or answers.has_rejects
         held = answers.persisted() if again else answers
         try:
-            staged = [self._stage(job, number, write, held)
-                      for number, write in enumerate(writes)]
+            staged = self._stage_writes(job, writes, held)
             rejects = self._asides.stage_rejects(job.number, job.members, held)
             staged.append((self._asides, rejects))
             for _, one in staged:
@@ -172,6 +177,28 @@ class Delivery:
         for one in asides:
             done.add_staged(one)
         return [(self._asides, one) for one in asides]
+
+    def _stage_writes(
+        self, job: Job, writes: Sequence[WriteJob], answers: Answers
+    ) -> list[_StagedBy]:
+        """Have all write jobs staged, several at once where their sinks allow it.
+
+        The first goes alone: where Spark computes, it computes what the others read, and what is
+        counted on the way is known when it ends.
+        """
+        if not writes:
+            return []
+        staged = {0: self._stage(job, 0, writes[0], answers)}
+        others = list(enumerate(writes))[1:]
+        beside = [one for one in others if self._sinks[one[1].kind].stages_at_once]
+        with ThreadPoolExecutor(WRITERS, "penstock-write") as pool:
+            act = _of_this_job(self._stage) if beside else self._stage
+            begun = {number: pool.submit(act, job, number, write, answers)
+                     for number, write in beside}
+            staged |= {number: self._stage(job, number, write, answers)
+                       for number, write in others if number not in begun}
+        staged |= {number: one.result() for number, one in begun.items()}
+        return [staged[number] for number in range(len(writes))]
 
     def _stage(
         self, job: Job, number: int, write: WriteJob, answers: Answers
@@ -247,6 +274,23 @@ class Delivery:
         if not waiting:
             self.folders.forget_empty()
         self._deliveries.recovered(waiting, max(jobs, default=0))
+
+
+def _of_this_job(act: Callable[..., _StagedBy]) -> Callable[..., _StagedBy]:
+    """A function for other threads, whose Spark jobs are then in this one's group and pool.
+
+    Spark keeps such properties by thread.
+    """
+    context: Any = SparkContext._active_spark_context
+    if context is None:
+        return act
+    properties = context._jsc.sc().getLocalProperties().clone()
+
+    def acting(*args: Any) -> _StagedBy:
+        context._jsc.sc().setLocalProperties(properties)
+        return act(*args)
+
+    return acting
 
 
 def _published(sink: AnswerSink, staged: Staged) -> Published:

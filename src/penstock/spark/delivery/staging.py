@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -37,6 +37,8 @@ class Move:
     name: str
     queries: tuple[str, ...] = ()
     size: int = 0
+    is_durable: bool = False
+    """Whether the file outlasts a power cut already; its name in the folder may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Staging:
 
     def place(self, run: int, unit: str, folder: str) -> str:
         """Where files of a unit wait that go to this folder: on its own device."""
-        if same_device(str(self._root), folder):
+        if same_device(str(self.checkpoint.folder("staging")), folder):
             return str(self._of(run) / unit)
         self.checkpoint.write(self._of(run) / f"outside-{unit}.json", folder)
         return self._outside(run, unit, folder)
@@ -60,8 +62,12 @@ class Staging:
         below = "/" + "/".join(place.split("/")[-2:]) + "/"
         for path, size in self.files.data(place):
             within = path[path.rindex(below) + len(below):]
-            name = f"{self._prefix(run)}{path.rsplit('/', 1)[-1]}"
-            yield Move(f"{unit}/{within}", "", name, size=size)
+            yield self.move(run, unit, within, size=size)
+
+    def move(self, run: int, unit: str, within: str, **about: Any) -> Move:
+        """The move of one file of a unit, by its path within the place of the unit."""
+        name = f"{self._prefix(run)}{within.rsplit('/', 1)[-1]}"
+        return replace(Move(f"{unit}/{within}", "", name), **about)
 
     def seen(self, folder: str) -> str:
         """A folder as `Move` names it: one of the checkpoint's as seen from there."""
@@ -74,9 +80,10 @@ class Staging:
 
     def write(self, run: int, moves: Sequence[Move]) -> None:
         """Note where the files of a run go, before the run counts; they outlast a power cut."""
-        sources = (local_path(self._source(run, move)) for move in moves)
-        local = [source for source in sources if source is not None]
-        self.checkpoint.store.sync(local, {source.parent for source in local})
+        sources = ((move, local_path(self._source(run, move))) for move in moves)
+        local = [(move, source) for move, source in sources if source is not None]
+        written = [source for move, source in local if not move.is_durable]
+        self.checkpoint.store.sync(written, {source.parent for _, source in local})
         self.checkpoint.write(self._of(run) / "moves.json",
                               [[m.source, m.folder, m.name] for m in moves])
 
@@ -136,14 +143,14 @@ class Staging:
 
     def runs(self) -> list[int]:
         """The runs that have something here; what is not ours is left alone."""
-        found = self.checkpoint.store.list(self._root)
+        found = self.checkpoint.store.list(self.checkpoint.folder("staging"))
         return sorted(int(here.name) for here in found if _RUN.fullmatch(here.name))
 
     # --- where things are --------------------------------------------------------------------
 
     @property
     def _root(self) -> Path:
-        return self.checkpoint.folder("staging")
+        return self.checkpoint.root / "staging"
 
     def _of(self, run: int) -> Path:
         return self._root / f"{run:08d}"
@@ -167,9 +174,10 @@ class Staging:
 
     def _source(self, run: int, move: Move) -> str:
         unit, _, within = move.source.partition("/")
-        noted = self._of(run) / f"outside-{unit}.json"
+        here = self._of(run)
+        noted = here / f"outside-{unit}.json"
         is_outside = self.checkpoint.store.has(noted)
-        place = self._outside_of(run, noted) if is_outside else str(self._of(run) / unit)
+        place = self._outside_of(run, noted) if is_outside else f"{here}/{unit}"
         return f"{place}/{within}"
 
     def _target(self, move: Move) -> str:

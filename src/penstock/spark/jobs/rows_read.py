@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,31 @@ class Reading:
 
     def check(self) -> None:
         """Refuse what was computed if rows of its blocks were not read."""
-        read = rows_read(self.spark, self.group, self.before) if self.rows else None
+        if not self.rows or seen_so_far(self.spark, self.group, self.before) >= self.rows:
+            return
+        read = rows_read(self.spark, self.group, self.before)
         if read is not None:
             check_read(self.job, self.rows, read)
+
+
+def seen_so_far(spark: SparkSession, group: str, but: Container[int] = ()) -> int:
+    """The rows of which Spark has noted already that the jobs of a group have read them.
+
+    They only become more. Once they are enough, nobody has to wait until Spark has noted all that
+    has happened: it looks every 10 ms whether it has.
+    """
+    store = spark.sparkContext._jsc.sc().statusStore()
+    return sum(read for job in _jobs(spark, group) if job not in but
+               for read in _noted_of(store, job))
+
+
+def _noted_of(store: Any, job: int) -> Iterator[int]:
+    try:
+        ids = store.job(job).stageIds()
+        for place in range(ids.size()):
+            yield store.lastStageAttempt(ids.apply(place)).inputRecords()
+    except Py4JJavaError:  # it is not noted yet
+        return
 
 
 def rows_read(spark: SparkSession, group: str, but: Container[int] = ()) -> int | None:

@@ -15,6 +15,7 @@ from penstock.plan import Path, Plan
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.partitioning import dealt
+from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivery, added
 from penstock.spark.jobs.intermediate import IntermediateRows, IntermediateStore
 from penstock.spark.jobs.rows_read import Reading
@@ -125,15 +126,17 @@ class Segments:
     def _finish(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
         """Deliver the answers."""
         job, path = order.job, order.path
-        answers = order.compiler.answers(path, job.members, frame, job.first)
-        done = self.delivery.deliver(job, order.plan, replace(answers, reading=reading))
+        answers = replace(order.compiler.answers(path, job.members, frame, job.first),
+                          reading=reading)
+        done = self.delivery.deliver(
+            job, order.plan, CollectedAnswers(answers) if job.in_driver else answers)
         for number in job.parts:
             self.parts.forget(number)
         result = ev.SegmentResult(
             rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
             added=added(job, done.rows, done.rejected) if path.lookups else {})
         return finished(job, result, rows_out=done.rows, bytes_out=done.bytes,
-                        spark_jobs=done.jobs, failed=done.failed)
+                        spark_jobs=done.jobs + job.in_driver, failed=done.failed)
 
 
 def finished(

@@ -32,8 +32,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -110,6 +111,10 @@ class Published:
 class AnswerSink:
     """Delivers answers to one kind of place. The module tells when each verb is called."""
 
+    stages_at_once: ClassVar[bool] = False
+    """Whether write jobs of one job may be staged at the same time, in several threads. Otherwise
+    they are staged one after the other, in the order of their queries."""
+
     def __init__(self, tools: SinkTools) -> None:
         """One sink serves all queries of its kind."""
         self.tools = tools
@@ -161,7 +166,7 @@ def collect(task: WriteTask, answers: Answers) -> Collected:
     """Bring answers into the driver: for sinks that hand them to somebody here."""
     table = answers.table(task.write.members)
     if table is not None:
-        rows = rows_of(table, task.members)
+        rows = rows_of(table[MEMBER].to_numpy(), task.members)
         return Collected(table.drop_columns([MEMBER]), Staged(task.job, rows))
     frame, counter = counting(task, answers)
     table = frame.drop(MEMBER).toArrow()
@@ -195,10 +200,11 @@ def _counts(observation: Observation, members: Sequence[Member]) -> Mapping[str,
     return counts
 
 
-def rows_of(table: pa.Table, members: Sequence[Member]) -> dict[str, int]:
-    """The rows of each query in a table with ``@member``."""
+def rows_of(numbers: np.ndarray, members: Sequence[Member]) -> dict[str, int]:
+    """The rows of each query, by the ``@member`` of every row."""
     counts: dict[str, int] = {}
-    for item in table[MEMBER].value_counts().to_pylist():
-        query = members[item["values"]].query
-        counts[query] = counts.get(query, 0) + item["counts"]
+    sizes = np.bincount(numbers, minlength=len(members)).tolist()
+    for member, rows in zip(members, sizes, strict=True):
+        if rows:
+            counts[member.query] = counts.get(member.query, 0) + rows
     return counts

@@ -13,6 +13,8 @@ from penstock.spark.delivery.write_jobs import WriteJob, all_together
 class NoopSink(AnswerSink):
     """Computes answers and keeps none."""
 
+    stages_at_once = True
+
     def split(self, plan: Plan, members: Sequence[Member]) -> Iterable[WriteJob]:
         """One job computes the answers of all queries."""
         return all_together(plan, members)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -19,6 +17,7 @@ from penstock.planning.check import MEMBER
 from penstock.spark.compile.columns import ours
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.delivery.answers import Answers
+from penstock.spark.delivery.driver_files import is_writable, widened, write_files
 from penstock.spark.delivery.sinks.base import (
     AnswerSink,
     Published,
@@ -48,11 +47,14 @@ _FOLDER = re.compile(re.escape(FOLDER) + r"=(\d+)/")
 class StagedFiles(AnswerSink):
     """Writes answers as files into the staging folder, and moves them once their job counts."""
 
+    stages_at_once = True
+
     def stage(self, task: WriteTask, answers: Answers) -> Staged:
         """Write the files; the driver does it by itself where it holds the answers."""
-        table = answers.table(task.write.members) if _can_driver_write(task.write) else None
-        if table is not None:
-            return self._stage_table(task, table)
+        table = answers.table(task.write.members) if _is_local(task.write) else None
+        columns = None if table is None else _table_columns(task, table)
+        if table is not None and columns is not None and is_writable(task.write.format, columns):
+            return self._stage_table(task, table[MEMBER].to_numpy(), columns)
         place = self._place(task)
         frame, counted = counting(task, answers)
         _write(task, frame, place)
@@ -62,14 +64,20 @@ class StagedFiles(AnswerSink):
             return Staged(task.job, jobs=1)
         return Staged(task.job, rows, self._moves(task, place), jobs=1)
 
-    def _stage_table(self, task: WriteTask, table: pa.Table) -> Staged:
+    def _stage_table(self, task: WriteTask, members: np.ndarray, columns: pa.Table) -> Staged:
         """Stage what the driver holds: no Spark job is needed."""
-        if not table.num_rows:
+        if not columns.num_rows:
             return Staged(task.job)
-        place = self._place(task)
-        for home, part in _homes(task, table):
-            _write_table(f"{place}/{FOLDER}={home}", _table_columns(task, part))
-        return Staged(task.job, rows_of(table, task.members), self._moves(task, place))
+        write, unit, staging = task.write, str(task.number), self.tools.staging
+        homes = {f"part-{task.number:05d}-{home:05d}.{write.format}": (home, rows)
+                 for home, rows in _homes(task, members, columns)}
+        sizes = write_files(self._place(task), write.format,
+                            {name: rows for name, (_, rows) in homes.items()})
+        queries = _queries_of_homes(write)
+        moves = tuple(staging.move(
+            task.job, unit, name, folder=staging.seen(write.folders[home]), queries=queries[home],
+            size=sizes[name], is_durable=True) for name, (home, _) in homes.items())
+        return Staged(task.job, rows_of(members, task.members), moves)
 
     def _place(self, task: WriteTask) -> str:
         return self.tools.staging.place(task.job, str(task.number), task.write.folders[0])
@@ -77,13 +85,12 @@ class StagedFiles(AnswerSink):
     def _moves(self, task: WriteTask, place: str) -> tuple[Move, ...]:
         """Which staged file goes where."""
         moves, write, staging = [], task.write, self.tools.staging
+        queries = _queries_of_homes(write)
         for move in staging.moves(task.job, str(task.number), place):
             match = _FOLDER.search(move.source)
             home = int(match.group(1)) if match else 0
-            queries = tuple(dict.fromkeys(
-                m.query for m, at in zip(write.members, write.homes, strict=True) if at == home))
             folder = staging.seen(write.folders[home])
-            moves.append(replace(move, folder=folder, queries=queries))
+            moves.append(replace(move, folder=folder, queries=queries[home]))
         return tuple(moves)
 
     def publish(self, staged: Staged) -> Published:
@@ -147,24 +154,40 @@ def _of_member(values: Sequence[str] | Sequence[int]) -> Column:
 # --- what the driver writes ----------------------------------------------------------------------
 
 
-def _can_driver_write(write: WriteJob) -> bool:
-    return write.format == "parquet" and local_path(write.folders[0]) is not None
+def _is_local(write: WriteJob) -> bool:
+    return local_path(write.folders[0]) is not None
 
 
-def _homes(task: WriteTask, table: pa.Table) -> list[tuple[int, pa.Table]]:
+def _queries_of_homes(write: WriteJob) -> dict[int, tuple[str, ...]]:
+    """By the number of a folder the queries that deliver to it."""
+    found: dict[int, dict[str, None]] = {}
+    for member, home in zip(write.members, write.homes, strict=True):
+        found.setdefault(home, {})[member.query] = None
+    return {home: tuple(queries) for home, queries in found.items()}
+
+
+def _homes(
+    task: WriteTask, members: np.ndarray, columns: pa.Table
+) -> list[tuple[int, pa.Table]]:
     """The rows by the number of the folder that they go to."""
     write = task.write
     if len(write.folders) == 1:
-        return [(0, table)]
+        return [(0, columns)]
     homes = dict(zip(write.members, write.homes, strict=True))
-    of_member = pa.array([homes.get(member, -1) for member in task.members])
-    folder = of_member.take(table[MEMBER].combine_chunks())
-    parts = ((n, table.filter(pc.equal(folder, n))) for n in range(len(write.folders)))
-    return [(n, part) for n, part in parts if part.num_rows]
+    folder = np.array([homes.get(member, -1) for member in task.members])[members]
+    order = np.argsort(folder, kind="stable")
+    found, starts = np.unique(folder[order], return_index=True)
+    ends = [*starts[1:], len(order)]
+    ordered = columns.take(pa.array(order))
+    return [(int(home), ordered.slice(start, end - start))
+            for home, start, end in zip(found, starts, ends, strict=True)]
 
 
-def _table_columns(task: WriteTask, table: pa.Table) -> pa.Table:
-    """The columns as they are written; in a shared folder all of its dataset."""
+def _table_columns(task: WriteTask, table: pa.Table) -> pa.Table | None:
+    """The columns as they are written; in a shared folder all of its dataset.
+
+    None where only Spark can convert them to the types of the dataset.
+    """
     present = {name_key(name): name for name in table.column_names if name != MEMBER}
     wanted = ([(field.name, arrow_type(field.type)) for field in task.write.columns] or
               [(name, table.schema.field(name).type) for name in present.values()])
@@ -174,17 +197,8 @@ def _table_columns(task: WriteTask, table: pa.Table) -> pa.Table:
         columns[QUERY] = queries.take(table[MEMBER].combine_chunks())
     for name, kind in wanted:
         known = present.get(name_key(name))
-        columns[name] = (table[known].cast(kind) if known is not None
-                         else pa.nulls(table.num_rows, kind))
+        column = pa.nulls(table.num_rows, kind) if known is None else widened(table[known], kind)
+        if column is None:
+            return None
+        columns[name] = column
     return pa.table(columns)
-
-
-def _write_table(folder: str, table: pa.Table) -> None:
-    place = local_path(folder)
-    assert place is not None
-    place.mkdir(parents=True)
-    try:
-        pq.write_table(table, place / "part-00000.parquet", compression="snappy")
-    except OSError as error:  # it tells neither the folder nor, in plain words, the reason
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise OSError(error.errno, why, folder) from error
