@@ -25,12 +25,12 @@ from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import EARLIEST, Group, Member, Plan
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
+from penstock.spark.aggregates.executor_answers import ExecutorAnswers
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.pane_groupings import CELL, PANE, PaneGroup
 from penstock.spark.aggregates.pane_job import PaneJob
 from penstock.spark.compile.compiler import Summarised
-from penstock.spark.delivery.answers import Answers
 from penstock.synopses import Family, Question, Synopsis
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
@@ -349,7 +349,7 @@ class SynopsisStore:
 
     def answers(
         self, refresh: RefreshJob, plan: Plan, kept: GroupSynopsis
-    ) -> tuple[Answers, float]:
+    ) -> tuple[DriverAnswers | ExecutorAnswers, float]:
         """The answers of a refresh, and the seconds it took to make them."""
         began = time.perf_counter()
         branches = {member: plan.branch(member) for member in refresh.members}
