@@ -181,14 +181,15 @@ class _Question:
         own = replace(group, pane=length, span=2)
         families = families_of(own)
         synopsis = Synopsis([key.type for key in own.keys], families, own.span)
-        numbers = [b.number for b in reaching(self._blocks(own.reads), end - length, end)]
-        if numbers:
-            frame = self.spools[own.reads].timely_frame(numbers)
+        blocks = reaching(self._blocks(own.reads), end - length, end)
+        if blocks:
+            frame = self.spools[own.reads].timely_frame([block.number for block in blocks])
             path = self.plan.path(own.path)
             with compiler.summarised(path, own.members, frame) as rows:
                 asked = rows.group(own, families)
                 job = PaneJob([asked], rows.time)
-                (tables,) = job.tables(_between(rows, end - length, end))
+                (tables,) = job.tables(_between(rows, end - length, end),
+                                       sum(block.rows for block in blocks))
             synopsis.add({f: tables[at] for f, at in zip(families, asked.families, strict=True)})
         (table,) = synopsis.scan((end - 1) // length + 1, [Question(own.span, asked_of(branch))])
         return table

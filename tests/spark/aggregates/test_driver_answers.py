@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 
 from penstock.engine.aggregates.coverage import families_of
 from penstock.engine.instructions import RefreshJob, Scan
 from penstock.language import bind
 from penstock.planning import plan
+from penstock.spark.aggregates import driver_answers
 from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.synopses import Synopsis
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SECOND = 1_000_000
 SCHEMA = "ts TIMESTAMP, k INT, x INT"
@@ -22,8 +27,8 @@ TEXT = f"CREATE STREAM s ({SCHEMA}) FROM parquet '/nowhere' TIME ts;" + "".join(
     for name, (what, seconds) in ASKED.items())
 
 
-def answered() -> tuple[Any, RefreshJob]:
-    made = plan(bind(TEXT))
+def answered(text: str = TEXT, spark: Any = None) -> tuple[Any, RefreshJob]:
+    made = plan(bind(text))
     (group,) = made.groups
     (family,) = families_of(group)
     synopsis = Synopsis([key.type for key in group.keys], [family], group.span)
@@ -39,7 +44,7 @@ def answered() -> tuple[Any, RefreshJob]:
                          arrived=0.0)
     branches = {member: made.branch(member) for member in refresh.members}
     windows: Any = SynopsisStore
-    return windows(None, 1 << 30, None)._held(refresh, branches, synopsis), refresh
+    return windows(spark, 1 << 30, None)._held(refresh, branches, synopsis), refresh
 
 
 def seconds(value: Any) -> int:
@@ -70,3 +75,43 @@ def test_queries_that_ask_the_same_hold_one_answer() -> None:
     held, _ = answered()
     assert held._answers[0] is held._answers[3]
     assert len({id(answer) for answer in held._answers}) == 5
+
+
+COMPUTED = f"CREATE STREAM s ({SCHEMA}) FROM parquet '/nowhere' TIME ts;" + "".join(
+    f"CREATE QUERY {name} INTO noop AS SELECT {select} "
+    f"FROM s [WINDOW {ASKED[name][1]} SECONDS SLIDE 1 SECOND] GROUP BY k {having};"
+    for name, select, having in (
+        ("a", "k, SUM(x) AS y", "HAVING y > 100"),
+        ("b", "k, SUM(x) * 2 AS y, window_end", ""),
+        ("c", "k, COUNT(*) AS y", ""),
+        ("d", "SUM(x) / 10 AS Y, k + 1 AS k", "HAVING SUM(x) > 30")))
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row.items()) for row in table.to_pylist()), key=repr)
+
+
+@pytest.mark.spark
+def test_what_queries_compute_of_their_answers_is_one_spark_job(spark: SparkSession) -> None:
+    from penstock.spark.session import tuned
+
+    held, refresh = answered(COMPUTED, tuned(spark))
+    a, b, c, d = refresh.members
+    assert held.rows([c]) == {"c": 2}
+    assert held.jobs == 0  # whatever is plain needs no Spark
+    for members in ([a], [b, c], [d], [a, b, c, d]):
+        assert rows_of(held.table(members)) == rows_of(held.project(members).toArrow())
+    assert held.rows([a, b, d]) == {"a": 0, "b": 3, "d": 1}
+    assert held.jobs == 1
+
+
+@pytest.mark.spark
+def test_very_many_answers_that_spark_computes_are_left_to_it(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_answers, "MOST_ROWS", 3)
+    held, refresh = answered(COMPUTED, spark)
+    a, _, c, _ = refresh.members
+    assert held.table([a]) is None
+    assert held.rows([a, c]) is None
+    assert held.table([c]).num_rows == 2

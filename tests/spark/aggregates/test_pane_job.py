@@ -43,7 +43,8 @@ from tests.synopses.test_synopsis import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from penstock.spark.aggregates.pane_job import PaneGroup, PaneJob
+    from penstock.spark.aggregates.pane_groupings import PaneGroup
+    from penstock.spark.aggregates.pane_job import PaneJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -79,7 +80,7 @@ def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
 
 
 def group(keys: Sequence[Expression], asked: Sequence[Aggregate], *where: Expression) -> PaneGroup:
-    from penstock.spark.aggregates.pane_job import PaneGroup
+    from penstock.spark.aggregates.pane_groupings import PaneGroup
 
     return PaneGroup(tuple(keys), gathered(asked), PANE, where)
 
@@ -99,7 +100,7 @@ def on(*types: Type) -> list[Aggregate]:
 
 def test_the_pane_job_answers_as_plain_python_does(spark: SparkSession, rows: list[Row]) -> None:
     from penstock.spark.aggregates.executor_refresh import WindowDue, refreshed
-    from penstock.spark.aggregates.pane_job import PaneJob
+    from penstock.spark.aggregates.pane_job import FEW_ROWS, PaneJob
 
     keys = (COLUMNS[DOUBLE], COLUMNS[INT])
     varied = list(dict.fromkeys([*filter(scalar, EXACT), *on(DOUBLE, STRUCT)]))
@@ -110,7 +111,20 @@ def test_the_pane_job_answers_as_plain_python_does(spark: SparkSession, rows: li
     job = PaneJob(groups, TIME)
     assert sum(unit.shared for unit in job.units) == 2  # whoever wants which rows: one grouping
     panes = job.frame(frame(spark, rows)).persist()
-    tables = job.tables(frame(spark, rows))
+    for many in (len(rows), FEW_ROWS + 1):  # in the driver, and in workers
+        tables = job.tables(frame(spark, rows), many)
+        check_driver(groups, tables, seen, asked)
+    check_executors(groups, job, panes, seen, on(INT)[:8] + on(DECIMAL)[:6])
+    check_sketches(groups[1], tables[1], refreshed(
+        job, 1, panes, [WindowDue(4, Question(8, tuple(APPROXIMATE)))]).toArrow(), rows)
+    panes.unpersist()
+
+
+def check_driver(
+    groups: list[PaneGroup], tables: list[dict[Family, pa.Table]], seen: list[list[Row]],
+    asked: list[list[Aggregate]],
+) -> None:
+    """The answers from what the driver got."""
     for number, mine in enumerate(seen):
         by, exact = groups[number].keys, tuple(asked[number])
         synopsis = Synopsis([key.type for key in by], groups[number].families, 8)
@@ -118,10 +132,6 @@ def test_the_pane_job_answers_as_plain_python_does(spark: SparkSession, rows: li
         for length, table in zip((1, 4), synopsis.scan(2, [Question(n, exact) for n in (1, 4)]),
                                  strict=True):
             check(as_groups(table, len(by)), answers(mine, by, exact, 2, length), exact)
-    check_executors(groups, job, panes, seen, on(INT)[:8] + on(DECIMAL)[:6])
-    check_sketches(groups[1], tables[1], refreshed(
-        job, 1, panes, [WindowDue(4, Question(8, tuple(APPROXIMATE)))]).toArrow(), rows)
-    panes.unpersist()
 
 
 def check_executors(

@@ -9,11 +9,13 @@ from __future__ import annotations
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as sf
 
+from penstock.model import Expression
 from penstock.spark.compile.columns import compiled, ours
 from penstock.spark.compile.expressions import data_type
 from penstock.synopses import Family, Measure
 from penstock.synopses.sketches import FM_MAPS, KLL_K
 
+NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 _TOP_BIT = 1 << 53
 """A bit above all that a hash can set in a map; a hash without bits sets this one."""
 
@@ -61,13 +63,35 @@ def measured(measure: Measure, family: Family, held: SparkColumn | None) -> Spar
             return _moments(value.cast("double"))
         case "kll":
             return sf.kll_sketch_agg_double(value.cast("double"), KLL_K)
-    bits = int(family.parameters[0]) if measure.kind == "rank" else (FM_MAPS - 1).bit_length()
-    rest = of(sf.shiftrightunsigned(hashed(compiled(measure.arg)), bits))
+    rest = of(_remainder(measure.arg, measure, family))
     if measure.kind == "rank":
         return sf.min(rest)
+    return sf.coalesce(sf.bit_or(rest), sf.lit(1).cast("bigint"))  # the cell of NULL has rows
+
+
+def argument(measure: Measure, family: Family) -> SparkColumn | None:
+    """What the rows of a cell bring to a measure that is not computed by Spark; None: themselves.
+
+    Whatever is counted and is no number only has to be known.
+    """
+    if measure.arg is None:
+        return None
+    value = compiled(measure.arg)
+    if measure.kind in ("rank", "bits"):
+        return _remainder(measure.arg, measure, family)
+    if measure.kind == "count" and measure.type.name not in NUMBERS:
+        return sf.when(value.isNotNull(), True)
+    return value.cast("double") if measure.kind == "moments" else value
+
+
+def _remainder(arg: Expression, measure: Measure, family: Family) -> SparkColumn:
+    """What is left of a hash when its lowest bits have chosen the cell; for a map one bit of it."""
+    bits = int(family.parameters[0]) if measure.kind == "rank" else (FM_MAPS - 1).bit_length()
+    rest = sf.shiftrightunsigned(hashed(compiled(arg)), bits)
+    if measure.kind == "rank":
+        return rest
     marked = rest.bitwiseOR(sf.lit(_TOP_BIT))
-    lowest = marked.bitwiseAND(sf.negate(marked))
-    return sf.coalesce(sf.bit_or(lowest), sf.lit(1).cast("bigint"))  # the cell of NULL has rows
+    return marked.bitwiseAND(sf.negate(marked))
 
 
 def _sum(value: SparkColumn, measure: Measure) -> SparkColumn:

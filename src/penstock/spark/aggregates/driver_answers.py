@@ -2,17 +2,20 @@
 
 Most of them are plain columns (keys, aggregates, the ends of the window) and are written as they
 are. Where a query computes with them, or has a HAVING, Spark does that, as it does for every other
-expression of the language.
+expression of the language: in one Spark job for all queries of a refresh.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -20,15 +23,18 @@ from pyspark.sql import functions as sf
 from penstock.arrow import arrow_type
 from penstock.engine.aggregates.coverage import ROWS
 from penstock.errors import PlanError
-from penstock.model import Aggregate, Branch, Column, Expression, Field, name_key
+from penstock.model import INT, Aggregate, Branch, Column, Expression, Field, name_key
 from penstock.plan import Member
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
+from penstock.spark.aggregates.spark_groupings import UNIT, Layout
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
 
 Shape: TypeAlias = tuple[tuple[tuple[str, Expression], ...], tuple[Expression, ...]]
 """What a query computes of an answer: its columns, and the conditions of its HAVING."""
+MOST_ROWS = 500_000
+"""Most rows that Spark computes for the driver; more of them go from Spark to their sinks."""
 
 
 @dataclass(slots=True)
@@ -39,6 +45,8 @@ class DriverAnswers:
     branches: Mapping[Member, Branch]
     """The members in the order in which ``@member`` numbers them."""
     has_rejects: bool = field(default=False, init=False)
+    jobs: int = field(default=0, init=False)
+    """Spark jobs that have computed answers for the driver."""
     _numbers: dict[Member, int] = field(init=False)
     _members: list[int] = field(default_factory=list, init=False)
     """Whose each answer is. Lists beside each other, since there are very many answers."""
@@ -46,6 +54,9 @@ class DriverAnswers:
     _ends: list[int] = field(default_factory=list, init=False)
     _answers: list[pa.RecordBatch] = field(default_factory=list, init=False)
     """Queries with equal windows hold one and the same."""
+    _computed: dict[Shape, pa.Table] | None = field(default=None, init=False)
+    """What Spark has computed, by shape; one row may be left of many, or none."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self) -> None:
         """Nothing is answered yet."""
@@ -87,23 +98,28 @@ class DriverAnswers:
         """No operator is counted."""
         return {}
 
-    def rows(self, members: Iterable[Member]) -> dict[str, int] | None:
-        """Rows that each query gets; None where Spark has to compute them."""
-        wanted = {self._numbers[member]: member for member in members}
-        if not all(is_plain(self.branches[member]) for member in wanted.values()):
-            return None
-        counts: dict[int, int] = {}
-        for number, answer in zip(self._members, self._answers, strict=True):
-            counts[number] = counts.get(number, 0) + answer.num_rows
-        return {wanted[number].query: rows for number, rows in counts.items() if number in wanted}
+    def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
+        """Rows that each query gets; None where Spark has to compute very many."""
+        wanted = {self._numbers[member]: member.query for member in members}
+        found: dict[int, int] = {}
+        if all(is_plain(shape_of(self.branches[member])) for member in members):
+            for number, answer in zip(self._members, self._answers, strict=True):
+                found[number] = found.get(number, 0) + answer.num_rows
+        else:
+            table = self.table(members)
+            if table is None:
+                return None
+            found |= enumerate(np.bincount(table[MEMBER].to_numpy()).tolist())
+        return {wanted[number]: rows for number, rows in found.items() if number in wanted}
 
     def table(self, members: Sequence[Member]) -> pa.Table | None:
-        """``@member``, then the members' columns by name; None where Spark has to compute."""
-        if not all(is_plain(self.branches[member]) for member in members):
+        """``@member``, then the members' columns by name; None for what is left to Spark."""
+        parts = self._parts(members)
+        if parts is None:
             return None
         fields = merged(distinct(self.branches[member] for member in members))
-        parts = [_plain_columns(shape, rows, fields) for shape, rows in self._of(members)]
-        return pa.concat_tables(parts) if parts else nothing(fields)
+        tables = [_columns(shape, rows, fields) for shape, rows in parts]
+        return pa.concat_tables(tables) if tables else nothing(fields)
 
     def project(self, members: Sequence[Member]) -> DataFrame:
         """The same, computed by Spark."""
@@ -114,6 +130,43 @@ class DriverAnswers:
         for frame in frames[1:]:
             whole = whole.unionAll(frame)
         return whole
+
+    def _parts(self, members: Sequence[Member]) -> list[tuple[Shape, pa.Table]] | None:
+        """The answers of some members by shape, with what Spark computes of them."""
+        shapes = dict.fromkeys(shape_of(self.branches[member]) for member in members)
+        if all(map(is_plain, shapes)):
+            return self._of(members)
+        with self._lock:  # sinks may ask from several threads
+            if self._computed is None:
+                waiting = [(shape, rows) for shape, rows in self._of(self.branches)
+                           if not is_plain(shape)]
+                if sum(rows.num_rows for _, rows in waiting) > MOST_ROWS:
+                    return None
+                self.jobs += bool(waiting)
+                self._computed = dict(self._compute(waiting)) if waiting else {}
+        wanted = pa.array([self._numbers[member] for member in members], pa.int32())
+        found = [(shape, self._computed[shape]) for shape in shapes if shape in self._computed]
+        plain = self._of([m for m in members if is_plain(shape_of(self.branches[m]))])
+        return plain + [(shape, rows.filter(pc.is_in(rows[MEMBER], wanted)))
+                        for shape, rows in found]
+
+    def _compute(
+        self, waiting: Sequence[tuple[Shape, pa.Table]]
+    ) -> Iterator[tuple[Shape, pa.Table]]:
+        """What queries compute of their answers, by one Spark job for all."""
+        fields = [[Field(name, expression.type) for name, expression in shape[0]]
+                  for shape, _ in waiting]
+        tables = [{MEMBER: INT, **{f"@{n}": f.type for n, f in enumerate(some)}} for some in fields]
+        layout = Layout.of([table.values() for table in tables])
+        frames = [layout.placed(_numbered(computed(
+            self.spark.createDataFrame(rows), shape, some)), number, table)
+            for number, ((shape, rows), some, table) in enumerate(
+                zip(waiting, fields, tables, strict=True))]
+        whole = reduce(DataFrame.unionAll, frames).toArrow()
+        for number, (shape, _) in enumerate(waiting):
+            mine = whole.filter(pc.equal(whole[UNIT], number))
+            yield shape, pa.table({name: mine[place]
+                                   for name, place in layout.places(tables[number]).items()})
 
     def _of(self, members: Iterable[Member]) -> list[tuple[Shape, pa.Table]]:
         """The answers of some members, by shape."""
@@ -158,20 +211,28 @@ def asked_of(branch: Branch) -> tuple[Aggregate, ...]:
     return branch.grouping.aggregates or (ROWS,)
 
 
-def is_plain(branch: Branch) -> bool:
+def is_plain(shape: Shape) -> bool:
     """Whether the answers are columns as they are."""
-    select, having = shape_of(branch)
+    select, having = shape
     return not having and all(isinstance(expression, Column) for _, expression in select)
 
 
-def _plain_columns(shape: Shape, rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    by_name = {name_key(name): expression for name, expression in shape[0]}
+def _columns(shape: Shape, rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """``@member`` and these fields of answers of one shape, NULL where it has none."""
+    plain = is_plain(shape)
+    at = {name_key(name): expression.name if plain and isinstance(expression, Column) else f"@{n}"
+          for n, (name, expression) in enumerate(shape[0])}
     columns = {MEMBER: rows[MEMBER]}
     for wanted in fields:
-        column, kind = by_name.get(name_key(wanted.name)), arrow_type(wanted.type)
-        columns[wanted.name] = (rows[column.name].cast(kind) if isinstance(column, Column)
-                                else pa.nulls(rows.num_rows, kind))
+        place, kind = at.get(name_key(wanted.name)), arrow_type(wanted.type)
+        columns[wanted.name] = (pa.nulls(rows.num_rows, kind) if place is None
+                                else rows[place].cast(kind, safe=False))
     return pa.table(columns)
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    """The columns after the first by their numbers: a name may stand there twice."""
+    return frame.toDF(MEMBER, *(f"@{n}" for n in range(len(frame.columns) - 1)))
 
 
 def computed(rows: DataFrame, shape: Shape, fields: Sequence[Field]) -> DataFrame:

@@ -33,6 +33,8 @@ class ExecutorAnswers:
     _columns: Mapping[Member, Sequence[int]]
     """Where the frame holds the aggregates of each member."""
     has_rejects: bool = False
+    jobs: int = 0
+    """Spark jobs that have computed answers for the driver: none does."""
 
     def persisted(self) -> ExecutorAnswers:
         """The same, computed once however often they are used, until `unpersist`."""

@@ -26,7 +26,8 @@ from penstock.planning.check import MEMBER
 from penstock.spark.aggregates.driver_answers import asked_of
 from penstock.spark.aggregates.executor_answers import ExecutorAnswers
 from penstock.spark.aggregates.executor_refresh import QUESTION, WindowDue, aggregates, refreshed
-from penstock.spark.aggregates.pane_job import PANE, PaneJob
+from penstock.spark.aggregates.pane_groupings import PANE
+from penstock.spark.aggregates.pane_job import PaneJob
 from penstock.spark.compile.compiler import Summarised
 from penstock.synopses import Family, Question
 

@@ -19,7 +19,9 @@ from pyspark.sql import functions as sf
 from penstock.arrow import arrow_schema
 from penstock.model import BIGINT, INT, Aggregate, Field, Type
 from penstock.spark.aggregates.cell_measures import merged
-from penstock.spark.aggregates.pane_job import CELL, PANE, UNIT, Layout, PaneJob
+from penstock.spark.aggregates.pane_groupings import CELL, PANE
+from penstock.spark.aggregates.pane_job import PaneJob
+from penstock.spark.aggregates.spark_groupings import UNIT, Layout
 from penstock.spark.compile.columns import ours
 from penstock.spark.compile.expressions import schema
 from penstock.synopses import Family, Question, Synopsis, families, gathered

@@ -25,11 +25,12 @@ from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import EARLIEST, Group, Member, Plan
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
+from penstock.spark.aggregates.executor_answers import ExecutorAnswers
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import LargeGroups
-from penstock.spark.aggregates.pane_job import CELL, PANE, PaneGroup, PaneJob
+from penstock.spark.aggregates.pane_groupings import CELL, PANE, PaneGroup
+from penstock.spark.aggregates.pane_job import PaneJob
 from penstock.spark.compile.compiler import Summarised
-from penstock.spark.delivery.answers import Answers
 from penstock.synopses import Family, Question, Synopsis
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
@@ -247,9 +248,9 @@ class SynopsisStore:
     ) -> PaneCounts:
         """Put the rows of a job into the panes of its members' groups, as it was ordered.
 
-        One Spark job makes the panes of all groups that the driver holds. Each group that stays on
-        the executors has a Spark job of its own. A job that failed after this call is not taken
-        in twice.
+        One Spark job makes the panes of all groups that the driver holds; two where Spark alone
+        can make some of them. Each group that stays on the executors has a job of its own. A job
+        that failed after this call is not taken in twice.
         """
         riding = {member.query for member in job.members}
         groups = [group for group in plan.groups_on(job.path)
@@ -288,7 +289,6 @@ class SynopsisStore:
         """Make panes in the driver; return how many of the ``read`` rows each pane got."""
         if not wanted:
             return {}
-        taken.jobs += 1
         here = {kept.group.id: kept for kept in wanted}
         made = {kept.group.id: kept.parts(here) for kept in wanted}
         first = [kept for kept in wanted if not made[kept.group.id]]
@@ -299,8 +299,9 @@ class SynopsisStore:
             if large:
                 staying = [kept for kept in wanted if kept.group.id not in large]
                 return large | self._take_near(staying, rows, read, taken)
+        taken.jobs += job.spark_jobs(read)
         tables: dict[str, Tables] = {}
-        for kept, known, own in zip(first, asked, job.tables(rows.frame), strict=True):
+        for kept, known, own in zip(first, asked, job.tables(rows.frame, read), strict=True):
             tables[kept.group.id] = {
                 f: own[at] for f, at in zip(kept.families, known.families, strict=True)}
         rows.check()  # before a row counts
@@ -348,7 +349,7 @@ class SynopsisStore:
 
     def answers(
         self, refresh: RefreshJob, plan: Plan, kept: GroupSynopsis
-    ) -> tuple[Answers, float]:
+    ) -> tuple[DriverAnswers | ExecutorAnswers, float]:
         """The answers of a refresh, and the seconds it took to make them."""
         began = time.perf_counter()
         branches = {member: plan.branch(member) for member in refresh.members}

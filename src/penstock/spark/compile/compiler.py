@@ -36,7 +36,7 @@ from penstock.model import (
 from penstock.plan import Group, Member, Path, Plan
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
-from penstock.spark.aggregates.pane_job import PaneGroup as PaneGroup
+from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name

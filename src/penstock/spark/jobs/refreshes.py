@@ -28,7 +28,7 @@ class Refreshes:
         now = self.clock.now()
         return ev.JobFinished(
             at=now, job=job.number, kind="refresh", seconds=now - began, rows_out=done.rows,
-            bytes_out=done.bytes, spark_jobs=done.jobs, failed=done.failed,
+            bytes_out=done.bytes, spark_jobs=done.jobs + answers.jobs, failed=done.failed,
             result=ev.RefreshResult(
                 answers=job.answers, arrived=job.arrived, ends=job.ends, scanning=scanning,
                 answering=now - began - scanning))
