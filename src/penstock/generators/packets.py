@@ -28,6 +28,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import pairwise
 from math import isfinite
 
 import numpy as np
@@ -82,6 +83,8 @@ class Position:
 
 ORIGIN = Position()
 """Before the first packet."""
+EVERYTHING = 1 << 62
+"""More rows than any stream has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,21 @@ class OnOff:
             if left:
                 epoch, row = epoch + 1, 0
         return Position(epoch, row, total)
+
+    def cut(
+        self, first: Position, last: Position, parts: int
+    ) -> list[tuple[Position, Position]]:
+        """Share the packets between two places evenly; a share without packets is left out.
+
+        >>> traffic = OnOff(rows=100)
+        >>> [b.rows - a.rows for a, b in traffic.cut(ORIGIN, traffic.advance(ORIGIN, 100), 3)]
+        [33, 33, 34]
+        """
+        rows, places = last.rows - first.rows, [first]
+        for part in range(parts):
+            share = rows * (part + 1) // parts - rows * part // parts
+            places.append(self.advance(places[-1], share))
+        return [(a, b) for a, b in pairwise(places) if a.rows < b.rows]
 
     def reach(self, position: Position, time: int) -> Position:
         """Return the place before the first packet at or after `time` (microseconds), never back.

@@ -15,7 +15,7 @@ DRAIN_BATCHING = 1.0
 DEFAULTS = {**{name: family.default for name, family in FAMILIES.items()},
             "memory": "512 MB", "synopses": "512 MB", "quantum": "1 second",
             "retention": "1 hour", "retry": "10 minutes", "slots": "1",
-            "spool": "none", "timeout": "5 minutes", "trigger": "200 ms"}
+            "spool": "none", "timeout": "5 minutes", "trigger": "50 ms"}
 
 
 def setting(application: Application, name: str) -> str:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from functools import reduce
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from penstock.spark.compile.columns import ours
@@ -32,6 +35,24 @@ def row_bytes(schema: StructType) -> Column:
     texts = [F.coalesce(F.octet_length(ours(field.name)), F.lit(0))
              for field in columns if _is_text(field.dataType)]
     return reduce(Column.__add__, texts, F.lit(fixed).cast("bigint"))
+
+
+def table_bytes(table: pa.Table | pa.RecordBatch) -> int:
+    """The bytes of all rows that the driver holds, as `row_bytes` would measure them.
+
+    >>> table_bytes(pa.table({"n": pa.array([1, 2]), "word": ["four", None]}))
+    20
+    """
+    width = texts = 0
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        type_ = from_arrow_type(column.type)
+        if name in (ARRIVED, EVENT_TIME):
+            continue
+        if _is_text(type_):
+            texts += pc.sum(pc.binary_length(column)).as_py() or 0
+        else:
+            width += _width(type_)
+    return len(table) * width + texts
 
 
 def typical_bytes(schema: StructType) -> int:

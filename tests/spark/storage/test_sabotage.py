@@ -22,10 +22,12 @@ from penstock.spark.storage.inspection import inspected
 APPLICATION = """
     CREATE STREAM own (n BIGINT) FROM parquet 'own';
     CREATE STREAM copied (n BIGINT) FROM csv 'copied' OPTIONS (header = true);
-    CREATE STREAM made (ts TIMESTAMP, port INT) FROM onoff OPTIONS (rows = 40, seed = 1);
+    CREATE STREAM made (value BIGINT) FROM `rate-micro-batch` OPTIONS (rowsPerBatch = 40);
+    CREATE STREAM packets (ts TIMESTAMP, port INT) FROM onoff OPTIONS (rows = 40, seed = 1);
     CREATE QUERY kept AS SELECT n FROM own;
     CREATE QUERY given INTO parquet 'out' AS SELECT n FROM copied;
-    CREATE QUERY ports INTO noop AS SELECT port FROM made;
+    CREATE QUERY values INTO noop AS SELECT value FROM made;
+    CREATE QUERY ports INTO noop AS SELECT port FROM packets;
 """
 
 
@@ -105,7 +107,7 @@ DAMAGES: dict[str, Callable[[Path, Site], None]] = {
 FILES = (
     "checkpoint.json", "application.json", "folders.json", "deliveries.jsonl", "deliveries.end",
     "spool/copied/first", "spool/copied/00000000.json", "spool/copied/00000001.json",
-    "spool/own/00000001.json", "spool/made/00000000.json",
+    "spool/own/00000001.json", "spool/made/00000000.json", "spool/packets/00000000.json",
     "offsets/copied/files.jsonl", "offsets/copied/files.end", "offsets/made/offsets/0",
 )
 HARMLESS = {
@@ -163,7 +165,8 @@ def test_what_is_harmless_changes_no_answer(site):
 
 
 @pytest.mark.parametrize("gone", [
-    "spool/copied", "spool/made", "offsets/copied", "offsets/made", "spool", "offsets"])
+    "spool/copied", "spool/made", "offsets/copied", "offsets/made", "spool/packets",
+    "spool", "offsets"])
 def test_a_folder_that_is_gone_is_refused(site, gone):
     from penstock.api import Engine
 

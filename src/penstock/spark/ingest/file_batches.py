@@ -59,6 +59,10 @@ class KnownFiles:
         self.aside[file.path] = file
         self.taken.pop(file.path, None)
 
+    def has(self, path: str) -> bool:
+        """Whether some version of a file was taken or set aside."""
+        return path in self.taken or path in self.aside
+
     def fresh(self, listing: Iterable[ListedFile]) -> Iterator[ListedFile]:
         """The files nobody has decided on yet, in the order in which they are to be read."""
         return iter(sorted(

@@ -9,6 +9,7 @@ from penstock.model import Stream
 from penstock.spark.ingest.file_batches import Ages
 from penstock.spark.ingest.file_checks import COMPRESSED, Verdict, judged, limits, wanted
 from penstock.spark.ingest.file_log import FileLog, check_last
+from penstock.spark.ingest.folder_watch import FolderWatch
 from penstock.spark.storage.files import Files, ListedFile
 from penstock.spark.storage.guarded import Log
 
@@ -23,21 +24,26 @@ class FileSource:
 
     def __init__(
         self, files: Files, log: Log, stream: Stream, until_drained: bool,
-        set_aside: SetAside, changed: Changed, ages: Ages,
+        set_aside: SetAside, changed: Changed, ages: Ages, watch: FolderWatch | None = None,
     ) -> None:
-        """``log`` is that of the checkpoint which tells the files read so far."""
+        """``log`` is that of the checkpoint which tells the files read so far.
+
+        Without a ``watch`` every look is one at all files.
+        """
         assert stream.path is not None
         self._files, self._stream, self._path = files, stream, stream.path
         self._set_aside, self._changed = set_aside, changed
         self._log = FileLog(log)
         self._limits = limits(stream)
-        self._ages = ages
+        self._ages, self._watch = ages, watch
         self._failed: dict[str, tuple[ListedFile, str]] = {}
         """Files that could not be read to their end, in the version that was tried."""
         self._only = {f.path for f in files.listing(stream.path)} if until_drained else None
         """The files that are there at the beginning: a drain reads no other."""
         self.waiting = 0
         """How many files are not whole yet."""
+        self._undecided = False
+        """Whether the last look has left files behind."""
 
     def check(self, number: int) -> None:
         """Raise CheckpointError unless the log goes with a spool that comes to this block next."""
@@ -54,15 +60,22 @@ class FileSource:
             batch = self._again(number, self._log.last[1])
             if batch:
                 return batch
-        listing = [file for file in self._files.listing(self._path)
+        listing = [file for file in self._listing()
                    if wanted(file, self._stream)
                    and (self._only is None or file.path in self._only)]
-        for file in self._log.known.changed(listing):
+        known = self._log.known
+        for file in known.changed(listing):
             self._changed(file)
-        batch = self._ready(self._log.known.fresh(listing))
+        batch = self._ready(known.fresh(listing))
         if batch:
             self._log.begin(number, [verdict.file for verdict in batch])
+        self._undecided = any(not known.has(file.path) for file in listing)
         return batch
+
+    def _listing(self) -> Iterable[ListedFile]:
+        if self._watch is None:
+            return self._files.listing(self._path)
+        return self._watch.listing(self._log.known.taken.__contains__, self._undecided)
 
     def _again(self, number: int, files: Iterable[ListedFile]) -> list[Verdict]:
         """The batch that a crash has left unfinished, as far as its files can still be read."""

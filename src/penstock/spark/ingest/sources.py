@@ -12,10 +12,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
+from penstock.generators import packets
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark.compile.expressions import data_type, schema
 from penstock.spark.ingest import file_checks, onoff, partitions
@@ -58,9 +60,7 @@ class Extent:
 
 
 def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
-    """The unbounded frame of a stream that is no folder of files."""
-    if stream.format == "onoff":
-        know_onoff(spark)
+    """The unbounded frame of a stream that Structured Streaming reads."""
     try:
         frame = _load(spark.readStream.format(stream.format), stream)
     except FAULTS as error:
@@ -218,6 +218,7 @@ def _check_onoff(source: Stream | Relation) -> None:
         onoff.Options.parse(opened(source))
     except ValueError as error:
         raise SourceError(str(error)) from error
+    _compare(from_arrow_schema(packets.SCHEMA), source)
 
 
 def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -> None:
@@ -264,17 +265,6 @@ def extent(files: Files, stream: Stream) -> Extent:
     if stream.format in FILES and stream.path is not None and files.exists(stream.path):
         return Extent(sum(file.size for file in _wanted(files, stream)), "bytes")
     return Extent(None)
-
-
-def last_row(stream: Stream) -> int | None:
-    """Where a source ends that follows the clock: with so many rows, and not before they are due.
-
-    Spark's own way to drain would take only what is due now.
-    """
-    if stream.format != "onoff":
-        return None
-    options = onoff.Options.parse(opened(stream))
-    return options.traffic.rows if options.paced else None
 
 
 def check_end(stream: Stream) -> None:

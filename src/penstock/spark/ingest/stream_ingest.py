@@ -1,10 +1,13 @@
 """Ingest: what a source brings becomes durable blocks.
 
 The files of a folder are read batch by batch. A line of the stream's log of files is durable before
-a batch is stored, and the block's manifest makes it count. A Structured Streaming query reads other
+a batch is stored, and the block's manifest makes it count. The packets of `onoff` are made by the
+driver, and the manifest itself says how far they had come. A Structured Streaming query reads other
 sources. Returning from `foreachBatch` commits the source's offsets, so the block is durable first.
 After a crash the last batch comes again under the same number. If its block is durable the batch is
 done; if not, the block is written again over what there is.
+
+The driver stores a small batch by itself; the executors store a large one.
 """
 
 from __future__ import annotations
@@ -14,63 +17,51 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.clock import Clock
 from penstock.events import kinds as ev
-from penstock.model import Block, quoted
+from penstock.model import Block
 from penstock.spark.compile.expressions import schema
-from penstock.spark.delivery.text_formats import JSON
-from penstock.spark.ingest import footers, partitions, times
+from penstock.spark.ingest import (
+    driver_batches,
+    executor_batches,
+    footers,
+    onoff,
+    partitions,
+    times,
+)
+from penstock.spark.ingest.driver_batches import SmallBatches, are_small
+from penstock.spark.ingest.executor_batches import Counted
 from penstock.spark.ingest.file_batches import Ages
 from penstock.spark.ingest.file_checks import Verdict
 from penstock.spark.ingest.file_log import FILE_LOG
 from penstock.spark.ingest.file_source import FileSource
+from penstock.spark.ingest.folder_watch import FolderWatch
 from penstock.spark.ingest.offsets import synced
+from penstock.spark.ingest.packet_stream import PacketBatch, PacketStream, Place
 from penstock.spark.ingest.retries import StreamReader
-from penstock.spark.ingest.sources import (
-    CORRUPT,
-    FAULTS,
-    FILES,
-    files_frame,
-    last_row,
-    plain,
-    stream_frame,
-)
-from penstock.spark.row_bytes import row_bytes, typical_bytes
+from penstock.spark.ingest.source_options import opened
+from penstock.spark.ingest.sources import FAULTS, FILES, files_frame, plain, stream_frame
+from penstock.spark.row_bytes import typical_bytes
 from penstock.spark.session import guard_callbacks, lost
 from penstock.spark.storage.checkpoint import Checkpoint, remove_torn
 from penstock.spark.storage.files import Files, ListedFile, local_path
 from penstock.spark.storage.local_store import private
-from penstock.spark.storage.spool import Manifest, Spool, is_late
+from penstock.spark.storage.spool import Manifest, Spool
 
-LONGEST = 2**20
-"""A text or binary value of more bytes than this makes its row a reject."""
-SHOWN = 10_000
-"""How many characters of a malformed row are kept with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """What one pass over a batch has counted."""
-
-    read: int
-    late: int
-    rejected: int
-    newest: int | None
-    bytes: int | None
-    """Bytes of the rows that are not rejects; None when not measured."""
-    farthest: float | None = None
-    """The largest time in microseconds of a row that is too far ahead."""
+LOOKING = 0.1
+"""The part of the time that may go into looking at a folder in which nothing is new."""
+Batch = DataFrame | list[Verdict] | PacketBatch
+"""What a source hands over: rows, files, or a range of packets."""
 
 
 class _Unreadable(Exception):
@@ -108,31 +99,40 @@ class Ingest:
         self._stream = spool.stream
         self._query: StreamingQuery | None = None
         self._source: FileSource | None = None
+        self._packets: PacketStream | None = None
+        self._small = SmallBatches()
         self._thread: threading.Thread | None = None
         self._busy = threading.Lock()
         self._woken = threading.Event()
         self._stopping = False
         self._patience, self._room = patience, room
         self._hinted = False
-        self._end: int | None = None
-        """The row after which a source that follows the clock has no more."""
 
     # --- life --------------------------------------------------------------------------------
 
     def open(self, until_drained: bool) -> None:
-        """Read the log of a folder's files; raises CheckpointError when it is damaged."""
+        """Learn how far the source was read; raises CheckpointError when that is damaged."""
         if self._stream.format in FILES:
+            assert self._stream.path is not None
             log = self._checkpoint.log(self._offsets / FILE_LOG)
             self._source = FileSource(self._files, log, self._stream, until_drained,
                                       self._tell_set_aside, self._tell_changed,
-                                      Ages(self._wall, time.monotonic))
+                                      Ages(self._wall, time.monotonic),
+                                      FolderWatch(self._files, self._stream.path, self._wall))
             self._source.check(self._next)
+        elif self._stream.format == "onoff":
+            options = onoff.Options.parse(opened(self._stream))
+            self._packets = PacketStream(options, self._stream.columns, self._wall.now)
+            self._spool.refuse_without_place()
+            self._packets.place(self._place)
 
     def start(self, until_drained: bool, interval: float) -> None:
         """Begin to read; with ``until_drained`` read what is there, or is due to come, and end."""
         read = partial(self._query_it, self._offsets, until_drained, interval)
         if self._source is not None:
             read = partial(self._follow, self._source, until_drained, interval)
+        elif self._packets is not None:
+            read = partial(self._make, self._packets, until_drained, interval)
         reader = StreamReader(self._stream.name, self._clock, self._report, self._patience,
                               self._woken)
         keep_reading = partial(reader.read_on, read, lambda: self._next, self._is_over)
@@ -177,7 +177,6 @@ class Ingest:
 
     def _query_it(self, offsets: Path, until_drained: bool, interval: float) -> None:
         """Start the streaming query that hands over the batches of this source."""
-        self._end = last_row(self._stream) if until_drained else None
         frame = stream_frame(self._spark, self._stream)
         remove_torn(self._checkpoint.store, offsets)
         guard_callbacks(self._spark)
@@ -186,24 +185,34 @@ class Ingest:
             .queryName(f"penstock-{self._stream.name}-{uuid4().hex}")
             .option("checkpointLocation", str(offsets))
         )
-        if until_drained and self._end is None:
+        if until_drained:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
         self._query = writer.start()
         if self._stopping:
             self._query.stop()
-        self._end_if_read()
         self._query.awaitTermination()
 
     def _follow(self, source: FileSource, until_drained: bool, interval: float) -> None:
         """Read a folder, batch by batch, until it is drained or we stop."""
         while not self._stopping:
+            began = time.monotonic()
             if self._take_files(source):
                 continue
             if until_drained and not source.waiting:
                 return
-            self._woken.wait(interval)
+            took = time.monotonic() - began
+            self._woken.wait(max(interval, took / LOOKING))
+
+    def _make(self, packets: PacketStream, until_drained: bool, interval: float) -> None:
+        """Make the packets of `onoff`, block by block, until all are made or we stop."""
+        while not self._stopping:
+            place = self._take_packets(packets)
+            if until_drained and packets.is_over(place):
+                return
+            if not until_drained or packets.is_paced:
+                self._woken.wait(packets.pause(place, interval))
 
     def _wait_for_room(self) -> None:
         """Wait while the spool is full: no batch is taken until it has room."""
@@ -221,6 +230,11 @@ class Ingest:
         """The number of the block that comes next."""
         return self._spool.last.number + 1 if self._spool.last is not None else 0
 
+    @property
+    def _place(self) -> dict[str, Any] | None:
+        """How far the source was read with the last block, if its manifest tells."""
+        return self._spool.last.place if self._spool.last is not None else None
+
     def _take(self, batch: DataFrame, number: int) -> None:
         """Store a batch that the streaming query hands over."""
         self._wait_for_room()
@@ -234,7 +248,19 @@ class Ingest:
             manifest = replace(self._store(batch, number), offsets=offsets)
             block = self._spool.add(manifest)
         self._tell(block, manifest)
-        self._end_if_read()
+
+    def _take_packets(self, packets: PacketStream) -> Place:
+        """Store the packets that are due, if there are any; how far the stream has come then."""
+        self._wait_for_room()
+        with self._busy:
+            first = packets.place(self._place)
+            last = packets.next(first)
+            if self._stopping or last.position == first.position:
+                return last
+            manifest = self._store(PacketBatch(packets, first, last), self._next)
+            block = self._spool.add(replace(manifest, place=packets.noted(last)))
+        self._tell(block, manifest)
+        return last
 
     def _take_files(self, source: FileSource) -> bool:
         """Store the next files; False when there is nothing to be read now."""
@@ -279,13 +305,6 @@ class Ingest:
         self._report(ev.Warned(at=self._clock.now(), subject=f"stream {self._stream.name}",
                                text=text))
 
-    def _end_if_read(self) -> None:
-        """End a source that follows the clock once its last row has been read."""
-        last = self._spool.last
-        if self._end is not None and last is not None and last.progress >= self._end:
-            self._end = None
-            self._report(ev.StreamEnded(at=self._clock.now(), stream=self._stream.name))
-
     def _store_files(
         self, source: FileSource, batch: list[Verdict], number: int
     ) -> Manifest | None:
@@ -315,28 +334,27 @@ class Ingest:
                 bad[verdict.file.path] = _cause(error)
         return bad
 
-    def _store(self, batch: DataFrame | list[Verdict], number: int) -> Manifest:
+    def _store(self, batch: Batch, number: int) -> Manifest:
         """Make the block durable, all but its manifest."""
         arrived = self._clock.now()
         last = self._spool.last
         cutoff, bounds = self._cutoff(last), times.Bounds.of(self._stream, arrived)
         files: tuple[str, ...] = ()
         copied = False
-        if isinstance(batch, DataFrame):
-            rows = batch
-            counted = self._copy(rows, number, cutoff, bounds)
+        if isinstance(batch, PacketBatch):
+            counted = self._generate(batch, number, cutoff, bounds)
+        elif isinstance(batch, DataFrame):
+            counted = self._copy(batch, number, cutoff, bounds, self._small.expected)
+            self._small.note(counted.read)
         elif self._stream.format == "parquet":
             files, copied, counted = self._look(batch, number, cutoff, bounds)
-            rows = self._spool.read_files(files, number if copied else None)
         else:
             rows = files_frame(self._spark, self._stream, [v.file.path for v in batch])
-            counted = self._copy(rows, number, cutoff, bounds)
-        if counted.rejected:
-            self._set_aside(rows, number, bounds)
+            counted = self._copy(rows, number, cutoff, bounds, are_small(batch))
         self._look_for_wrong_unit(counted, bounds)
         kept = counted.read - counted.rejected
         seen = [t for t in (last.seen if last else None, counted.newest) if t is not None]
-        read = counted.read if isinstance(batch, DataFrame) else sum(v.file.size for v in batch)
+        read = sum(v.file.size for v in batch) if isinstance(batch, list) else counted.read
         in_place = self._stream.format == "parquet"
         return Manifest(
             number, kept, self._bytes(kept, counted), arrived, counted.read, counted.late,
@@ -345,7 +363,7 @@ class Ingest:
             bounds=(bounds.first, bounds.last) if in_place and counted.rejected else None,
         )
 
-    def _look_for_wrong_unit(self, counted: _Counted, bounds: times.Bounds) -> None:
+    def _look_for_wrong_unit(self, counted: Counted, bounds: times.Bounds) -> None:
         if self._stream.time is None or self._hinted:
             return
         hint = times.unit_hint(self._stream, counted.farthest, counted.newest, bounds)
@@ -359,22 +377,34 @@ class Ingest:
         return last.seen - round(self._stream.lateness * 1e6)
 
     def _copy(
-        self, batch: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds
-    ) -> _Counted:
-        """Write the good rows to the spool, late or not, and count all of them, in one job."""
-        observation = Observation()
-        kinds = self._kinds(batch, cutoff, bounds)
-        counted = batch.select("*", *kinds).observe(observation, *self._measures(bounds))
-        good = counted.where(F.col("@bad").isNull())
-        columns = [F.col(quoted(column.name)) for column in self._stream.columns]
-        good.select(*columns).write.mode("overwrite").option(
-            "mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"
-        ).parquet(str(self._spool.folder(number)))
-        return _counted(observation.get)
+        self, rows: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds, small: bool
+    ) -> Counted:
+        """Write the good rows to the spool, late or not, and keep the rejects apart."""
+        counted = None
+        if small:
+            counted = driver_batches.copy(rows, self._stream, self._spool, number, cutoff, bounds,
+                                          self._spark.sparkContext.defaultParallelism)
+        if counted is None:
+            counted = executor_batches.copy(rows, self._stream, self._spool.folder(number), cutoff,
+                                            bounds)
+        if counted.rejected:
+            found = rows if counted.rejects is None else counted.rejects
+            self._set_aside(found, number, bounds)
+        return counted
+
+    def _generate(
+        self, batch: PacketBatch, number: int, cutoff: int | None, bounds: times.Bounds
+    ) -> Counted:
+        """Write packets to the spool; what is not to be taken for its time is left to Spark."""
+        counted = batch.write(self._spool, number, cutoff, bounds)
+        if counted is not None:
+            return counted
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
+        return self._copy(self._spark.createDataFrame(batch.table()), number, cutoff, bounds, False)
 
     def _look(
         self, batch: Sequence[Verdict], number: int, cutoff: int | None, bounds: times.Bounds
-    ) -> tuple[tuple[str, ...], bool, _Counted]:
+    ) -> tuple[tuple[str, ...], bool, Counted]:
         """Count the rows; the stream's own files serve as the block. Footers suffice without a job.
 
         Files that Spark cannot read as declared are copied into the block's folder.
@@ -390,9 +420,12 @@ class Ingest:
         if (self._stream.time is None and None not in found) or (
                 told and timely and bounds.hold(oldest, newest)):
             rows = sum(f.rows or 0 for f in found if f is not None)
-            return files, bool(odd), _Counted(rows, 0, 0, newest, None)
+            return files, bool(odd), Counted(rows, 0, 0, newest, None)
         frame = self._spool.read_files(files, number if odd else None)
-        return files, bool(odd), self._count(frame, cutoff, bounds)
+        counted = executor_batches.count(frame, self._stream, cutoff, bounds)
+        if counted.rejected:
+            self._set_aside(frame, number, bounds)
+        return files, bool(odd), counted
 
     def _converted(self, verdict: Verdict, number: int, place: int) -> footers.Footer:
         """Copy a file into the block's folder as it is declared."""
@@ -410,98 +443,27 @@ class Ingest:
             raise _Unreadable(verdict.file.path, str(error).splitlines()[0]) from error
         return footers.footer(target, self._stream, {})
 
-    def _count(self, rows: DataFrame, cutoff: int | None, bounds: times.Bounds) -> _Counted:
-        """Count by a job over the times, where footers do not say enough."""
-        marked = rows.select("*", *self._kinds(rows, cutoff, bounds))
-        row = marked.agg(*self._totals(bounds)).collect()[0]
-        return _Counted(row["read"], row["late"], row["rejected"], row["newest"], None,
-                        row["farthest"])
-
-    def _totals(self, bounds: times.Bounds) -> list[Column]:
-        good = F.col("@bad").isNull()
-        timed = self._stream.time is not None
-        return [
-            F.count(F.lit(1)).alias("read"),
-            F.count(F.when(F.col("@late"), 1)).alias("late"),
-            F.count(F.when(F.col("@bad").isNotNull(), 1)).alias("rejected"),
-            F.max(F.when(good, self._time())).alias("newest"),
-            F.max(times.far_ahead(self._stream, bounds) if timed
-                  else F.lit(None).cast("double")).alias("farthest"),
-        ]
-
-    def _kinds(self, batch: DataFrame, cutoff: int | None, bounds: times.Bounds) -> list[Column]:
-        """Two columns: why a row is bad, and whether a good one is late."""
-        bad: list[Column] = []
-        if CORRUPT in batch.columns:
-            bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
-        if self._stream.format != "parquet":
-            bad += [_too_long(name) for name in self._variable()]
-        if self._stream.time is not None:
-            bad.append(times.fault(self._stream, bounds))
-        reason = F.coalesce(*bad) if bad else F.lit(None).cast("string")
-        late = (F.lit(False) if cutoff is None or self._stream.time is None
-                else is_late(self._stream, cutoff))
-        return [reason.alias("@bad"), (late & reason.isNull()).alias("@late")]
-
-    def _measures(self, bounds: times.Bounds) -> list[Column]:
-        good = F.col("@bad").isNull()
-        size = row_bytes(schema(self._stream.columns))
-        return [*self._totals(bounds), F.sum(F.when(good, size)).alias("bytes")]
-
-    def _time(self) -> Column:
-        if self._stream.time is None:
-            return F.lit(None).cast("bigint")
-        return times.micros(self._stream)
-
-    def _variable(self) -> list[str]:
-        return [c.name for c in self._stream.columns if c.type.name in ("STRING", "BINARY")]
-
-    def _set_aside(self, batch: DataFrame, number: int, bounds: times.Bounds) -> None:
-        """Keep rejects with their reason apart; a repeated batch replaces itself."""
-        marked = batch.select("*", *self._kinds(batch, None, bounds))
-        aside = marked.where(F.col("@bad").isNotNull()).select(*self._evidence(batch))
+    def _set_aside(
+        self, found: DataFrame | pa.Table, number: int, bounds: times.Bounds
+    ) -> None:
+        """Keep rejects with their reasons apart: those of a batch, or those the driver holds."""
         target = self._checkpoint.folder("rejects", self._stream.name) / f"block={number:08d}"
-        aside.write.mode("overwrite").options(**JSON).json(str(target))
-
-    def _evidence(self, batch: DataFrame) -> list[Column]:
-        """The columns kept of a reject: its reason, and the row cut to `SHOWN` characters."""
-        if CORRUPT in batch.columns:
-            text = F.coalesce(F.col(quoted(CORRUPT)), self._row())
+        if isinstance(found, DataFrame):
+            executor_batches.set_aside(found, self._stream, target, bounds)
         else:
-            text = self._row()
-        return [F.col("@bad").alias("reason"), F.substring(text, 1, SHOWN).alias("row")]
+            driver_batches.set_aside(found, target)
 
-    def _row(self) -> Column:
-        cut = [
-            F.substring(F.col(quoted(c.name)), 1, SHOWN).alias(c.name)
-            if c.name in self._variable() else F.col(quoted(c.name))
-            for c in self._stream.columns
-        ]
-        return F.to_json(F.struct(*cut), JSON)
-
-    def _bytes(self, rows: int, counted: _Counted) -> int:
+    def _bytes(self, rows: int, counted: Counted) -> int:
         """The size of the rows in decoded form."""
         if counted.bytes is None:
             return rows * typical_bytes(schema(self._stream.columns))
         return counted.bytes
 
 
-def _counted(measured: dict[str, Any]) -> _Counted:
-    return _Counted(measured["read"], measured["late"], measured["rejected"], measured["newest"],
-                    measured["bytes"] or 0, measured["farthest"])
-
-
 def _range(found: Sequence[footers.Footer | None]) -> tuple[int | None, int | None]:
     """The oldest and the newest time in some footers."""
     known = [f.times for f in found if f is not None and f.times is not None]
     return (min((t[0] for t in known), default=None), max((t[1] for t in known), default=None))
-
-
-def _too_long(name: str) -> Column:
-    size = F.octet_length(F.col(quoted(name)))
-    reason = F.concat(F.lit(f"column {name} holds "), size.cast("string"),
-                      F.lit(f" bytes; at most {LONGEST} are taken"))
-    return F.when(size > LONGEST, reason)
 
 
 def _cause(error: BaseException) -> str:

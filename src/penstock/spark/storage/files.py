@@ -7,7 +7,7 @@ import os
 import posixpath
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,7 +152,7 @@ class Files:
         elif local.is_file():
             yield from _listed(str(local))
         else:
-            yield from _walk(str(local), set())
+            yield from walk(str(local), {})
 
     def _matches(self, pattern: str) -> list[str]:
         local = local_path(pattern)
@@ -211,18 +211,26 @@ def _as_os_error() -> Iterator[None]:
         raise OSError(str(error.java_exception.toString())) from error
 
 
-def _walk(folder: str, entered: set[str]) -> Iterator[ListedFile]:
-    """The files below a local folder, by name; a link that leads back is not followed again."""
+def walk(
+    folder: str, entered: dict[str, int], skip: Callable[[str], bool] = lambda path: False
+) -> Iterator[ListedFile]:
+    """The files below a local folder, by name; a link that leads back is not followed again.
+
+    ``entered`` takes every folder with its time before it was listed. What ``skip`` knows by its
+    path is not looked at.
+    """
     real = os.path.realpath(folder)
     if real in entered:
         return
-    entered.add(real)
     with suppress(FileNotFoundError):  # it may go while we look
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        entered[real] = os.stat(folder).st_mtime_ns
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if not skip(entry.path)]
+        for entry in sorted(found, key=lambda entry: entry.name):
             if _hidden(entry.name):
                 continue
             if entry.is_dir():
-                yield from _walk(entry.path, entered)
+                yield from walk(entry.path, entered, skip)
             else:
                 yield from _listed(entry.path)
 

@@ -1,8 +1,9 @@
 """The spool: a stream's decoded blocks, each with a manifest that makes it count.
 
-A block is a folder of Parquet files and a manifest beside it. The manifest is written last and by
-rename, so a block without one never happened. Where the stream already is Parquet, a block is a
-list of the stream's own files and nothing is copied.
+A block is a folder of Parquet files and a manifest beside it. Executors write the files of a large
+block, the driver those of a small one. The manifest is written last and by rename, so a block
+without one never happened. Where the stream already is Parquet, a block is a list of the stream's
+own files and nothing is copied.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ import contextlib
 import os
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -38,6 +43,10 @@ ARRIVED = "@arrived"
 EVENT_TIME = "@time"
 """The column with the time of a row, of streams that count it in a unit."""
 
+FILE_ROWS = 10_000
+"""A file of a block has at least so many rows where the driver writes several."""
+_GROUP_ROWS = 1 << 20
+"""Rows of a row group at most, and so those that are held while a file is written."""
 _END = 4096
 """Bytes at the end of a file that are looked at: where Parquet has its footer, which tells of all
 that is in it."""
@@ -82,6 +91,8 @@ class Manifest:
     """Rows of the stream's own files with a time outside (in microseconds) were rejected."""
     offsets: int | None = None
     """The checksum of the offsets it was read with, where Spark keeps them."""
+    place: dict[str, Any] | None = None
+    """How far the source was read with it, where nobody else keeps that."""
     stored: tuple[Stored, ...] = ()
     """Its files, as far as they are on this machine."""
     released: bool = False
@@ -133,7 +144,7 @@ class Spool:
                 found[manifest.number] = manifest
         first = self._first.read()  # it is written before a manifest goes
         self._refuse_gaps(first, found)
-        return {number: manifest for number, manifest in found.items() if number >= (first or 0)}
+        return {number: found[number] for number in sorted(found) if number >= (first or 0)}
 
     def _read_manifest(self, path: Path) -> Manifest:
         fields = self._checkpoint.read(path)
@@ -166,8 +177,17 @@ class Spool:
         if self._checkpoint.has(folder / FILE_LOG):
             return  # a folder's own log, which is held against the blocks when it is opened
         last = self.last
+        if last is not None and last.place is not None:
+            return
         offsets.check(self._checkpoint.store, folder, last.number if last else None,
                       last.offsets if last else None, self._folder)
+
+    def refuse_without_place(self) -> None:
+        """Refuse blocks of an earlier version, whose manifests do not say how far they came."""
+        if self.last is not None and self.last.place is None:
+            raise CheckpointError(
+                f"{self._manifest(self.last.number)} was written by an earlier version of Penstock,"
+                f" which read {self.stream.format} in another way; begin with another --checkpoint")
 
     def refuse_before(self, number: int) -> None:
         """Refuse blocks that end before this one, of which rows were delivered."""
@@ -193,6 +213,25 @@ class Spool:
     def has(self, number: int) -> bool:
         """Whether the block is durable."""
         return number in self._manifests or (self.last is not None and number <= self.last.number)
+
+    def write(
+        self, number: int, columns: pa.Schema, files: Sequence[Iterable[pa.RecordBatch]]
+    ) -> None:
+        """Write the rows of a block, file by file; what an earlier try left is removed."""
+        folder = self.folder(number)
+        self._files.remove(str(folder))
+        try:
+            folder.mkdir()
+            places = [folder / f"part-{place:05d}.parquet" for place in range(len(files))]
+            if len(files) == 1:
+                _write_file(places[0], columns, files[0])
+                return
+            with ThreadPoolExecutor(len(files)) as pool:
+                for _ in pool.map(_write_file, places, repeat(columns), files):
+                    pass  # whatever it raised is raised here
+        except OSError as error:  # Arrow tells neither the folder nor, in plain words, the reason
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(error.errno, why, str(folder)) from error
 
     def add(self, manifest: Manifest) -> Block:
         """Make a block count."""
@@ -268,7 +307,7 @@ class Spool:
         Where that fails they stay for now: a new block counts all the same.
         """
         gone = []
-        for number in sorted(self._manifests):
+        for number in self._manifests:  # in the order of their numbers, as they came
             if number not in self._released and not self._manifests[number].released:
                 break
             if self.last is None or number != self.last.number:
@@ -407,6 +446,25 @@ def contents_of(spools: Mapping[str, Spool], stream: str) -> SpoolContents | Non
 def is_late(stream: Stream, cutoff: int) -> Column:
     """Whether a row's time lies before the cut-off; a row without a time is not late."""
     return F.coalesce(times.micros(stream) < F.lit(cutoff), F.lit(False))
+
+
+def _write_file(path: Path, columns: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    with pq.ParquetWriter(path, columns, compression="snappy") as writer:
+        for group in _row_groups(batches):
+            writer.write_table(pa.Table.from_batches(group, columns))
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Batches for one row group each: as many as it may have rows."""
+    group: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if group and rows + len(batch) > _GROUP_ROWS:
+            yield group
+            group, rows = [], 0
+        group.append(batch)
+        rows += len(batch)
+    yield group
 
 
 def _stored(name: str, place: Path, own: bool) -> Stored:

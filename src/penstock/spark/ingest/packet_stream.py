@@ -1,0 +1,177 @@
+"""The source `onoff` as a stream: the driver makes the packets of each block by itself.
+
+A block is a range of positions in the stream of `penstock.generators.packets`. The place where it
+ends stands in the block's manifest, so both are durable at once: after a crash the stream goes on
+behind the last block that counts. A thousand packets are made in a millisecond, so no Spark job and
+no Python worker is needed.
+
+With `rows` the stream is bounded and given as fast as it is asked for. Without it the stream is
+endless and follows the clock: a packet is given once its time has come. The place remembers when
+the stream began, so what was due while the engine was down comes when it is started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.arrow import arrow_schema
+from penstock.generators.packets import EVERYTHING, ORIGIN, SCHEMA, OnOff, Position
+from penstock.model import Field, name_key
+from penstock.spark.ingest.driver_batches import Tally, well_within
+from penstock.spark.ingest.executor_batches import Counted
+from penstock.spark.ingest.onoff import TRAFFIC, Options
+from penstock.spark.ingest.times import Bounds
+from penstock.spark.storage.spool import FILE_ROWS, Spool
+
+LONGEST_PAUSE = 1.0
+"""Seconds after which the clock is looked at again, whatever it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a stream was read."""
+
+    position: Position = ORIGIN
+    clock: int = 0
+    """When a stream that follows the clock began, in microseconds since 1970; 0: not yet."""
+
+
+class PacketStream:
+    """Says which packets are due, and makes them."""
+
+    def __init__(
+        self, options: Options, columns: Sequence[Field], clock: Callable[[], float]
+    ) -> None:
+        """``columns`` are those that were declared; ``clock`` tells seconds since 1970."""
+        self._options, self._clock = options, clock
+        names = {name_key(name): name for name in SCHEMA.names}
+        self._columns = [names[name_key(column.name)] for column in columns]
+        self.schema = arrow_schema(columns)
+        self._reached = 0
+        """Microseconds after its beginning up to which the stream was asked for packets."""
+
+    # --- places ------------------------------------------------------------------------------
+
+    def noted(self, place: Place) -> dict[str, Any]:
+        """A place as a manifest holds it, with the parameters that it was made with."""
+        return asdict(place.position) | {"clock": place.clock, "stream": self._parameters()}
+
+    def place(self, noted: Mapping[str, Any] | None) -> Place:
+        """The place that a manifest holds; ValueError if it is one of another stream."""
+        if noted is None:
+            return Place()
+        if noted["stream"] != self._parameters():
+            raise ValueError(f"the checkpoint is of onoff with {noted['stream']}; it cannot go on "
+                             f"with {self._parameters()}")
+        return Place(Position(noted["epoch"], noted["row"], noted["rows"]), noted["clock"])
+
+    def _parameters(self) -> str:
+        traffic = self._options.traffic
+        return " ".join(f"{name}={getattr(traffic, name)}" for name in TRAFFIC if name != "rows")
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether packets come when their time has come, and not as they are asked for."""
+        return self._options.paced
+
+    def is_over(self, place: Place) -> bool:
+        """Whether all packets of a bounded stream have been given."""
+        return self._options.traffic.rows == place.position.rows
+
+    def next(self, place: Place) -> Place:
+        """As far as the clock, `maxRowsPerTrigger` and the end of the stream allow."""
+        options, rows = self._options, EVERYTHING
+        if options.paced:
+            now = round(self._clock() * 1e6)
+            # A new stream began a tick ago, so that its first block has rows.
+            place = replace(place, clock=place.clock or now - options.tick)
+            elapsed = max(0, now - place.clock)
+            self._reached = elapsed - elapsed % options.tick
+            rows = options.traffic.reach(place.position, self._reached).rows - place.position.rows
+        taken = options.traffic.advance(place.position, min(rows, options.block))
+        return replace(place, position=taken)
+
+    def pause(self, place: Place, interval: float) -> float:
+        """Seconds until there may be more, asked for at most once per ``interval`` seconds.
+
+        A stream that follows the clock is asked when a tick is over, and not just before.
+        """
+        options = self._options
+        if not options.paced:
+            return interval
+        ticks = max(1, -(-round(interval * 1e6) // options.tick))
+        due = place.clock + self._reached + ticks * options.tick
+        return min(max(0.0, due / 1e6 - self._clock()), max(interval, LONGEST_PAUSE))
+
+    # --- packets -----------------------------------------------------------------------------
+
+    def files(self, first: Place, last: Place) -> list[Iterator[pa.RecordBatch]]:
+        """The packets between two places, as those of each file of a block."""
+        traffic, rows = self._traffic(last), last.position.rows - first.position.rows
+        parts = max(1, min(self._options.partitions, rows // FILE_ROWS))
+        cuts = traffic.cut(first.position, last.position, parts)
+        return [map(self._declared, traffic.batches(*cut)) for cut in cuts]
+
+    def times(self, first: Place, last: Place) -> tuple[int, int]:
+        """The times of the first and of the last packet between two places, in microseconds."""
+        traffic, rows = self._traffic(last), last.position.rows - first.position.rows
+        before_last = traffic.advance(first.position, rows - 1)
+        ends = ((first.position, traffic.advance(first.position, 1)),
+                (before_last, traffic.advance(before_last, 1)))
+        oldest, newest = (next(traffic.batches(*end))["ts"].cast(pa.int64())[0].as_py()
+                          for end in ends)
+        return oldest, newest
+
+    def _traffic(self, place: Place) -> OnOff:
+        """The packets with their event times: from the clock on if the stream follows it."""
+        options = self._options
+        follows = options.paced and not options.dated
+        return replace(options.traffic, start=place.clock) if follows else options.traffic
+
+    def _declared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [batch[name].cast(field.type)
+                  for name, field in zip(self._columns, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class PacketBatch:
+    """The packets of one block."""
+
+    packets: PacketStream
+    first: Place
+    last: Place
+
+    def write(
+        self, spool: Spool, number: int, cutoff: int | None, bounds: Bounds
+    ) -> Counted | None:
+        """Write them to the spool; None when Spark must look at their times."""
+        stream = spool.stream
+        if stream.time is not None and (stream.unit or not well_within(
+                *self.packets.times(self.first, self.last), bounds)):
+            return None
+        files = self.packets.files(self.first, self.last)
+        tallies = [Tally(cutoff) for _ in files]
+        spool.write(number, self.packets.schema, [
+            _tallied(batches, tally, stream.time)
+            for batches, tally in zip(files, tallies, strict=True)])
+        return reduce(Tally.plus, tallies).counted()
+
+    def table(self) -> pa.Table:
+        """All of them."""
+        files = self.packets.files(self.first, self.last)
+        return pa.Table.from_batches(chain(*files), self.packets.schema)
+
+
+def _tallied(
+    batches: Iterable[pa.RecordBatch], tally: Tally, time: str | None
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        tally.add(batch, batch[time].cast(pa.int64()) if time is not None else None)
+        yield batch

@@ -1,0 +1,63 @@
+"""Which rows of a batch are rejects, why, and what is kept of them."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.model import Stream, quoted
+from penstock.spark.delivery.text_formats import JSON
+from penstock.spark.ingest import times
+from penstock.spark.ingest.sources import CORRUPT
+
+LONGEST = 2**20
+"""A text or binary value of more bytes than this makes its row a reject."""
+SHOWN = 10_000
+"""How many characters of a malformed row are kept with it."""
+
+
+def reason(batch: DataFrame, stream: Stream, bounds: times.Bounds) -> Column:
+    """Why a row is a reject; NULL when it is none."""
+    found = [malformed(batch, stream)]
+    if stream.time is not None:
+        found.append(times.fault(stream, bounds))
+    return F.coalesce(*found)
+
+
+def malformed(batch: DataFrame, stream: Stream) -> Column:
+    """Why a row is a reject whatever the time is: no literal of it changes between batches."""
+    bad: list[Column] = []
+    if CORRUPT in batch.columns:
+        bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
+    if stream.format != "parquet":
+        bad += [_too_long(name) for name in _variable(stream)]
+    return F.coalesce(*bad) if bad else F.lit(None).cast("string")
+
+
+def row_text(batch: DataFrame, stream: Stream) -> Column:
+    """A reject as it is kept: the line that it was, or its columns as JSON, cut short."""
+    text = _as_json(stream)
+    if CORRUPT in batch.columns:
+        text = F.coalesce(F.col(quoted(CORRUPT)), text)
+    return F.substring(text, 1, SHOWN)
+
+
+def _as_json(stream: Stream) -> Column:
+    variable = _variable(stream)
+    cut = [
+        F.substring(F.col(quoted(c.name)), 1, SHOWN).alias(c.name)
+        if c.name in variable else F.col(quoted(c.name))
+        for c in stream.columns
+    ]
+    return F.to_json(F.struct(*cut), JSON)
+
+
+def _variable(stream: Stream) -> list[str]:
+    return [c.name for c in stream.columns if c.type.name in ("STRING", "BINARY")]
+
+
+def _too_long(name: str) -> Column:
+    size = F.octet_length(F.col(quoted(name)))
+    why = F.concat(F.lit(f"column {name} holds "), size.cast("string"),
+                   F.lit(f" bytes; at most {LONGEST} are taken"))
+    return F.when(size > LONGEST, why)
