@@ -64,7 +64,8 @@ Figures = Mapping[str, tuple[float, float]]
 class FakeHost(VirtualHost):
     """A host without Spark: runs take as long as ``cost`` says and keep every second row.
 
-    With ``operators`` every stage costs and keeps what they say instead, by its first operator.
+    With ``operators`` every stage costs and keeps what they say instead, by its first operator, and
+    every job says so of its stages, as Python workers do; with ``samples`` only samples do.
     Window aggregates count the rows of their windows, by the times with which blocks `arrive`:
 
     >>> host = FakeHost.of('''
@@ -86,6 +87,7 @@ class FakeHost(VirtualHost):
     breaks: Callable[[RefreshJob], str] = never
     """Why a refresh fails."""
     operators: Figures = field(default_factory=dict)
+    samples: bool = False
     kept: dict[int, float] = field(default_factory=dict)
     """Rows that runs have kept between two stages, until they are taken up."""
     _numbers: dict[str, int] = field(default_factory=dict)
@@ -117,6 +119,7 @@ class FakeHost(VirtualHost):
         fails: Callable[[SegmentJob], str] = never,
         operators: Figures | None = None,
         refresh: str = refreshes.DEFAULT,
+        samples: bool = False,
         refreshing: Callable[[RefreshJob], float] = a_tenth,
         breaks: Callable[[RefreshJob], str] = never,
     ) -> FakeHost:
@@ -127,7 +130,8 @@ class FakeHost(VirtualHost):
                     settings or Settings(until_drained=True))
         core.adopt(plan(application))
         host = cls(core, application=application, cost=cost, fails=fails,
-                   operators=operators or {}, refreshing=refreshing, breaks=breaks)
+                   operators=operators or {}, samples=samples, refreshing=refreshing,
+                   breaks=breaks)
         known = core.settings
         host.handle(ev.EngineStarted(
             at=0.0, streams=tuple(application.streams), cores=1,
@@ -286,7 +290,7 @@ class FakeHost(VirtualHost):
             return ev.JobFailed(at=at, job=job.number, kind=job.kind, reason=reason)
         for part in job.parts:
             del self.kept[part]
-        measured = self._measured(job) if job.measure else {}
+        measured = self._measured(job)
         panes = self.core.plan.path(job.path).end == "panes"
         if panes and job.final:
             return self._summarised(job, at, seconds, measured)
@@ -318,8 +322,12 @@ class FakeHost(VirtualHost):
 
     def _measured(self, job: SegmentJob) -> dict[str, ev.StageFigures]:
         stages = self.core.plan.path(job.path).stages
-        figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in stages}
-        return {id: ev.StageFigures(rows_in=100.0, rows_out=100.0 * kept, seconds=100.0 * cost)
+        if not self.operators or len(stages) == 1 or self.samples and not job.measure:
+            return {}
+        ran = stages if job.measure else stages[job.first : job.last]
+        figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in ran}
+        return {id: ev.StageFigures(rows_in=100.0, rows_out=100.0 * kept, seconds=100.0 * cost,
+                                    how="sample" if self.samples else "worker")
                 for id, (cost, kept) in figures.items()}
 
     # --- what happened -----------------------------------------------------------------------
