@@ -77,7 +77,7 @@ class Sampling(FakeHost):
 
     def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         end = super().outcome(job)
-        if not job.measure or isinstance(end, ev.JobFailed):
+        if not job.sample or isinstance(end, ev.JobFailed):
             return end
         taken = 0.5 if self.sampled else 8.0
         self.sampled = True
@@ -127,7 +127,7 @@ class Busy(FakeHost):
         assert not isinstance(end, ev.JobFailed)
         taken = 1.1 * (end.at - self.clock.now() + JOBS * 0.1)
         return replace(end, at=self.clock.now() + taken,
-                       result=replace(end.result, bare=0.1 if job.measure else 0.0))
+                       result=replace(end.result, bare=0.1 if job.sample else 0.0))
 
 
 def test_a_busy_machine_makes_rows_and_jobs_longer_alike() -> None:

@@ -13,7 +13,7 @@ class Settings:
     """Settled when the run begins."""
 
     slots: int = 1
-    """Runs under way at once."""
+    """Jobs under way at once."""
     memory: int = 512 * 2**20
     """Bytes of blocks that may be hot."""
     retention: float = 3600.0
@@ -25,9 +25,10 @@ class Settings:
     """Seconds for which any block may wait for others to ride with: few large jobs cost less. For
     runs in which nobody waits for the first answer."""
     measure_every: float = 60.0
-    """Seconds after which the stages of a path are timed apart again."""
+    """Seconds after which stages of a path that jobs do not measure are sampled again."""
     quantum: float = inf
-    """A train takes no more blocks than would run for so many seconds, so that decisions come."""
+    """A train takes no more blocks than would run for so many seconds, so that decisions come; but
+    enough of them that the fixed cost of a job is a small part of it."""
     spool: float = inf
     """Bytes that the spool may hold before the streams have to wait."""
     timeout: float = inf

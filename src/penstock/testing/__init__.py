@@ -322,9 +322,9 @@ class FakeHost(VirtualHost):
 
     def _measured(self, job: SegmentJob) -> dict[str, ev.StageFigures]:
         stages = self.core.plan.path(job.path).stages
-        if not self.operators or len(stages) == 1 or self.samples and not job.measure:
+        if not self.operators or len(stages) == 1 or self.samples and not job.sample:
             return {}
-        ran = stages if job.measure else stages[job.first : job.last]
+        ran = stages if job.sample else stages[job.first : job.last]
         figures = {stage[0].id: self.operators.get(stage[0].id, (0.0, 1.0)) for stage in ran}
         return {id: ev.StageFigures(rows_in=100.0, rows_out=100.0 * kept, seconds=100.0 * cost,
                                     how="sample" if self.samples else "worker")

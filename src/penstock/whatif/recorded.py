@@ -288,7 +288,7 @@ class _Replay(VirtualHost):
         _, left = model.through(job.first, job.last, rows)
         seconds = model.seconds(job.first, job.last, rows, self._made[job.path])
         self._made[job.path] += 1
-        sampling = self.recording.sampling if job.measure else 0.0
+        sampling = self.recording.sampling if job.sample else 0.0
         at = self.clock.now() + seconds + sampling
         came = sum(block.rows for block in job.blocks)
         result = ev.SegmentResult(
@@ -317,9 +317,10 @@ class _Replay(VirtualHost):
     def _measured(
         self, model: PathModel, job: SegmentJob, rows: float, row_bytes: float
     ) -> dict[str, ev.StageFigures]:
-        """What the job shows of its stages, and a sample beside it of all."""
-        sampled = model.sampled(SAMPLE_ROWS, row_bytes) if job.measure else {}
-        return {**model.measured(job.first, job.last, rows), **sampled}
+        """What the job shows of its stages, and a sample beside it."""
+        sampled = model.sampled(SAMPLE_ROWS, row_bytes) if job.sample else {}
+        return {**model.measured(job.first, job.last, rows),
+                **{name: told for name, told in sampled.items() if name in job.sample}}
 
 
 def replay(recording: Recording, policy: Policy) -> list[ev.Event]:

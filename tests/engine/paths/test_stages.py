@@ -270,7 +270,7 @@ def test_samples_take_no_more_than_their_share_of_the_time() -> None:
     paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(3)]
 
     def is_due(path: int, at: float) -> bool:
-        return costs.is_due(paths[path], at, every=60.0, idle=True)
+        return bool(costs.to_sample(paths[path], at, every=60.0, idle=True))
 
     assert not is_due(0, at=0.0), "nothing has been spent on jobs yet"
     assert not is_due(0, at=49.0)
@@ -290,7 +290,7 @@ def test_samples_never_begin_beyond_their_share(steps: list[tuple[float, bool, f
     at = spent = longest = 0.0
     for pause, idle, takes in steps:
         at += pause
-        if costs.is_due(path, at, every=60.0, idle=idle):
+        if costs.to_sample(path, at, every=60.0, idle=idle):
             assert idle and spent <= SAMPLING_SHARE * (at - 0.0)
             spent += takes
             longest = max(longest, takes)
@@ -300,18 +300,20 @@ def test_samples_never_begin_beyond_their_share(steps: list[tuple[float, bool, f
 
 def test_nothing_is_sampled_while_anything_waits() -> None:
     costs, path = StageCosts(), host().core.plan.path("q#0")
-    assert not any(costs.is_due(path, float(at), every=60.0, idle=False) for at in range(5000))
-    assert costs.is_due(path, 5000.0, every=60.0, idle=True)
+    assert not any(costs.to_sample(path, float(at), every=60.0, idle=False) for at in range(5000))
+    assert costs.to_sample(path, 5000.0, every=60.0, idle=True)
 
 
 def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def is_due(_: StageCosts, path: Path, at: float, every: float, idle: bool) -> bool:
+    def to_sample(
+        _: StageCosts, path: Path, at: float, every: float, idle: bool
+    ) -> tuple[str, ...]:
         asked.append(idle)
-        return False
+        return ()
 
-    monkeypatch.setattr(StageCosts, "is_due", is_due)
+    monkeypatch.setattr(StageCosts, "to_sample", to_sample)
     run = host("fifo", quantum=0.1)
     for at in (0.0, 100.0, 100.5, 101.0):
         run.arrive("s", at=at)
@@ -322,7 +324,7 @@ def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPat
 def test_stages_are_sampled_again_soon_and_then_seldom() -> None:
     costs, path, due = StageCosts(), host().core.plan.path("q#0"), []
     for at in range(300):
-        if costs.is_due(path, float(at), every=60.0, idle=True):
+        if costs.to_sample(path, float(at), every=60.0, idle=True):
             due.append(at)
             costs.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
     assert due == [50, 52, 54, 114, 174, 234, 294]
@@ -331,11 +333,11 @@ def test_stages_are_sampled_again_soon_and_then_seldom() -> None:
 def test_stages_that_every_job_measures_are_not_sampled() -> None:
     costs, path = StageCosts(), host().core.plan.path("q#0")
     *measured, last = (stage[0].id for stage in path.stages)
-    costs.is_due(path, 0.0, every=60.0, idle=True)
+    costs.to_sample(path, 0.0, every=60.0, idle=True)
     costs.record(1.0, path, 0, 4, RAN, {name: WORKED for name in measured[1:]})
-    assert costs.is_due(path, 100.0, every=60.0, idle=True), "the first is plain SQL"
+    assert costs.to_sample(path, 100.0, every=60.0, idle=True) == ("q#0:filter",), "plain SQL"
     costs.record(101.0, path, 0, 4, RAN, {name: WORKED for name in measured})
-    assert not costs.is_due(path, 200.0, every=60.0, idle=True), f"{last} writes"
+    assert not costs.to_sample(path, 200.0, every=60.0, idle=True), f"{last} writes"
 
 
 def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:

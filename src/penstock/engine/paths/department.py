@@ -306,8 +306,8 @@ class PathsDepartment:
             parts=tuple(entry.job for entry in job.entries if entry.job),
             on_disk=self._is_too_much(job), urgent=job.urgent, yields=job.yields,
             again=job.is_backfill, expected=expected,
-            measure=job.first == 0 and self.costs.is_due(
-                job.path, at, settings.measure_every, idle))
+            sample=self.costs.to_sample(job.path, at, settings.measure_every, idle)
+            if job.first == 0 else ())
 
     @property
     def room(self) -> int:

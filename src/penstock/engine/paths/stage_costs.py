@@ -219,23 +219,24 @@ class StageCosts:
 
     # --- samples -----------------------------------------------------------------------------
 
-    def is_due(self, path: Path, at: float, every: float, idle: bool) -> bool:
-        """Whether the stages of a path are to be sampled now; then not before ``every``.
+    def to_sample(self, path: Path, at: float, every: float, idle: bool) -> tuple[str, ...]:
+        """The stages of a path that are to be sampled now; then none before ``every``.
 
         Only stages that jobs do not measure themselves need it; the last one writes, which no
         sample does. It is sooner while they are not known well, and never while anything waits. All
         samples together take no more than a small part of the time, this one included.
         """
         self._began = min(self._began, at)
+        unknown = tuple(name for name in names(path)[:-1] if name not in self._learnt)
         ordered = self._samples.setdefault(path.id, [])
         interval = min(every, SOON) if len(ordered) < ENOUGH else every
         takes = self._took.get(path.id, FIRST_SAMPLE)
-        due = (idle and (not ordered or at - ordered[-1] >= interval)
-               and any(name not in self._learnt for name in names(path)[:-1])
+        due = (unknown and idle and (not ordered or at - ordered[-1] >= interval)
                and self._sampling + takes <= SAMPLING_SHARE * (at - self._began))
-        if due:
-            ordered[:] = [*ordered[-ENOUGH:], at]
-        return due
+        if not due:
+            return ()
+        ordered[:] = [*ordered[-ENOUGH:], at]
+        return unknown
 
     # --- what jobs will take -----------------------------------------------------------------
 
