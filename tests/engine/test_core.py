@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -318,16 +319,19 @@ def test_other_queries_get_on_once_a_stuck_one_was_cancelled() -> None:
 
 
 def test_a_job_may_take_longer_if_jobs_like_it_did() -> None:
-    costs = iter([100.0, 900.0, 1001.0, 1.0, 1.0, 1.0])
+    costs = iter([100.0, 900.0, 5000.0, 1.0, 1.0, 1.0])
     host = FakeHost.of("CREATE STREAM s (a INT) FROM rate; CREATE QUERY q AS SELECT a FROM s;",
                        cost=lambda run: next(costs), settings=Settings(timeout=200.0))
     host.arrive("s", at=1.0, rows=100)
     host.arrive("s", at=500.0, rows=100)
     host.run()
     assert host.failures == {} and len(host.runs) == 2, "ten times a hundred seconds"
+    expected = host.core.paths.costs.expected(10, "s/fanout", 0)
+    assert expected == pytest.approx(140, rel=0.01), "the cheapest job, and a tenth of the rows"
     host.arrive("s", at=5000.0, rows=10)
     host.run()
-    assert [e.at for e in host.record if isinstance(e, ev.JobFailed)] == [5000.0 + 900.0]
+    (failed,) = [e.at for e in host.record if isinstance(e, ev.JobFailed)]
+    assert failed == pytest.approx(5000.0 + 10 * expected)
     assert host.failures == {}, "what was cancelled is tried again"
 
 

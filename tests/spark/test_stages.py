@@ -95,6 +95,27 @@ def test_every_policy_gives_the_same_answers(policy: str, folder: Path, engine) 
             assert not kept
         if policy in ("round_robin", "greedy", "rate_based", "preemptive_rate_based"):
             assert kept
+    check_measured(events)
+
+
+def check_measured(events: list[ev.Event]) -> None:
+    """Jobs say what their stages cost and keep, whichever jobs these were in; none was sampled."""
+    results = [event.result for event in events
+               if isinstance(event, ev.JobFinished) and isinstance(event.result, ev.PathResult)]
+    assert not any(result.sampling for result in results)
+    found: dict[tuple[str, str], list[ev.StageFigures]] = {}
+    for result in results:
+        for stage, figures in result.measured.items():
+            found.setdefault((stage, figures.how), []).append(figures)
+    kept = {key: sum(f.rows_out for f in told) / sum(f.rows_in for f in told)
+            for key, told in found.items()}
+    assert kept == pytest.approx({
+        ("three#0:filter", "count"): 90 / 120, ("three#0:python1", "worker"): 45 / 90,
+        ("three#0:python2", "worker"): 44 / 45, ("three#0:python3", "worker"): 43 / 43,
+        ("joined#0:lookup1", "count"): 48 / 120, ("joined#0:filter", "count"): 36 / 48,
+        ("joined#0:python1", "worker"): 1.0, ("nothing#0:filter", "count"): 0.0})
+    assert all((f.seconds > 0) == (how == "worker") for (_, how), told in found.items()
+               for f in told)
 
 
 def test_with_two_slots_runs_overlap_and_the_answers_are_the_same(folder: Path, engine) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from penstock.cli import main
 from penstock.engine import SegmentJob
+from penstock.engine.cost_model import Cost, fit
 from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError, PolicyError
 from penstock.events import Recorder, Summary, read_events
@@ -22,7 +23,6 @@ from penstock.events import kinds as ev
 from penstock.policies.operators import POLICIES, policies, policy
 from penstock.testing import FakeHost
 from penstock.whatif.alike_queries import folded
-from penstock.whatif.job_costs import Cost, fit
 from penstock.whatif.predictions import Comparison, PolicyOutcome, alike, compare
 from penstock.whatif.recorded import Recording, replay
 
@@ -257,7 +257,7 @@ def test_a_fit_finds_the_line_that_runs_lie_on(
 ) -> None:
     cost = fit([(rows, fixed + per_row * rows) for rows in sizes], cheapest=fixed)
     for rows in sizes:
-        assert cost.seconds(rows, earlier=99) == pytest.approx(fixed + per_row * rows, abs=1e-6)
+        assert cost.seconds(rows) == pytest.approx(fixed + per_row * rows, abs=1e-6)
 
 
 @given(st.lists(st.tuples(st.integers(1, 10_000), st.floats(0, 100)), min_size=1))
@@ -270,11 +270,12 @@ def test_no_part_of_a_cost_is_negative(runs: list[tuple[int, float]]) -> None:
 
 
 def test_smaller_runs_that_took_longer_mean_no_cost_per_row() -> None:
-    assert fit([(100, 2.0), (900, 1.0)] * 2, cheapest=0.0) == Cost(1.5, 0.0, error=1 / 3)
+    assert fit([(100, 2.0), (900, 1.0)] * 4, cheapest=0.0) == Cost(
+        1.5, 0.0, error=1 / 3, distinct=False)
 
 
 def test_a_single_run_is_no_cold_one() -> None:
-    assert fit([(100, 8.0)], cheapest=8.0) == Cost(8.0, 0.0)
+    assert fit([(100, 8.0)], cheapest=8.0) == Cost(8.0, 0.0, distinct=False)
 
 
 # --- records as they are -----------------------------------------------------------------------

@@ -45,9 +45,9 @@ class SegmentJob:
     yields: bool = False
     """Whether it may be preempted itself: then it is done in short pieces."""
     expected: float = 0.0
-    """Seconds that it will take, going by the latest job like it; 0 while unknown."""
-    measure: bool = False
-    """Whether to sample the stages, beside the job."""
+    """Seconds that it will take, by the cost model; 0 while unknown."""
+    sample: tuple[str, ...] = ()
+    """The stages to sample, beside the job."""
     again: bool = False
     """Whether its members have had these blocks before: only the panes are made once more."""
     in_driver: bool = False

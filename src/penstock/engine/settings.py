@@ -13,7 +13,7 @@ class Settings:
     """Settled when the run begins."""
 
     slots: int = 1
-    """Runs under way at once."""
+    """Jobs under way at once."""
     memory: int = 512 * 2**20
     """Bytes of blocks that may be hot."""
     retention: float = 3600.0
@@ -25,9 +25,10 @@ class Settings:
     """Seconds for which any block may wait to be batched, since few large jobs cost less. It is for
     runs in which nobody waits for the first answer."""
     measure_every: float = 60.0
-    """Seconds between two samples of a path's stages."""
+    """Seconds between two samples of stages that jobs do not measure themselves."""
     quantum: float = inf
-    """A train takes no more blocks than fit into this many seconds: decisions stay frequent."""
+    """A train takes no more blocks than fit into this many seconds, so that decisions stay frequent,
+    but enough of them that the fixed cost of a job is a small part of it."""
     spool: float = inf
     """The bytes that the spool may hold before the streams pause."""
     timeout: float = inf

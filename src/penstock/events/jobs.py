@@ -87,6 +87,9 @@ class StageFigures:
     seconds: float
     bytes_in: float = 0.0
     bytes_out: float = 0.0
+    how: Literal["sample", "worker", "count"] = "sample"
+    """Sample: beside the job, on a part of its rows. Worker: by the Python workers, in the job.
+    Count: in the job, its rows alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +116,9 @@ class PathResult:
     operators: Mapping[str, int] = field(default_factory=dict)
     """Rows out of each operator that was counted."""
     measured: Mapping[str, StageFigures] = field(default_factory=dict)
-    """Stages that were sampled."""
+    """Stages that were measured, in the job or beside it."""
     sampling: float = 0.0
-    """Seconds that this took, beside the job."""
+    """Seconds that a sample took, beside the job."""
     bare: float = 0.0
     """Seconds of it that a stage took for hardly any rows: what a Spark job costs by itself."""
 

@@ -18,7 +18,7 @@ from penstock.planning import plan
 from penstock.policies import refresh as refreshes
 from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
-from penstock.testing.scripted_costs import Figures, a_tenth, carried, never, one_second, sampled
+from penstock.testing.scripted_costs import Figures, a_tenth, carried, measured, never, one_second
 from penstock.testing.virtual_panes import Answer, RowCounts, Synopses
 from penstock.testing.virtual_spool import BYTES_PER_ROW, VirtualSpool
 from penstock.whatif.replay import VirtualHost
@@ -28,7 +28,8 @@ from penstock.whatif.replay import VirtualHost
 class FakeHost(VirtualHost):
     """A host without Spark: jobs take as long as ``cost`` says and keep every second row.
 
-    With ``operators`` each stage costs and keeps what they say of its first operator instead.
+    With ``operators`` each stage costs and keeps what they say of its first operator instead, and
+    each job measures its stages, as Python workers do; with ``samples`` only samples do.
     Window aggregates count the rows of their windows, by the times with which blocks `arrive`:
 
     >>> host = FakeHost.of('''
@@ -50,6 +51,7 @@ class FakeHost(VirtualHost):
     breaks: Callable[[RefreshJob], str] = never
     """Why a refresh fails."""
     operators: Figures = field(default_factory=dict)
+    samples: bool = False
     kept: dict[int, float] = field(default_factory=dict)
     """By job, the rows that it kept between two stages, until another job reads them."""
     spool: VirtualSpool = field(default_factory=VirtualSpool)
@@ -77,6 +79,7 @@ class FakeHost(VirtualHost):
         fails: Callable[[SegmentJob], str] = never,
         operators: Figures | None = None,
         refresh: str = refreshes.DEFAULT,
+        samples: bool = False,
         refreshing: Callable[[RefreshJob], float] = a_tenth,
         breaks: Callable[[RefreshJob], str] = never,
     ) -> FakeHost:
@@ -87,7 +90,8 @@ class FakeHost(VirtualHost):
                     settings or Settings(until_drained=True))
         core.adopt(plan(application))
         host = cls(core, application=application, cost=cost, fails=fails,
-                   operators=operators or {}, refreshing=refreshing, breaks=breaks)
+                   operators=operators or {}, samples=samples, refreshing=refreshing,
+                   breaks=breaks)
         known = core.settings
         host.handle(ev.EngineStarted(
             at=0.0, streams=tuple(application.streams), cores=1,
@@ -229,8 +233,7 @@ class FakeHost(VirtualHost):
             return ev.JobFailed(at=at, job=job.number, kind=job.kind, reason=reason)
         for part in job.parts:
             del self.kept[part]
-        stages = self.core.plan.path(job.path).stages
-        measured = sampled(stages, self.operators) if job.measure else {}
+        measured = self._measured(job)
         panes = self.core.plan.path(job.path).end == "panes"
         if panes and job.final:
             return self._summarised(job, at, seconds, measured)
@@ -255,6 +258,13 @@ class FakeHost(VirtualHost):
             return self.cost(job), rows // 2
         stages = self.core.plan.path(job.path).stages[job.first : job.last]
         return carried(rows, stages, self.operators)
+
+    def _measured(self, job: SegmentJob) -> dict[str, ev.StageFigures]:
+        stages = self.core.plan.path(job.path).stages
+        if not self.operators or len(stages) == 1 or self.samples and not job.sample:
+            return {}
+        return measured(stages if job.sample else stages[job.first : job.last], self.operators,
+                        how="sample" if self.samples else "worker")
 
     # --- what happened -----------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from penstock.engine import Job, RefreshJob, SegmentJob
 from penstock.events import kinds as ev
@@ -12,7 +12,7 @@ from penstock.plan import Operator
 Figures: TypeAlias = Mapping[str, tuple[float, float]]
 """By the id of an operator: seconds per row, and rows out per row in."""
 _FREE = (0.0, 1.0)
-_SAMPLE = 100.0
+_ROWS = 100.0
 
 
 def one_second(job: SegmentJob) -> float:
@@ -42,11 +42,11 @@ def carried(
     return seconds, rows
 
 
-def sampled(
-    stages: Iterable[tuple[Operator, ...]], figures: Figures
+def measured(
+    stages: Iterable[tuple[Operator, ...]], figures: Figures, how: Literal["sample", "worker"]
 ) -> dict[str, ev.StageFigures]:
-    """What a sample of the stages measures."""
+    """What is measured of the stages."""
     known = {stage[0].id: figures.get(stage[0].id, _FREE) for stage in stages}
-    return {id: ev.StageFigures(rows_in=_SAMPLE, rows_out=_SAMPLE * passed,
-                                seconds=_SAMPLE * per_row)
+    return {id: ev.StageFigures(rows_in=_ROWS, rows_out=_ROWS * passed, seconds=_ROWS * per_row,
+                                how=how)
             for id, (per_row, passed) in known.items()}

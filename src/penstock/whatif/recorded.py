@@ -1,4 +1,4 @@
-"""A recorded run as a model: what came from outside, who rode on which path, what runs cost.
+"""A recorded run as a model: what came from outside, who rode on which path, what jobs cost.
 
 What came from outside (blocks, queries, time) happens again as it was recorded, in the same order.
 What the core decided and what jobs took is left out of the script: the core decides anew, and jobs
@@ -24,9 +24,11 @@ from penstock.events import kinds as ev
 from penstock.model import Branch, Input, Query, Sink
 from penstock.plan import Member, Operator, Path, Plan
 from penstock.policies.operators import Policy
-from penstock.whatif.cost_model import PathModel, RecordedJob, Told
+from penstock.whatif.path_models import PathModel, RecordedJob, Told
 from penstock.whatif.replay import VirtualHost
 
+SAMPLE_ROWS = 10_000.0
+"""Rows of a sample in a replay; it takes as long as samples did, however many they are."""
 _OUTSIDE = (ev.BlockHeld, ev.BlockArrived, ev.StreamEnded, ev.StreamFailed, ev.QueryAdded,
             ev.QueryDropped, ev.QueryFailed, ev.Tick)
 _JOINING = (ev.QueryAdded, ev.QueryFailed)
@@ -52,11 +54,11 @@ class Recording:
     kept: Mapping[tuple[str, str], float]
     """Rows out per row of a block in, by path and query."""
     failed: int
-    """Runs that failed: nobody knows what they would have cost elsewhere, so they are left out."""
+    """Jobs that failed: nobody knows what they would have cost elsewhere, so they are left out."""
     sampling: float
-    """Seconds that timing stages apart takes beside a run."""
+    """Seconds that a sample takes beside a job."""
     unknown: tuple[str, ...]
-    """Queries that never had a finished run: nothing is known of their cost, so they wait."""
+    """Queries that never had a finished job: nothing is known of their cost, so they wait."""
 
     @classmethod
     def of(cls, events: Iterable[ev.Event]) -> Recording:
@@ -190,12 +192,12 @@ class _RecordReader:
         return self.told.models(jobs)
 
     def sampling(self) -> float:
-        """What timing stages apart took, but for the first time, when all was cold."""
+        """What samples took, but for the first, when all was cold."""
         taken = [job.result.sampling for job in self.finished if job.result.sampling]
         return median(taken[1:] or taken or [0.0])
 
     def kept(self) -> dict[tuple[str, str], float]:
-        """Rows out per row of a block, of the runs that delivered."""
+        """Rows out per row of a block, of the jobs that delivered."""
         rows_in: dict[tuple[str, str], int] = {}
         rows_out: dict[tuple[str, str], int] = {}
         for job in self.finished:
@@ -227,10 +229,10 @@ class _RecordReader:
 
 
 def _own(jobs: Sequence[RecordedJob]) -> list[float]:
-    """What each job took by itself: from the decision to its end, less what was timed apart.
+    """What each job took by itself: from the decision to its end, less its sample.
 
-    Of the time for which it overtook another, or another overtook it, half is its own, as the core
-    has it (`penstock.engine.paths.active_job`).
+    Of the time for which it preempted another, or another preempted it, half is its own, as the
+    core has it (`penstock.engine.paths.active_job`).
     """
     begun = np.array([job.decided.at for job in jobs])
     ended = np.array([job.ended.at for job in jobs])
@@ -273,12 +275,12 @@ def _path(id: str, stream: str, members: tuple[Member, ...], model: PathModel) -
 
 @dataclass(slots=True)
 class _Replay(VirtualHost):
-    """Runs cost and keep what the model says."""
+    """Jobs cost and keep what the model says."""
 
     recording: Recording = field(kw_only=True)
     _made: Counter[str] = field(default_factory=Counter)
     _parts: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Rows and bytes per row that runs have kept."""
+    """Rows and bytes per row that jobs have kept."""
 
     def outcome(self, job: SegmentJob) -> ev.JobFinished:
         model = self.recording.paths[job.path]
@@ -286,12 +288,12 @@ class _Replay(VirtualHost):
         _, left = model.through(job.first, job.last, rows)
         seconds = model.seconds(job.first, job.last, rows, self._made[job.path])
         self._made[job.path] += 1
-        sampling = self.recording.sampling if job.measure else 0.0
+        sampling = self.recording.sampling if job.sample else 0.0
         at = self.clock.now() + seconds + sampling
         came = sum(block.rows for block in job.blocks)
         result = ev.SegmentResult(
             rows_in=came, sampling=sampling,
-            measured=self._measured(model, row_bytes) if job.measure else {})
+            measured=self._measured(model, job, rows, row_bytes))
         done = ev.JobFinished(at=at, job=job.number, kind="segment", seconds=seconds,
                               result=result)
         if job.final:
@@ -305,19 +307,20 @@ class _Replay(VirtualHost):
         return replace(done, result=replace(result, kept=rest))
 
     def _entering(self, job: SegmentJob) -> tuple[float, float]:
-        """Rows, and bytes per row, that a run begins with."""
+        """Rows, and bytes per row, that a job begins with."""
         if job.parts:
             parts = [self._parts.pop(part) for part in job.parts]
             return sum(rows for rows, _ in parts), parts[0][1]
         rows = sum(block.rows for block in job.blocks)
         return float(rows), sum(block.bytes for block in job.blocks) / max(rows, 1)
 
-    def _measured(self, model: PathModel, row_bytes: float) -> dict[str, ev.StageFigures]:
-        figures, rows = {}, 10_000.0
-        for number, stage in enumerate(model.stages):
-            figures[stage.name] = model.figure(number, rows, row_bytes)
-            rows, row_bytes = rows * stage.selectivity, row_bytes * stage.width
-        return figures
+    def _measured(
+        self, model: PathModel, job: SegmentJob, rows: float, row_bytes: float
+    ) -> dict[str, ev.StageFigures]:
+        """What the job shows of its stages, and a sample beside it."""
+        sampled = model.sampled(SAMPLE_ROWS, row_bytes) if job.sample else {}
+        return {**model.measured(job.first, job.last, rows),
+                **{name: told for name, told in sampled.items() if name in job.sample}}
 
 
 def replay(recording: Recording, policy: Policy) -> list[ev.Event]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engine.paths.active_job import ActiveJob
-from penstock.engine.paths.stage_costs import StageCosts
+from penstock.engine.paths.stage_costs import SAMPLING_SHARE, StageCosts
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
@@ -46,7 +46,7 @@ def test_fifo_runs_a_path_as_one_job() -> None:
     assert stages(run) == [(0, 4)]
 
 
-def test_chain_cuts_a_path_by_its_envelope_once_the_stages_have_been_timed() -> None:
+def test_chain_cuts_a_path_by_its_envelope_once_the_stages_have_been_measured() -> None:
     run = host("chain")
     for at in (0.0, 100.0):
         run.arrive("s", at=at)
@@ -125,8 +125,8 @@ def test_the_cuts_may_change_while_rows_wait_between_stages() -> None:
 
 def test_beyond_the_memory_budget_rows_are_kept_on_disk() -> None:
     run = host("greedy", memory=1000)
-    for n in range(6):
-        run.arrive("s", at=n * 0.1)
+    for at in (0.0, *(100 + n * 0.1 for n in range(6))):  # after the first what is kept is known
+        run.arrive("s", at=at)
     run.run()
     kept = [e.kept.on_disk for e in run.record if isinstance(e, ev.JobFinished) and e.kept]
     assert any(kept) and not all(kept)
@@ -262,78 +262,110 @@ def test_a_run_under_way_is_not_overtaken_beyond_its_deadline(name: str) -> None
 
 RAN = ev.StageFigures(rows_in=1.0, rows_out=1.0, seconds=1.0)
 """A row, in a second."""
+WORKED = replace(RAN, how="worker")
 
 
 def test_samples_take_no_more_than_their_share_of_the_time() -> None:
-    figures = StageCosts()
-    paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(4)]
+    costs = StageCosts()
+    paths = [replace(host().core.plan.path("q#0"), id=f"q{n}#0") for n in range(3)]
 
-    def is_due(path: int, at: float, busy: bool) -> bool:
-        return figures.is_due(paths[path], at, every=60.0, busy=busy)
+    def is_due(path: int, at: float) -> bool:
+        return bool(costs.to_sample(paths[path], at, every=60.0, idle=True))
 
-    assert is_due(0, at=0.0, busy=True)
-    assert not is_due(0, at=1.0, busy=False), "it was timed a second ago"
-    figures.record(9.0, paths[0], 0, 4, RAN, {}, sampling=9.0)
-    assert is_due(1, at=9.0, busy=True), "the first sample found all cold"
-    figures.record(12.0, paths[1], 0, 4, RAN, {}, sampling=3.0)
-    assert not is_due(2, at=12.0, busy=True), "3 s of sampling in 12 s are too much"
-    assert is_due(2, at=12.0, busy=False), "nobody waits, and nothing is known of it"
-    assert is_due(3, at=21.0, busy=True)
+    assert not is_due(0, at=0.0), "nothing has been spent on jobs yet"
+    assert not is_due(0, at=49.0)
+    assert is_due(0, at=50.0), "2 % of it are the second that a first sample is expected to take"
+    assert not is_due(0, at=51.0), "one was ordered a second ago"
+    costs.record(53.0, paths[0], 0, 4, RAN, {}, sampling=3.0)
+    assert not is_due(1, at=199.0), "3 s of samples, and 1 s to come, are too much"
+    assert is_due(1, at=200.0)
+    costs.record(201.0, paths[1], 0, 4, RAN, {}, sampling=0.5)
+    assert not is_due(0, at=324.0), "its samples take 3 s"
+    assert is_due(2, at=225.0)
 
 
-def test_what_is_known_is_not_timed_again_while_others_wait_but_after_a_long_time() -> None:
-    figures, path, due = StageCosts(), host().core.plan.path("q#0"), []
-    for at in range(400):
-        if figures.is_due(path, float(at), every=60.0, busy=at > 70):
-            due.append(at)
-            figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
-    assert due == [0, 2, 4, 64, 364]
+@given(st.lists(st.tuples(st.floats(0, 30), st.booleans(), st.floats(0.01, 4)), max_size=60))
+def test_samples_never_begin_beyond_their_share(steps: list[tuple[float, bool, float]]) -> None:
+    costs, path = StageCosts(), host().core.plan.path("q#0")
+    at = spent = longest = 0.0
+    for pause, idle, takes in steps:
+        at += pause
+        if costs.to_sample(path, at, every=60.0, idle=idle):
+            assert idle and spent <= SAMPLING_SHARE * (at - 0.0)
+            spent += takes
+            longest = max(longest, takes)
+            costs.record(at, path, 0, 4, RAN, {}, sampling=takes)
+    assert spent <= SAMPLING_SHARE * at + longest
+
+
+def test_nothing_is_sampled_while_anything_waits() -> None:
+    costs, path = StageCosts(), host().core.plan.path("q#0")
+    assert not any(costs.to_sample(path, float(at), every=60.0, idle=False) for at in range(5000))
+    assert costs.to_sample(path, 5000.0, every=60.0, idle=True)
 
 
 def test_in_a_burst_others_would_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def is_due(_: StageCosts, path: Path, at: float, every: float, busy: bool) -> bool:
-        asked.append(busy)
-        return False
+    def to_sample(
+        _: StageCosts, path: Path, at: float, every: float, idle: bool
+    ) -> tuple[str, ...]:
+        asked.append(idle)
+        return ()
 
-    monkeypatch.setattr(StageCosts, "is_due", is_due)
+    monkeypatch.setattr(StageCosts, "to_sample", to_sample)
     run = host("fifo", quantum=0.1)
     for at in (0.0, 100.0, 100.5, 101.0):
         run.arrive("s", at=at)
     run.run()
-    assert asked == [False, False, True, True], "the last one has waited for long"
+    assert asked == [True, True, False, False], "the last one has waited for long"
 
 
-def test_stages_are_timed_again_soon_and_then_seldom() -> None:
-    figures, path, due = StageCosts(), host().core.plan.path("q#0"), []
-    for at in range(200):
-        if figures.is_due(path, float(at), every=60.0, busy=False):
+def test_stages_are_sampled_again_soon_and_then_seldom() -> None:
+    costs, path, due = StageCosts(), host().core.plan.path("q#0"), []
+    for at in range(300):
+        if costs.to_sample(path, float(at), every=60.0, idle=True):
             due.append(at)
-            figures.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
-    assert due == [0, 2, 4, 64, 124, 184]
+            costs.record(float(at), path, 0, 4, RAN, {}, sampling=0.01)
+    assert due == [50, 52, 54, 114, 174, 234, 294]
+
+
+def test_stages_that_every_job_measures_are_not_sampled() -> None:
+    costs, path = StageCosts(), host().core.plan.path("q#0")
+    *measured, last = (stage[0].id for stage in path.stages)
+    costs.to_sample(path, 0.0, every=60.0, idle=True)
+    costs.record(1.0, path, 0, 4, RAN, {name: WORKED for name in measured[1:]})
+    assert costs.to_sample(path, 100.0, every=60.0, idle=True) == ("q#0:filter",), "plain SQL"
+    costs.record(101.0, path, 0, 4, RAN, {name: WORKED for name in measured})
+    assert not costs.to_sample(path, 200.0, every=60.0, idle=True), f"{last} writes"
 
 
 def test_what_a_job_costs_is_not_counted_for_every_block_of_a_train() -> None:
-    figures, path = StageCosts(), host().core.plan.path("q#0")
-    timed = {stage[0].id: ev.StageFigures(rows_in=100.0, rows_out=100.0, seconds=0.1)
-             for stage in path.stages[:-1]}
-    assert figures.rows_within(2.0, path.id, 0) == float("inf"), "nothing is known"
+    costs, path = StageCosts(), host().core.plan.path("q#0")
+    measured = {stage[0].id: ev.StageFigures(rows_in=100.0, rows_out=100.0, seconds=0.1)
+                for stage in path.stages[:-1]}
+    assert costs.rows_within(2.0, path.id, 0) == float("inf"), "nothing is known"
     ran = ev.StageFigures(rows_in=100.0, rows_out=100.0, seconds=0.8)
-    figures.record(0.0, path, 0, 4, ran, timed)
-    assert figures.rows_within(2.0, path.id, 0) == pytest.approx(500.0), "0.5 s, and 3 ms a row"
-    assert figures.rows_within(0.4, path.id, 0) == pytest.approx(50.0), "by the latest run alone"
+    costs.record(0.0, path, 0, 4, ran, measured)
+    assert costs.rows_within(2.0, path.id, 0) == pytest.approx(500.0), "0.5 s, and 3 ms a row"
+    assert costs.rows_within(0.4, path.id, 0) == pytest.approx(200.0), "twice the largest job"
+    costs.record(1.0, path, 0, 4, replace(ran, rows_in=400.0, rows_out=400.0, seconds=1.7),
+                 measured)
+    assert costs.rows_within(0.4, path.id, 0) == pytest.approx(500.0), "a quarter is fixed"
 
 
-def test_what_a_run_takes_beyond_its_timed_stages_is_its_last_stage() -> None:
-    figures, path = StageCosts(), host().core.plan.path("q#0")
-    timed = {stage[0].id: ev.StageFigures(rows_in=100.0, rows_out=50.0, seconds=1.0)
-             for stage in path.stages[:-1]}
+def test_what_rows_cost_beyond_the_measured_stages_is_shared_by_the_others() -> None:
+    costs, path = StageCosts(), host().core.plan.path("q#0")
+    worked = ev.StageFigures(rows_in=100.0, rows_out=50.0, seconds=1.0, how="worker")
+    measured = {stage[0].id: worked for stage in path.stages[:-1]}
     ran = ev.StageFigures(rows_in=80.0, rows_out=10.0, seconds=3.0)
-    figures.record(0.0, path, 0, 4, ran, timed)
-    # 80, 40 and 20 rows at 10 ms each are 1.4 s of the 3; ten rows come to the last stage
-    assert figures.statistics.cost("q#0:project") == pytest.approx(0.16)
-    assert figures.statistics.selectivity("q#0:project") == 1.0
+    for scale in (1.0, 2.0, 4.0):  # 0.2 s of each job are fixed
+        costs.record(0.0, path, 0, 4, replace(
+            ran, rows_in=80.0 * scale, rows_out=10.0 * scale, seconds=0.2 + 2.8 * scale), measured)
+    # of 80, 40 and 20 rows at 10 ms each come 1.4 s of the 2.8; ten rows reach the last stage
+    assert costs.statistics.cost("q#0:project") == pytest.approx(0.14)
+    assert costs.statistics.selectivity("q#0:project") == 1.0
+    assert costs.statistics.cost("q#0:python1") == pytest.approx(0.01)
 
 
 # --- slots ---------------------------------------------------------------------------------------

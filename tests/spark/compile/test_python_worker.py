@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -108,3 +109,49 @@ def test_a_function_cannot_end_the_worker():
 
 def test_no_rows_no_call():
     assert run(step(lambda x: 1 / 0), x=()) == []
+
+
+def measured(*steps, batches):
+    told = []
+    for _ in evaluate(steps, ["x"], "@error", map(batch_of, batches), told.append):
+        pass
+    return told
+
+
+def batch_of(x):
+    return pa.RecordBatch.from_pydict({
+        "x": pa.array(x, pa.int64()), "@error": pa.array([None] * len(x), pa.string())})
+
+
+def test_a_task_tells_the_rows_and_the_seconds_of_every_step():
+    even = step(lambda x: pc.equal(pc.bit_wise_and(x, 1), 0), pa.bool_(), guard=True)
+    small = step(raise_for_three, result="@py1")
+    ((steps, moved, moving),) = measured(even, small, batches=[[1, 2, 3, 4], [], [6, 8, 9]])
+    assert [(rows, left) for rows, left, _ in steps] == [(7, 4), (4, 4)]
+    assert all(seconds > 0 for _, _, seconds in steps)
+    assert moved == 3, "the first batch waits for more than its rows"
+    assert moving > 0
+
+
+def test_the_time_in_which_rows_move_is_no_part_of_a_step():
+    def slow(rows):
+        for batch in ([1, 2], [3, 4]):
+            time.sleep(0.2)
+            yield batch_of(batch)
+
+    told = []
+    for _ in evaluate([step(lambda x: x)], ["x"], "@error", slow(None), told.append):
+        time.sleep(0.1)
+    ((((_, _, seconds),), moved, moving),) = told
+    assert seconds < 0.1 < 0.3 <= moving
+    assert moved == 2
+
+
+def test_a_row_that_raised_is_counted_as_left_but_not_as_shown():
+    guard = step(lambda x: pc.greater(raise_for_three(x), 10), pa.bool_(), guard=True)
+    ((steps, _, _),) = measured(guard, step(lambda x: x, result="@py1"), batches=[[1, 2, 3]])
+    assert [(rows, left) for rows, left, _ in steps] == [(3, 2), (1, 1)]
+
+
+def test_a_task_without_rows_tells_nothing():
+    assert measured(step(lambda x: x), batches=[[], []]) == []

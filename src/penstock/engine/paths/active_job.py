@@ -1,4 +1,4 @@
-"""A run under way."""
+"""A job under way."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ class ActiveJob:
     retried: bool
     began: float = 0.0
     urgent: bool = False
-    """Whether it overtook others."""
+    """Whether it preempts others."""
     yields: bool = False
-    """Whether others may overtake it."""
+    """Whether others may preempt it."""
+    expected: float = 0.0
+    """Seconds that it was expected to take; 0 if that was unknown."""
     shared: float = 0.0
-    """Seconds for which it had to share the cores: others overtook it, or it overtook them."""
+    """Seconds for which it had to share the cores: others preempted it, or it preempted them."""
     done: float = 0.0
     """The part of its work that is behind it."""
     left: set[str] = field(default_factory=set)
-    """Queries that left meanwhile: what becomes of the run no longer concerns them."""
+    """Queries that left meanwhile: what becomes of the job no longer concerns them."""
     stale: dict[str, None] = field(default_factory=dict)
     """Groups of window aggregates whose synopsis began anew meanwhile: theirs it does not fill."""
     orphaned: dict[str, None] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class ActiveJob:
     def meets(self, segment: Segment) -> bool:
         """Whether it is at work on stages of a segment.
 
-        Were another run to begin there meanwhile, blocks could leave in another order than they
+        Were another job to begin there meanwhile, blocks could leave in another order than they
         came.
         """
         last = segment.first + len(segment.operators)
@@ -66,7 +68,7 @@ class ActiveJob:
     def own(self, seconds: float) -> float:
         """What is its own of the seconds that it took: half of those in which it shared the cores.
 
-        Who overtakes gets the cores that tasks leave, one by one, and who is overtaken goes on
+        Who preempts gets the cores that tasks leave, one by one, and who is preempted goes on
         where it can.
         """
         return seconds - min(self.shared, seconds) / 2

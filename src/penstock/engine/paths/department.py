@@ -186,7 +186,7 @@ class PathsDepartment:
             number = self.queues.numbers[place]
             if not self._is_busy(self.scheduler.segments[number]) and self._is_ready(place, at):
                 head = self.queues.queues[place].entries[0]
-                self.scheduler.wake(number, head.arrived, rows=head.rows)
+                self.scheduler.wake(number, head.arrived, 0.0, head.rows, self._fixed(*place))
             else:
                 self.scheduler.sleep(number)
 
@@ -196,7 +196,8 @@ class PathsDepartment:
             number = self.queues.numbers.get((job.path.id, job.first))
             if number is not None:
                 head = job.entries[0]
-                self.scheduler.wake(number, head.arrived, self._done(job), head.rows)
+                fixed = (1 - job.done) * self._fixed(job.path.id, job.first)
+                self.scheduler.wake(number, head.arrived, self._done(job), head.rows, fixed)
                 self.queues.touch(job.path.id)
 
     def _is_busy(self, segment: Segment) -> bool:
@@ -221,10 +222,10 @@ class PathsDepartment:
         """What waits before a stage, behind what is under way there."""
         segment, place = self.scheduler.segments[number], self.queues.places[number]
         begun: list[QueueEntry] = []
-        done = 0.0
+        done, fixed = 0.0, self._fixed(*place)
         for job in self.active.values():
             if (job.path.id, job.first) == place:
-                begun, done = job.entries, self._done(job)
+                begun, done, fixed = job.entries, self._done(job), (1 - job.done) * fixed
                 break
         waiting = self.queues.queues[place].entries
         head, length = (begun or waiting)[0], len(begun) + len(waiting)
@@ -232,7 +233,12 @@ class PathsDepartment:
         if self.policy.looks_at_blocks:
             blocks += [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
             blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
+            blocks[0] = blocks[0][0], blocks[0][1] + fixed  # they ride together
         return Queue(segment, length, head.arrived, done, head.rows, tuple(blocks))
+
+    def _fixed(self, path: str, first: int) -> float:
+        """Seconds that rows need to the output however few they are, if the policy weighs it."""
+        return self.costs.model(path, first).fixed if self.scheduler.weighs_all else 0.0
 
     def _done(self, job: ActiveJob) -> float:
         """Seconds per row that a job has spent, going by the part of its work that is done."""
@@ -248,9 +254,10 @@ class PathsDepartment:
         place = self.queues.places[segment.place]
         path, waiting = self._paths[place[0]], len(self.queues)
         train, retried = self._train(turn, segment, path, place)
-        expected = self.costs.expected(sum(entry.rows for entry in train), *place)
+        last = segment.first + len(segment.operators)
+        expected = self.costs.expected(sum(entry.rows for entry in train), *place, last)
         yields = self._preemption.may_be(segment, expected, self.state.settings.quantum)
-        active = ActiveJob(path, segment, train, retried, at, offer.preempting, yields)
+        active = ActiveJob(path, segment, train, retried, at, offer.preempting, yields, expected)
         self.active[job] = active
         self.queues.touch(path.id)
         riders, formed = self.queues.riders.group(path.id, active.members)
@@ -269,7 +276,8 @@ class PathsDepartment:
     ) -> tuple[list[QueueEntry], bool]:
         """The entries that ride in the job, and whether they have failed before."""
         most = self.costs.rows_within(
-            self._lasting(turn, path), *place, self.scheduler.onward(segment))
+            self._lasting(turn, path), *place, segment.first + len(segment.operators),
+            self.scheduler.onward(segment))
         longest = self.state.settings.longest(path.end == "panes")
         return self.queues.take(place, min(most, longest), turn.most_blocks)
 
@@ -289,7 +297,8 @@ class PathsDepartment:
     ) -> SegmentJob:
         """What the host is told to do."""
         settings, blocks = self.state.settings, job.blocks
-        busy = waiting > len(job.entries) or at - job.entries[0].arrived > settings.quantum
+        idle = (waiting == len(job.entries) and len(self.active) == 1
+                and at - job.entries[0].arrived <= settings.quantum)
         return SegmentJob(
             number=number, kind=_kind(job), segment=job.segment.id, path=job.path.id,
             riders=riders, members=job.members, blocks=blocks,
@@ -299,8 +308,8 @@ class PathsDepartment:
             on_disk=self._is_too_much(job), urgent=job.urgent, yields=job.yields,
             again=job.is_backfill, expected=expected,
             in_driver=fit_driver(job, self.costs, self.state.plan),
-            measure=job.first == 0 and self.costs.is_due(
-                job.path, at, settings.measure_every, busy=busy))
+            sample=self.costs.to_sample(job.path, at, settings.measure_every, idle)
+            if job.first == 0 else ())
 
     @property
     def room(self) -> int:

@@ -1,4 +1,4 @@
-"""When a run that is under way lets another one pass."""
+"""When a job that is under way lets another one pass."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from penstock.engine.paths.stage_costs import StageCosts
 from penstock.policies.operators import Segment
 
 LONG = 1.5
-"""Quanta that a run lasts at least that may be overtaken."""
+"""Only jobs expected to take at least this many quanta may be preempted."""
 BETTER = 2.0
-"""A block overtakes if it ranks so many times better: two jobs at once cost more than one after
-the other, and only one can overtake at a time."""
+"""A block preempts if it ranks so many times better: two jobs at once cost more than one after
+the other, and only one can preempt at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +23,36 @@ class Preemption:
     """Compares what could be begun with what is under way."""
 
     scheduler: Scheduler
-    figures: StageCosts
+    costs: StageCosts
 
     def may_be(self, segment: Segment, expected: float, quantum: float) -> bool:
-        """Whether a run may be overtaken: not one that is the best there is, nor a short one.
+        """Whether a job may be preempted: not one that is the best there is, nor a short one.
 
-        A run of about a quantum is over before overtaking it would gain anything: it would have to
-        be done in small pieces, each with a cost of its own, and whoever overtakes shares the cores
-        with the pieces that have begun. Nothing is known of a run that takes 0 seconds.
+        A job of about a quantum is over before preempting it would gain anything: it would have to
+        be done in small pieces, each with a cost of its own, and the preempting job shares the
+        cores with the pieces that have begun. Nothing is known of a job expected to take 0 seconds.
         """
         return (self.scheduler.policy.preemptive and self.scheduler.is_outranked(segment, BETTER)
                 and not 0 < expected <= LONG * quantum)
 
-    def is_worth(self, turn: Turn, running: Iterable[ActiveJob]) -> bool:
-        """Whether a turn is much better than all that is under way, or is due."""
-        others = list(running)
+    def is_worth(self, turn: Turn, active: Iterable[ActiveJob]) -> bool:
+        """Whether a turn is much better than all that is under way, or is due.
+
+        It is not worth it if what is under way is over within the fixed part of its job.
+        """
+        others = list(active)
         if not others or not all(other.yields for other in others):
             return False
-        return turn.whole or turn.rank < BETTER * min(map(self._rank, others))
+        return turn.whole or (turn.rank < BETTER * min(map(self._rank, others))
+                              and not self._is_soon_over(turn, others))
 
-    def _rank(self, running: ActiveJob) -> float:
-        """The rank of a run by the work that is left of it; on a path that is gone, the last."""
-        if not self.figures.knows(running.path.id):
+    def _is_soon_over(self, turn: Turn, others: Iterable[ActiveJob]) -> bool:
+        fixed = self.costs.model(turn.segment.path, turn.segment.first).fixed
+        return all(0 < (1 - other.done) * other.expected < fixed for other in others)
+
+    def _rank(self, job: ActiveJob) -> float:
+        """The rank of a job by the work that is left of it; on a path that is gone, the last."""
+        if not self.costs.knows(job.path.id):
             return inf
-        whole = self.figures.cost(running.path.id, running.first, running.last)
-        return self.scheduler.rank(running.segment, running.done * whole)
+        whole = self.costs.cost(job.path.id, job.first, job.last)
+        return self.scheduler.rank(job.segment, job.done * whole)

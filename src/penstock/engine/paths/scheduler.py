@@ -121,11 +121,13 @@ class Scheduler:
         """Whether the policy itself compares what is under way with what waits."""
         return self._sees_all or self._starts is not None
 
-    def wake(self, place: int, oldest: float, done: float = 0.0, rows: float = 1.0) -> None:
+    def wake(
+        self, place: int, oldest: float, done: float = 0.0, rows: float = 1.0, fixed: float = 0.0
+    ) -> None:
         """A queue may be run; called again whenever its head changes or progresses.
 
         Its head came at ``oldest`` and has so many ``rows``, on each of which ``done`` seconds were
-        spent already.
+        spent already. However few they are, they need ``fixed`` seconds to the output.
         """
         segment = self.segments[place]
         ranked = self._ranked
@@ -135,7 +137,7 @@ class Scheduler:
             self._current[place] = entry
             heappush(self._heap, entry)
         if self._starts is not None:
-            left = max(0.0, segment.rest - done) * rows
+            left = fixed + max(0.0, segment.rest - done) * rows
             self._starts.put(self._order[place], oldest + segment.latency, left)
 
     def sleep(self, place: int) -> None:
@@ -232,7 +234,7 @@ class Scheduler:
         return bool(best) and best[0][0] < by * segment.rank
 
     def onward(self, segment: Segment) -> Iterator[int]:
-        """The stages of its path at which later runs take up what a run of this segment leaves."""
+        """The stages of its path at which later jobs take up what a job of this segment leaves."""
         place = segment.place + len(segment.operators)
         while place < len(self.segments) and self.segments[place].path == segment.path:
             yield self.segments[place].first

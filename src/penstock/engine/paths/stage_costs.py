@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, prod
+from statistics import median_low
 
+from penstock.engine.cost_model import Cost, RecentJobs, unmeasured_cost
 from penstock.engine.statistics import Statistics
 from penstock.events.kinds import StageFigures
 from penstock.plan import Path, Plan
@@ -15,23 +17,24 @@ from penstock.policies.operators.model.routes import gain, rest
 
 MATERIAL = 0.2
 """A figure that has changed by less than this part is as good as the same."""
-SAMPLING_SHARE, SAMPLING_CREDIT = 0.05, 2.0
-"""Timing stages apart takes at most this part of the time, beyond these seconds."""
+FIXED_SHARE = 0.25
+"""Under backlog the fixed part is at most this part of a job. At a quarter a path gets through
+three quarters of the rows that jobs without end would, and a job lasts four times its fixed part:
+half a second where a job costs 0.12. A smaller share would gain little and make others wait."""
+RISK = 2.0
+"""A train larger than any job before it may take so many times as long as it should, or as the
+largest job took, if all of a job's seconds turn out to be those of its rows."""
+LEAST = 1e-8
+"""Seconds that a row costs at least, as policies are told: they divide by it."""
+SAMPLING_SHARE = 0.02
+"""Samples take at most this part of the time."""
+FIRST_SAMPLE = 1.0
+"""Seconds that the first sample of a path is expected to take."""
 ENOUGH, SOON = 3, 2.0
-"""How often stages are timed apart before they are known, so many seconds apart: the first time all
-is cold, and of the others one may be disturbed."""
-PATIENCE = 5
-"""How many times as long known stages go without, while others would wait for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Latest:
-    """The latest job from a stage of a path on."""
-
-    rows: float
-    seconds: float
-    per_row: float
-    """Seconds per row of the stages that were sampled."""
+"""How many samples a path gets, so many seconds apart, before its stages are known: one may be
+disturbed."""
+CHEAPEST_OF = 256
+"""Jobs of any path among which the cheapest is looked for."""
 
 
 @dataclass(slots=True)
@@ -41,29 +44,50 @@ class StageCosts:
     statistics: Statistics = field(default_factory=Statistics)
     told: dict[str, Route] = field(default_factory=dict)
     """By path: what the policy was last told."""
-    _latest: dict[tuple[str, int], _Latest] = field(default_factory=dict)
-    """By path and stage."""
-    _timed: dict[str, float] = field(default_factory=dict)
-    """When the stages of a path were timed apart last."""
-    _samples: Counter[str] = field(default_factory=Counter)
-    """How often those of a path have been."""
+    _jobs: dict[tuple[str, int, int], RecentJobs] = field(default_factory=dict)
+    """By path, first stage, and the stage before which jobs ended."""
+    _lasts: dict[tuple[str, int], int] = field(default_factory=dict)
+    """By path and first stage: the stage before which the latest job ended."""
+    _each: dict[tuple[str, int, int], float] = field(default_factory=dict)
+    """Like jobs: seconds per row of the stages that were measured."""
+    _seconds: deque[float] = field(default_factory=lambda: deque(maxlen=CHEAPEST_OF))
+    """What the latest jobs of all paths took."""
+    _learnt: dict[str, None] = field(default_factory=dict)
+    """The stages that are measured with every job."""
+    _sampled: dict[str, deque[float]] = field(default_factory=dict)
+    """By stage: seconds per row of the latest samples."""
+    _samples: dict[str, list[float]] = field(default_factory=dict)
+    """By path: when samples of it were ordered."""
+    _took: dict[str, float] = field(default_factory=dict)
+    """By path: seconds that its latest sample took."""
     _sampling: float = 0.0
-    """Seconds that samples have taken, but for the very first."""
+    """Seconds that all samples have taken."""
     _began: float = inf
     _renewed: bool = False
     """Whether a window of the statistics has ended."""
     _ran: dict[str, None] = field(default_factory=dict)
     """The paths that ran in the present window, or in the one that has ended."""
 
+    # --- what the policy is told -------------------------------------------------------------
+
     def tell(self, plan: Plan) -> list[Route]:
         """The paths with what is known of them now."""
         self.told = {path.id: self._route(plan, path) for path in plan.paths}
+        self._forget_others()
         return list(self.told.values())
 
     def tell_again(self, plan: Plan, path: str) -> Route:
         """One path with what is known of it now."""
         self.told[path] = self._route(plan, plan.path(path))
         return self.told[path]
+
+    def _forget_others(self) -> None:
+        """Forget the jobs of paths that are gone: queries may come and go for ever."""
+        self._jobs = {key: jobs for key, jobs in self._jobs.items() if key[0] in self.told}
+        self._lasts = {key: last for key, last in self._lasts.items() if key[0] in self.told}
+        self._each = {key: each for key, each in self._each.items() if key in self._jobs}
+        self._samples = {path: at for path, at in self._samples.items() if path in self.told}
+        self._took = {path: took for path, took in self._took.items() if path in self.told}
 
     def _route(self, plan: Plan, path: Path) -> Route:
         queries = [plan.query(member.query) for member in path.members]
@@ -75,57 +99,6 @@ class StageCosts:
 
     def _stages(self, path: Path) -> tuple[Stage, ...]:
         return tuple(map(self.statistics.stage, names(path)))
-
-    def record(
-        self, at: float, path: Path, first: int, last: int, job: StageFigures,
-        measured: Mapping[str, StageFigures], sampling: float = 0.0,
-    ) -> None:
-        """Take in a job of some stages, and what was sampled beside it, in so many seconds."""
-        if sampling:
-            self._sampling += sampling if self._samples else 0.0  # at first all of Spark is cold
-            self._samples[path.id] += 1
-        for name, figures in measured.items():
-            self._record(name, at, figures)
-        ran = names(path)[first:last]
-        if job.rows_in and job.seconds:
-            timed = ran if last < len(path.stages) else ran[:-1]
-            each = rest(list(map(self.statistics.stage, timed)))
-            self._latest[path.id, first] = _Latest(job.rows_in, job.seconds, each)
-        if len(ran) == 1:
-            self._record(ran[0], at, job)
-        elif last == len(path.stages):
-            self._record_last(at, ran, job)
-
-    def _record(self, stage: str, at: float, figures: StageFigures) -> None:
-        self._renewed |= self.statistics.record(
-            stage, at, figures.rows_in, figures.rows_out, figures.seconds, figures.bytes_in,
-            figures.bytes_out)
-
-    def _record_last(self, at: float, ran: list[str], job: StageFigures) -> None:
-        """The last stage writes, which no sample does: it is what a job takes beyond the others."""
-        before = list(map(self.statistics.stage, ran[:-1]))
-        entering = job.rows_in * gain(before)
-        if entering >= 1 and all(map(self.statistics.knows, ran[:-1])):
-            beyond = max(job.seconds - job.rows_in * rest(before), 0.0)
-            self._record(ran[-1], at, StageFigures(rows_in=entering, rows_out=job.rows_out,
-                                                   seconds=beyond))
-
-    def is_due(self, path: Path, at: float, every: float, busy: bool) -> bool:
-        """Whether the stages of a path are to be timed apart now; then not before ``every``.
-
-        It is sooner while they are not known well, and later while others would wait, as they do in
-        a burst. All together takes no more than a small part of the time, but for stages that
-        become known while nobody waits.
-        """
-        self._began = min(self._began, at)
-        is_new = self._samples[path.id] < ENOUGH
-        interval = min(every, SOON) if is_new else PATIENCE * every if busy else every
-        is_small = self._sampling <= SAMPLING_CREDIT + SAMPLING_SHARE * (at - self._began)
-        due = (len(path.stages) > 1 and at - self._timed.get(path.id, -inf) >= interval
-               and (is_small or is_new and not busy))
-        if due:
-            self._timed[path.id] = at
-        return due
 
     def changed(self, plan: Plan, ran: str) -> dict[str, str]:
         """The paths that differ materially from what the policy was told, with what does, in words.
@@ -161,14 +134,6 @@ class StageCosts:
         """Seconds per row through some stages of a path, as told."""
         return rest(self.told[path].stages[first:last])
 
-    def expected(self, rows: float, path: str, first: int) -> float:
-        """Seconds that so many rows will take from a stage of a path on, going by the latest run.
-
-        0 while unknown.
-        """
-        latest = self._latest.get((path, first))
-        return rows * latest.seconds / latest.rows if latest else 0.0
-
     def rows_out(self, rows: float, path: Path, first: int) -> float | None:
         """Rows that come out at the end of a path if so many go into a stage of it.
 
@@ -183,30 +148,160 @@ class StageCosts:
         """Bytes out of some stages of a path per byte in, as told."""
         return prod(stage.kept for stage in self.told[path].stages[first:last])
 
+    # --- jobs that finished ------------------------------------------------------------------
+
+    def record(
+        self, at: float, path: Path, first: int, last: int, job: StageFigures,
+        measured: Mapping[str, StageFigures], sampling: float = 0.0,
+    ) -> None:
+        """Take in a job of some stages, what was measured of them, and the seconds of a sample."""
+        self._take_samples(at, path, measured, sampling)
+        ran = names(path)[first:last]
+        known = [self._seconds_per_row(name, measured.get(name)) for name in ran]
+        kept = [self._selectivity(name, measured.get(name)) for name in ran]
+        each = rest([Stage(name, cost or 0.0, keeps)
+                     for name, cost, keeps in zip(ran, known, kept, strict=True)])
+        if job.rows_in and job.seconds:
+            key = path.id, first, last
+            self._jobs.setdefault(key, RecentJobs()).add(job.rows_in, job.seconds)
+            self._lasts[path.id, first], self._each[key] = last, each
+            self._seconds.append(job.seconds)
+        if job.rows_in:
+            self._record_stages(at, ran, known, kept, job,
+                                job.rows_in * self.model(path.id, first, last).per_row)
+
+    def _take_samples(
+        self, at: float, path: Path, measured: Mapping[str, StageFigures], sampling: float
+    ) -> None:
+        """What a sample says of stages that no job ran by themselves."""
+        if sampling:
+            self._sampling += sampling
+            self._took[path.id] = sampling
+        for name, figures in measured.items():
+            if figures.how == "worker":
+                self._learnt[name] = None
+            elif figures.how == "sample":
+                recent = self._sampled.setdefault(name, deque(maxlen=ENOUGH))
+                recent.append(figures.seconds / max(figures.rows_in, 1.0))
+                self._record(name, at, figures)
+
+    def _seconds_per_row(self, stage: str, told: StageFigures | None) -> float | None:
+        """Of a stage in the job that ended, or in samples; None if nobody measured it."""
+        if told is not None and told.how != "count" and told.rows_in:
+            return told.seconds / told.rows_in
+        sampled = self._sampled.get(stage)
+        return median_low(sampled) if sampled else None
+
+    def _selectivity(self, stage: str, told: StageFigures | None) -> float:
+        if told is not None and told.rows_in:
+            return told.rows_out / told.rows_in
+        return self.statistics.selectivity(stage)
+
+    def _record_stages(
+        self, at: float, ran: list[str], known: list[float | None], kept: list[float],
+        job: StageFigures, spent: float,
+    ) -> None:
+        """Divide what the rows of a job have cost among its stages.
+
+        A stage that ran alone cost all of it. Of several the measured ones cost what was measured,
+        and the others share the rest. Rows that are kept become wider or narrower at the first.
+        """
+        entering = [job.rows_in * prod(kept[:place]) for place in range(len(ran))]
+        if len(ran) == 1:
+            known = [spent / job.rows_in]
+        share = unmeasured_cost(spent, zip(entering, known, strict=True))
+        for place, name in enumerate(ran):
+            rows = entering[place]
+            out = job.rows_out if place == len(ran) - 1 else rows * kept[place]
+            cost = known[place]
+            per_row = max(share if cost is None else cost, LEAST)
+            narrows = bool(job.bytes_out) and place == 0
+            if rows >= 1:
+                self._record(name, at, StageFigures(
+                    rows_in=rows, rows_out=out, seconds=rows * per_row,
+                    bytes_in=job.bytes_in if narrows else 0.0,
+                    bytes_out=job.bytes_out / job.rows_out * out if narrows else 0.0))
+
+    def _record(self, stage: str, at: float, figures: StageFigures) -> None:
+        self._renewed |= self.statistics.record(
+            stage, at, figures.rows_in, figures.rows_out, figures.seconds, figures.bytes_in,
+            figures.bytes_out)
+
+    # --- samples -----------------------------------------------------------------------------
+
+    def to_sample(self, path: Path, at: float, every: float, idle: bool) -> tuple[str, ...]:
+        """The stages of a path that are to be sampled now; then none before ``every``.
+
+        Only stages that jobs do not measure themselves need it; the last one writes, which no
+        sample does. It is sooner while they are not known well, and never while anything waits. All
+        samples together take no more than a small part of the time, this one included.
+        """
+        self._began = min(self._began, at)
+        unknown = tuple(name for name in names(path)[:-1] if name not in self._learnt)
+        ordered = self._samples.setdefault(path.id, [])
+        interval = min(every, SOON) if len(ordered) < ENOUGH else every
+        takes = self._took.get(path.id, FIRST_SAMPLE)
+        due = (unknown and idle and (not ordered or at - ordered[-1] >= interval)
+               and self._sampling + takes <= SAMPLING_SHARE * (at - self._began))
+        if not due:
+            return ()
+        ordered[:] = [*ordered[-ENOUGH:], at]
+        return unknown
+
+    # --- what jobs will take -----------------------------------------------------------------
+
+    def model(self, path: str, first: int, last: int | None = None) -> Cost:
+        """What a job from a stage of a path on takes: a fixed part, and a part per row.
+
+        Going by jobs that ended before the same stage, if there were any; otherwise before any.
+        Both parts are 0 while nothing is known.
+        """
+        key = self._like(path, first, last)
+        if key is None:
+            return Cost(0.0, 0.0, distinct=False)
+        cheapest, each = min(self._seconds), self._each[key]
+        return self._jobs[key].cost(cheapest, (cheapest, each) if each else None)
+
+    def _like(self, path: str, first: int, last: int | None) -> tuple[str, int, int] | None:
+        """The jobs that say what one of these stages takes."""
+        if last is not None and (path, first, last) in self._jobs:
+            return path, first, last
+        ended = self._lasts.get((path, first))
+        return None if ended is None else (path, first, ended)
+
+    def expected(self, rows: float, path: str, first: int, last: int | None = None) -> float:
+        """Seconds that so many rows will take from a stage of a path on; 0 while unknown."""
+        return self.model(path, first, last).seconds(rows)
+
     def rows_within(
-        self, seconds: float, path: str, first: int, onward: Iterable[int] = ()
+        self, seconds: float, path: str, first: int, last: int | None = None,
+        onward: Iterable[int] = (),
     ) -> float:
-        """Rows that take about so long from a stage of a path on, going by the latest runs.
+        """Rows of a train that takes about so long from a stage of a path on.
 
         Those of a train stay together, so what is left of them at the stages where the path goes
-        ``onward`` must not take longer either.
+        ``onward`` must not take longer either. It is longer if the fixed parts of these jobs would
+        be more than `FIXED_SHARE` of them. Where the parts are not told apart yet, it is twice as
+        large as any job before, to learn them.
         """
-        most = self._rows_at(seconds, path, first)
-        for stage in onward:
-            if left := gain(self.told[path].stages[first:stage]):
-                most = min(most, self._rows_at(seconds, path, stage) / left)
-        return most
+        most = limit = inf
+        fixed = per_row = 0.0
+        for stage, ended in ((first, last), *((stage, None) for stage in onward)):
+            left = gain(self.told[path].stages[first:stage]) if stage > first else 1.0
+            if left:
+                cost = self.model(path, stage, ended)
+                fixed, per_row = fixed + cost.fixed, per_row + left * cost.per_row
+                rows, took = self._largest(path, stage, ended)
+                within = cost.rows_in(seconds)
+                most = min(most, (within if cost.distinct else max(within, RISK * rows)) / left)
+                limit = min(limit, RISK * rows * max(seconds / took, 1.0) / left)
+        worth = (1 / FIXED_SHARE - 1) * fixed / per_row if per_row else most
+        return min(max(most, worth), limit)
 
-    def _rows_at(self, seconds: float, path: str, first: int) -> float:
-        """By the latest run from a stage on; what it took beyond its rows is taken once.
-
-        That is what remains of it after the stages that were timed apart.
-        """
-        if not (latest := self._latest.get((path, first))):
-            return inf
-        rows, took, each = latest.rows, latest.seconds, latest.per_row
-        fixed = max(took - rows * each, 0.0) if each else 0.0
-        return max((seconds - fixed) / ((took - fixed) / rows), rows * seconds / took)
+    def _largest(self, path: str, first: int, last: int | None) -> tuple[float, float]:
+        """Rows and seconds of the largest job from a stage on; infinite without any."""
+        key = self._like(path, first, last)
+        return self._jobs[key].largest if key else (inf, 1.0)
 
 
 def names(path: Path) -> list[str]:

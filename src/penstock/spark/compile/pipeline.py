@@ -8,27 +8,31 @@ but they stay in the frame: what was rejected is delivered with what was not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
+from penstock.events.kinds import StageFigures
 from penstock.functions import PythonFunction
 from penstock.model import STREAM, Branch, is_expensive
 from penstock.plan import Path
 from penstock.planning.shapes import columns
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.python_stage import ERROR, PythonStage
+from penstock.spark.compile.worker_reports import Trip, worker_reports
 
 
 @dataclass(slots=True)
 class Progress:
-    """A frame on its way, and what was counted of it."""
+    """A frame on its way, and what is counted and measured of it."""
 
     frame: DataFrame
     observations: dict[str, Observation] = field(default_factory=dict)
+    trips: list[Trip] = field(default_factory=list)
+    """Its trips to Python, of which workers report."""
 
     def observe(self, name: str, wanted: SparkColumn | None = None) -> None:
         """Count the rows here, all or the wanted ones, while a job computes them."""
@@ -40,6 +44,25 @@ class Progress:
     def counts(self) -> dict[str, int]:
         """The rows under each name, once a job has computed the frame."""
         return {id: seen.get.get("rows", 0) for id, seen in self.observations.items()}
+
+    def measured(
+        self, stages: Sequence[str], entering: float, cores: int
+    ) -> dict[str, StageFigures]:
+        """What some stages did, once a job has computed the frame: what workers say, and counts.
+
+        So many rows came to the first of these stages.
+        """
+        counts, found = self.counts(), dict[str, StageFigures]()
+        reports = worker_reports(self.frame.sparkSession.sparkContext)
+        worked = reports.figures(self.trips, counts, cores)
+        for stage in stages:
+            if stage in worked:
+                found[stage] = worked[stage]
+            elif stage in counts and not any(stage in trip.stages for trip in self.trips):
+                found[stage] = StageFigures(rows_in=entering, rows_out=counts[stage], seconds=0.0,
+                                            how="count")
+            entering = counts.get(stage, entering)
+        return found
 
 
 class Pipeline:
@@ -95,11 +118,15 @@ class Pipeline:
             progress.frame = self._python.begin(progress.frame)
         until = min(last - self._first_python, self._python.conditions)
         if first < until:
-            progress.frame = self._python.held(progress.frame, first, until)
+            stages = [operator.id for operator in self._path.operators[
+                number : self._first_python + until]]
+            progress.frame, trips = self._python.held(progress.frame, first, until, stages)
             number = self._first_python + until
         else:  # the calls in the answer have an operator of their own
-            progress.frame = self._python.answered(progress.frame)
+            progress.frame, trips = self._python.answered(
+                progress.frame, self._path.operators[number].id)
             number += 1
+        progress.trips += trips
         progress.observe(self._path.operators[number - 1].id, ours(ERROR).isNull())
         return number
 

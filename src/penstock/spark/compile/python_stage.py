@@ -42,7 +42,8 @@ from penstock.planning.shapes import columns
 from penstock.spark.compile import python_worker as batches
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
-from penstock.spark.compile.python_worker import FunctionCall
+from penstock.spark.compile.python_worker import FunctionCall, TaskReport
+from penstock.spark.compile.worker_reports import Trip, worker_reports
 from penstock.spark.delivery.text_formats import JSON
 
 ERROR = "@error"
@@ -90,28 +91,46 @@ class PythonStage:
         kept = [compiled(column).alias(at.name) for column, at in self._carried.items()]
         return rows.select(*kept, sf.lit(None).cast("string").alias(ERROR))
 
-    def held(self, frame: DataFrame, first: int, last: int) -> DataFrame:
-        """The rows for which some of the conditions hold, and those for which one raised."""
+    def held(
+        self, frame: DataFrame, first: int, last: int, stages: Sequence[str]
+    ) -> tuple[DataFrame, list[Trip]]:
+        """The rows for which some of the conditions hold, and those for which one raised.
+
+        ``stages`` has the names of these conditions, for what workers report of the trips.
+        """
         conditions = self._conditions[first:last]
-        frame = self._evaluated(frame, conditions)
+        frame, trips = self._evaluated(frame, conditions, stages)
         settled = all_of(self._settled(condition) for condition in conditions)
-        return frame if settled is None else frame.where(ours(ERROR).isNotNull() | settled)
+        if settled is not None:
+            frame = frame.where(ours(ERROR).isNotNull() | settled)
+        return frame, trips
 
-    def answered(self, frame: DataFrame) -> DataFrame:
+    def answered(self, frame: DataFrame, stage: str) -> tuple[DataFrame, list[Trip]]:
         """The rows with the results of the calls in the answer."""
-        return self._evaluated(frame, self._select)
+        return self._evaluated(frame, self._select, [stage] * len(self._select))
 
-    def _evaluated(self, frame: DataFrame, expressions: Sequence[Expression]) -> DataFrame:
+    def _evaluated(
+        self, frame: DataFrame, expressions: Sequence[Expression], stages: Sequence[str]
+    ) -> tuple[DataFrame, list[Trip]]:
         """The frame with the results of all calls in some expressions, level by level."""
         known = set(frame.columns)
-        waiting = [
-            call for call in _calls(expressions) if self._results[call].name not in known
-        ]
-        for level in sorted({_level(call) for call in waiting}):
-            frame = self._trip(frame, [call for call in waiting if _level(call) == level])
-        return frame
+        owners = dict[PythonCall, str]()
+        for expression, stage in zip(expressions, stages, strict=True):
+            for call in _calls([expression]):
+                if self._results[call].name not in known:
+                    owners.setdefault(call, stage)
+        trips = []
+        for level in sorted({_level(call) for call in owners}):
+            calls = [call for call in owners if _level(call) == level]
+            number, tell = worker_reports(frame.sparkSession.sparkContext).begin()
+            frame = self._trip(frame, calls, tell)
+            trips.append(Trip(number, tuple(owners[call] for call in calls),
+                              tuple(call in self._conditions for call in calls)))
+        return frame, trips
 
-    def _trip(self, frame: DataFrame, calls: Sequence[PythonCall]) -> DataFrame:
+    def _trip(
+        self, frame: DataFrame, calls: Sequence[PythonCall], tell: Callable[[TaskReport], None]
+    ) -> DataFrame:
         """One pass through Python for calls whose arguments Spark can compute."""
         kept = [name for name in frame.columns if name != ERROR]
         steps = [self._step(call) for call in calls]
@@ -126,7 +145,7 @@ class PythonStage:
             + [StructField(step.result, data_type(call.type))
                for call, step in zip(calls, steps, strict=True)]
         )  # fmt: skip
-        work = partial(batches.evaluate, steps, kept, ERROR)
+        work = partial(batches.evaluate, steps, kept, ERROR, tell=tell)
         return frame.select("*", *args).mapInArrow(work, schema)
 
     def _step(self, call: PythonCall) -> FunctionCall:

@@ -2,6 +2,10 @@
 
 This module is shipped to the workers by value and imports nothing of ours, because they may not
 have it installed.
+
+A worker also measures what it does: per function the rows and the seconds, and what moving rows to
+Python and back takes. An accumulator brings that to the driver with the end of every task. A task
+that is tried again, or runs twice, is told twice: the figures are for ratios, never for the books.
 """
 
 from __future__ import annotations
@@ -9,11 +13,19 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.accumulators import Accumulator, AccumulatorParam
+
+TaskReport: TypeAlias = tuple[tuple[tuple[int, int, float], ...], int, float]
+"""Of one task, in plain types: rows in, rows out and seconds of every step; and the seconds that
+moving so many rows took."""
+Reports: TypeAlias = dict[int, list[TaskReport]]
+"""By the number of a trip to Python: its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +51,78 @@ class BatchError(Exception):
     """The whole answer is unusable, so that no single row can be blamed."""
 
 
+class ReportsParam(AccumulatorParam[Reports]):
+    """How the reports of tasks come together in the driver."""
+
+    def zero(self, value: Reports) -> Reports:
+        """A task has told nothing yet."""
+        return {}
+
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 (Spark's name)
+        """Add the reports of a task."""
+        for trip, told in value2.items():
+            value1.setdefault(trip, []).extend(told)
+        return value1
+
+
+@dataclass(slots=True)
+class TripMeter:
+    """What one task measures.
+
+    Moving rows is all that happens between two batches: giving the answers of one back, and waiting
+    for the next while Spark makes it. The first batch also waits for files to be opened and for
+    code to be compiled, so it is not counted.
+    """
+
+    steps: list[tuple[int, int, float]]
+    moved: int = 0
+    moving: float = 0.0
+    _left: float | None = field(default=None)
+
+    def arrive(self, rows: int) -> None:
+        """A batch is here."""
+        if self._left is not None:
+            self.moved += rows
+            self.moving += perf_counter() - self._left
+
+    def add(self, step: int, rows: int, left: int, seconds: float) -> None:
+        """A step took so many rows, and left so many of them, in so many seconds."""
+        before = self.steps[step]
+        self.steps[step] = before[0] + rows, before[1] + left, before[2] + seconds
+
+    def leave(self) -> None:
+        """All steps of a batch are through."""
+        self._left = perf_counter()
+
+    @property
+    def report(self) -> TaskReport:
+        """All of it."""
+        return tuple(self.steps), self.moved, self.moving
+
+
+def send(reports: Accumulator[Reports], trip: int, report: TaskReport) -> None:
+    """Have a report brought to the driver when the task ends."""
+    reports.add({trip: [report]})
+
+
 def evaluate(
     steps: Sequence[FunctionCall], kept: Sequence[str], error: str,
-    batches: Iterable[pa.RecordBatch],
+    batches: Iterable[pa.RecordBatch], tell: Callable[[TaskReport], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the ``kept`` columns, the error and the results.
 
     A row for which a function raised carries the text of the error, and a row for which a guard
-    does not hold is dropped. Neither is shown to the steps that follow.
+    does not hold is dropped. Neither is shown to the steps that follow. If there were any rows,
+    what was measured is told in the end.
     """
     settle()
+    meter = TripMeter([(0, 0, 0.0)] * len(steps))
     for batch in batches:
         if batch.num_rows:
-            yield _evaluated(steps, kept, error, batch)
+            meter.arrive(batch.num_rows)
+            yield _evaluated(steps, kept, error, batch, meter)
+    if tell is not None and any(rows for rows, _, _ in meter.steps):
+        tell(meter.report)
 
 
 def settle() -> None:
@@ -70,21 +141,28 @@ def settle() -> None:
 
 
 def _evaluated(
-    steps: Sequence[FunctionCall], kept: Sequence[str], error: str, batch: pa.RecordBatch
+    steps: Sequence[FunctionCall], kept: Sequence[str], error: str, batch: pa.RecordBatch,
+    meter: TripMeter,
 ) -> pa.RecordBatch:
     errors = batch[error]
     gone = pa.array([False] * batch.num_rows)
+    left = batch.num_rows
     results: dict[str, pa.Array] = {}
-    for step in steps:
+    for number, step in enumerate(steps):
+        began, before = perf_counter(), left
         live = pc.and_not(pc.is_null(errors), gone)
         args = [pc.filter(batch[name], live) for name in step.args]
-        values, texts = _answers(step, args, pc.sum(live).as_py() or 0)
+        rows = pc.sum(live).as_py() or 0
+        values, texts = _answers(step, args, rows)
         values = _spread(values, live)
         results[step.result] = values
         errors = pc.coalesce(errors, _spread(texts, live))
         if step.guard:
             held = pc.fill_null(values, False)
             gone = pc.or_(gone, pc.and_(pc.is_null(errors), pc.invert(held)))
+            left = batch.num_rows - pc.sum(gone).as_py()
+        meter.add(number, rows, rows - (before - left), perf_counter() - began)
+    meter.leave()
     columns = {**{name: batch[name] for name in kept}, error: errors, **results}
     answered = pa.RecordBatch.from_pydict(columns)
     return answered.filter(pc.invert(gone))

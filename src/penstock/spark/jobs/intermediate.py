@@ -14,10 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import SegmentJob
+from penstock.engine.paths.stage_costs import names
 from penstock.errors import RunError
 from penstock.events.kinds import StageFigures
 from penstock.plan import Path
 from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.pipeline import Progress
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.row_bytes import row_bytes
 
@@ -39,6 +41,8 @@ class IntermediateRows:
     bytes: int
     counts: dict[str, int]
     """Rows out of each operator that was counted on the way."""
+    progress: Progress
+    """What else was measured of them."""
     tasks: int
     """Its partitions, up to the last one that has rows: about as many tasks will read it."""
 
@@ -58,7 +62,7 @@ class IntermediateStore:
     def keep(
         self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame, reading: Reading
     ) -> IntermediateRows:
-        """Compute the stages of a job and keep the rows; release the rows that it began with."""
+        """Compute the stages of a job and keep the rows."""
         level = StorageLevel.DISK_ONLY if job.on_disk else StorageLevel.MEMORY_AND_DISK
         progress = compiler.part(path, job.members[0], frame, job.first, job.last)
         seen = Observation()
@@ -73,41 +77,43 @@ class IntermediateStore:
         except RunError:
             kept.unpersist()
             raise
-        part = IntermediateRows(kept, found["rows"], found["bytes"] or 0, counts,
+        part = IntermediateRows(kept, found["rows"], found["bytes"] or 0, counts, progress,
                                 1 + (found["last"] or 0))
         with self._lock:
             self._parts[job.number] = part
-        for number in job.parts:
-            self.forget(number)
         return part
 
-    def frame(self, runs: Sequence[int]) -> DataFrame:
+    def frame(self, jobs: Sequence[int]) -> DataFrame:
         """The rows that some jobs have kept, together."""
-        return reduce(DataFrame.unionAll, [self._parts[run].frame for run in runs])
+        return reduce(DataFrame.unionAll, [self._parts[job].frame for job in jobs])
 
-    def tasks(self, runs: Sequence[int]) -> int:
+    def tasks(self, jobs: Sequence[int]) -> int:
         """About how many tasks read what some jobs have kept; asking Spark takes 0.04 s."""
-        return sum(self._parts[run].tasks for run in runs)
+        return sum(self._parts[job].tasks for job in jobs)
 
-    def forget(self, run: int) -> None:
+    def rows(self, jobs: Sequence[int]) -> int:
+        """Rows that some jobs have kept, together."""
+        return sum(self._parts[job].rows for job in jobs)
+
+    def forget(self, job: int) -> None:
         """Release the rows that a job kept."""
         with self._lock:
-            part = self._parts.pop(run, None)
+            part = self._parts.pop(job, None)
         if part is not None:
             part.frame.unpersist()
 
     def close(self) -> None:
         """Release all rows."""
-        for run in list(self._parts):
-            self.forget(run)
+        for job in list(self._parts):
+            self.forget(job)
 
     def measure(
         self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame
     ) -> tuple[dict[str, StageFigures], float]:
-        """Sample each stage but the last; return their figures and the fixed cost of a job.
+        """Sample the stages that a job says; return their figures and the fixed cost of a job.
 
-        The time for one row of each partition is subtracted: it is the cost of a job and of the
-        way to Python, however few the rows are.
+        The time for one row of each partition is subtracted: it is the cost of a job, however few
+        the rows are. Stages before them that need no sample are run as well, but not timed.
         """
         cores = self._spark.sparkContext.defaultParallelism
         whole = sum(block.rows for block in job.blocks)
@@ -117,14 +123,18 @@ class IntermediateStore:
         bare = []
         try:
             rows, size, _ = _timed(kept[0])
-            for stage in range(job.first, len(path.stages) - 1):
+            stages = names(path)
+            for stage in range(job.first, 1 + max(map(stages.index, job.sample))):
                 few, all_ = (compiler.part(path, job.members[0], before, stage, stage + 1).frame
                              for before in (_few(kept[-1]), kept[-1]))
+                kept.append(all_)
+                if stages[stage] not in job.sample:
+                    rows, size, _ = _timed(all_.persist())
+                    continue
                 bare.append(_timed_well(few)[2])
                 few.unpersist()
-                kept.append(all_)
                 rows_out, size_out, seconds = _timed_well(all_)
-                figures[path.stages[stage][0].id] = StageFigures(
+                figures[stages[stage]] = StageFigures(
                     rows_in=rows, rows_out=rows_out, seconds=seconds, bytes_in=size,
                     bytes_out=size_out)
                 rows, size = rows_out, size_out

@@ -44,6 +44,7 @@ class Panes(Segments):
         with replace(made, reading=reading) as rows:
             taken = self.windows.take(job, order.plan, rows, order.synopses)
             done = self.delivery.summarise(job, rows, taken.late)
+        measured = self._measured(order, made.python.progress if made.python else None)
         for number in job.parts:
             self.parts.forget(number)
         for group in taken.outgrown:
@@ -51,6 +52,6 @@ class Panes(Segments):
         result = ev.PanesResult(
             rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
             added=added(job, taken.passed, done.rejected) if path.lookups else {},
-            panes=taken.panes, summarised=taken.rows, late=taken.missed)
+            panes=taken.panes, summarised=taken.rows, late=taken.missed, measured=measured)
         return finished(job, result, bytes_out=done.bytes, spark_jobs=done.jobs + taken.jobs,
                         failed=done.failed)

@@ -9,12 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.clock import Clock
 from penstock.engine.instructions import SegmentJob
+from penstock.engine.paths.stage_costs import names
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.plan import Path, Plan
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.partitioning import dealt
+from penstock.spark.compile.pipeline import Progress
 from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivery, added
 from penstock.spark.jobs.intermediate import IntermediateRows, IntermediateStore
@@ -55,14 +57,14 @@ class Segments:
     def run(self, order: Order) -> ev.JobFinished:
         """Carry a job out; what it is to be answered for is committed when this returns."""
         began, job = self.clock.now(), order.job
-        measured, bare = self._sampled(order)
+        sampled, bare = self._sampled(order)
         rows = self._rows_in_files(job)
         frame = self._frame(job)
         if order.path.expensive:
             kept = self.parts.tasks(job.parts)
             frame = dealt(frame, job, self.settings.quantum, self.cores, kept)
         reading = Reading.begun(self.spark, self.job_group(job.number), job, rows)
-        ready = self.clock.now() if job.measure else began
+        ready = self.clock.now() if job.sample else began
         finish = self._finish if job.final else self._keep
         done = finish(order, frame, reading)
         now = self.clock.now()
@@ -71,7 +73,8 @@ class Segments:
                                     bytes=block.bytes))
         assert not isinstance(done.result, ev.RefreshResult)
         return replace(done, at=now, seconds=now - ready, result=replace(
-            done.result, measured=measured, sampling=ready - began, bare=bare))
+            done.result, measured={**done.result.measured, **sampled}, sampling=ready - began,
+            bare=bare))
 
     def give_up(self, job: SegmentJob) -> None:
         """A job broke: the core does not count its blocks as hot, so they must not be."""
@@ -81,10 +84,18 @@ class Segments:
     def _sampled(self, order: Order) -> tuple[dict[str, ev.StageFigures], float]:
         """What the stages cost on a sample, if that is wanted; no block is kept for it."""
         job = order.job
-        if not job.measure:
+        if not job.sample:
             return {}, 0.0
         frame = self._frame(replace(job, keep=()))
         return self.parts.measure(order.compiler, order.path, job, frame)
+
+    def _measured(self, order: Order, progress: Progress | None) -> dict[str, ev.StageFigures]:
+        """What workers measured and Spark counted of the stages of a path that calls Python."""
+        job = order.job
+        if progress is None:
+            return {}
+        entering = self.parts.rows(job.parts) if job.parts else job.rows
+        return progress.measured(names(order.path)[job.first:job.last], entering, self.cores)
 
     def _rows_in_files(self, job: SegmentJob) -> int:
         """The rows that a job reads from files itself.
@@ -111,13 +122,17 @@ class Segments:
         """Keep the rows for a later job; where none is left, that is an answer too."""
         job = order.job
         part = self.parts.keep(order.compiler, order.path, job, frame, reading)
+        measured = self._measured(order, part.progress)
+        for number in job.parts:
+            self.parts.forget(number)
         if not part.rows:
             self.delivery.deliver_nothing(job)
             self.parts.forget(job.number)
-            return self._emptied(job, part)
+            emptied = self._emptied(job, part)
+            return replace(emptied, result=replace(emptied.result, measured=measured))  # type: ignore[arg-type]
         kept = ev.KeptRows(rows=part.rows, bytes=part.bytes, on_disk=job.on_disk)
-        return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts, kept=kept),
-                        spark_jobs=1)
+        return finished(job, ev.SegmentResult(
+            rows_in=job.rows, operators=part.counts, kept=kept, measured=measured), spark_jobs=1)
 
     def _emptied(self, job: SegmentJob, part: IntermediateRows) -> ev.JobFinished:
         return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts),
@@ -130,11 +145,12 @@ class Segments:
                           reading=reading)
         done = self.delivery.deliver(
             job, order.plan, CollectedAnswers(answers) if job.in_driver else answers)
+        measured = self._measured(order, answers.progress)
         for number in job.parts:
             self.parts.forget(number)
         result = ev.SegmentResult(
             rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
-            added=added(job, done.rows, done.rejected) if path.lookups else {})
+            added=added(job, done.rows, done.rejected) if path.lookups else {}, measured=measured)
         return finished(job, result, rows_out=done.rows, bytes_out=done.bytes,
                         spark_jobs=done.jobs + job.in_driver, failed=done.failed)
 

@@ -12,7 +12,7 @@ from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.policies.operators import policies, policy
 from penstock.testing import FakeHost
-from penstock.whatif.cost_model import JOBS
+from penstock.whatif.path_models import JOBS
 from penstock.whatif.predictions import compare
 from penstock.whatif.recorded import Recording, replay
 
@@ -71,23 +71,27 @@ def test_chain_keeps_less_waiting_than_fifo_and_what_if_says_so() -> None:
 
 
 class Sampling(FakeHost):
-    """A host on which timing stages apart takes time, the first time more than later."""
+    """A host on which samples take time, the first one more than later ones."""
+
+    sampled = False
 
     def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         end = super().outcome(job)
-        if not job.measure or isinstance(end, ev.JobFailed):
+        if not job.sample or isinstance(end, ev.JobFailed):
             return end
-        taken = 0.5 if job.number > 1 else 8.0
+        taken = 0.5 if self.sampled else 8.0
+        self.sampled = True
         return replace(end, at=end.at + taken, result=replace(end.result, sampling=taken))
 
 
 @pytest.mark.parametrize("tried", ["fifo", "chain"])
-def test_timing_stages_apart_is_no_part_of_their_cost_but_takes_its_time(tried: str) -> None:
+def test_a_sample_is_no_part_of_the_cost_of_stages_but_takes_its_time(tried: str) -> None:
     records = []
     for name in ("fifo", tried):
-        host = Sampling.of(APPLICATION, name, operators=FIGURES, settings=Settings(quantum=1.0))
+        host = Sampling.of(APPLICATION, name, operators=FIGURES, samples=True,
+                           settings=Settings(quantum=1.0))
         for at in range(40):
-            host.arrive("s", 10.0 + 3.0 * at, rows=1000)
+            host.arrive("s", 10.0 + 25.0 * at, rows=1000)
         host.run()
         records.append(host.record)
     recording = Recording.of(records[0])
@@ -116,19 +120,19 @@ def test_a_sample_that_was_disturbed_does_no_harm() -> None:
 
 
 class Busy(FakeHost):
-    """A host on which jobs cost something, and runs take a tenth longer than samples."""
+    """A host on which jobs cost something, and take a tenth longer than samples."""
 
     def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         end = super().outcome(job)
         assert not isinstance(end, ev.JobFailed)
         taken = 1.1 * (end.at - self.clock.now() + JOBS * 0.1)
         return replace(end, at=self.clock.now() + taken,
-                       result=replace(end.result, bare=0.1 if job.measure else 0.0))
+                       result=replace(end.result, bare=0.1 if job.sample else 0.0))
 
 
 def test_a_busy_machine_makes_rows_and_jobs_longer_alike() -> None:
-    host = Busy.of(APPLICATION, "fifo", operators=FIGURES)
-    for at in range(10):
+    host = Busy.of(APPLICATION, "fifo", operators=FIGURES, samples=True)
+    for at in range(20):
         host.arrive("s", 10.0 * at, rows=1000)
     host.run()
     (model,) = Recording.of(host.record).paths.values()
