@@ -9,6 +9,10 @@ _STEPS = 8
 """Buckets per doubling: each is 9 % wider than the one before."""
 _SMALLEST = 2.0**-20
 """A microsecond: anything shorter falls into one bucket."""
+SLOT = 10
+"""Seconds that the last minute is forgotten by at a time."""
+_SLOTS = 6
+"""Slots of the last minute, beside the one that is being filled."""
 
 
 class Histogram:
@@ -64,6 +68,39 @@ class Histogram:
                 whole.add_bucket(index, 0.0, weight)
             whole.maximum = max(whole.maximum, part.maximum)
         return whole
+
+
+class RecentHistogram:
+    """The weighted durations of the last minute: of sixty to seventy seconds.
+
+    >>> waits = RecentHistogram()
+    >>> for at, seconds in ((0.0, 8.0), (50.0, 0.1), (100.0, 0.1)):
+    ...     waits.add_bucket(at, bucket(seconds), seconds, weight=10)
+    >>> round(waits.last_minute(105.0).percentile(0.99), 1), waits.last_minute(300.0).weight
+    (0.1, 0)
+    """
+
+    __slots__ = ("_latest", "_number", "_slots")
+
+    def __init__(self) -> None:
+        """Empty."""
+        self._slots: dict[int, Histogram] = {}
+        self._number, self._latest = -1, Histogram()
+
+    def add_bucket(self, at: float, index: int, seconds: float, weight: int) -> None:
+        """Count a duration that ended at this time; time does not go back."""
+        number = int(at) // SLOT
+        if number != self._number:
+            self._number, self._latest = number, self._slots.setdefault(number, Histogram())
+            for old in [slot for slot in self._slots if slot < number - _SLOTS]:
+                del self._slots[old]
+        self._latest.add_bucket(index, seconds, weight)
+
+    def last_minute(self, now: float) -> Histogram:
+        """What was counted lately."""
+        first = int(now) // SLOT - _SLOTS
+        return Histogram.merged(slot for number, slot in list(self._slots.items())
+                                if number >= first)
 
 
 def bucket(seconds: float) -> int:
