@@ -16,6 +16,7 @@ from penstock.rendering import span
 from penstock.view.formats import counted, exact, moment, one_line, seconds, short, size
 
 Row = TypeVar("Row")
+_Cell: TypeAlias = Text | ProgressBar | str
 
 STATES = {
     "running": "green",
@@ -38,7 +39,7 @@ class Shown(Generic[Row]):
     """A column."""
 
     title: str
-    cell: Callable[[Summary, Row], Text | ProgressBar | str]
+    cell: Callable[[Summary, Row], _Cell]
     width: int = 0
     """The terminal must be this wide for the column to be shown."""
     fixed: int | None = None
@@ -63,7 +64,8 @@ def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], 
     Where names are long, the columns that need the widest terminal make room for them.
     """
     shown = [column for column in columns if column.width <= wide]
-    needed = {column.title: _needed(column, rows) for column in shown}
+    cells = {column.title: [column.cell(summary, row) for row in rows] for column in shown}
+    needed = {column.title: _needed(column, cells[column.title], rows) for column in shown}
     while sum(needed[column.title] for column in shown) > wide and (
         last := max(column.width for column in shown)
     ):
@@ -72,17 +74,22 @@ def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], 
         *(_drawn(column, needed[column.title] - _PADDING) for column in shown),
         box=None, expand=True, padding=(0, 1), pad_edge=True, header_style="bright_black",
     )  # fmt: skip
-    for row in rows:
-        drawn.add_row(*(column.cell(summary, row) for column in shown))
+    for number in range(len(rows)):
+        drawn.add_row(*(cells[column.title][number] for column in shown))
     return drawn
 
 
-def _needed(column: Shown[Row], rows: Sequence[Row]) -> int:
+def _needed(column: Shown[Row], cells: Sequence[_Cell], rows: Sequence[Row]) -> int:
     """The characters that a column needs, with the space beside it."""
-    least = column.fixed or column.least
+    if column.fixed is not None:
+        return column.fixed + _PADDING
+    least = column.least
     if column.named is not None:
         longest = max((len(column.named(row)) for row in rows), default=0)
         least = max(least, len(column.title), min(longest, _LONGEST))
+    elif column.ratio is None:
+        longest = max((len(cell) for cell in cells if isinstance(cell, str | Text)), default=0)
+        least = max(len(column.title), longest)
     return least + _PADDING
 
 
@@ -90,7 +97,8 @@ def _drawn(column: Shown[Row], least: int) -> Column:
     side: Literal["left", "right"] = "right" if column.right else "left"
     return Column(
         column.title, width=column.fixed, ratio=column.ratio, justify=side, no_wrap=True,
-        min_width=least if column.named is not None else None, overflow="ellipsis",
+        min_width=None if column.named is None else least, overflow="ellipsis",
+        max_width=None if column.named is None else max(least, _LONGEST),
     )  # fmt: skip
 
 
@@ -122,8 +130,7 @@ def _alarming(count: int) -> Text:
 
 
 STREAMS: tuple[Shown[StreamMeasures], ...] = (
-    Shown("stream", lambda _, s: Text(s.name, "bold"), ratio=3, right=False,
-          named=lambda s: s.name),
+    Shown("stream", lambda _, s: Text(s.name, "bold"), right=False, named=lambda s: s.name),
     Shown("rows/s", lambda summary, s: Text(short(summary.rate(s.name)), "cyan"), fixed=6),
     Shown("read", lambda _, s: short(s.read), fixed=6),
     Shown("late", lambda _, s: _alarming(s.late), width=92, fixed=6),
@@ -156,8 +163,7 @@ STREAM_TOTALS: tuple[Shown[StreamMeasures], ...] = (
 # --- queues -------------------------------------------------------------------------------------
 
 QUEUES: tuple[Shown[QueueMeasures], ...] = (
-    Shown("queue", lambda _, q: Text(q.name, "bold"), ratio=3, right=False,
-          named=lambda q: q.name),
+    Shown("queue", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("waiting", lambda _, q: short(q.entries), fixed=7),
     Shown("bytes", lambda _, q: size(q.bytes), fixed=8),
     Shown("hot", lambda _, q: size(q.hot), fixed=8),
@@ -261,18 +267,17 @@ def _into(_: Summary, query: QueryMeasures) -> Text:
 
 
 QUERIES: tuple[Shown[QueryMeasures], ...] = (
-    Shown("query", lambda _, q: Text(q.name, "bold"), ratio=3, right=False,
-          named=lambda q: q.name),
+    Shown("query", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("in", lambda _, q: short(q.rows_in), fixed=6),
     Shown("out", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
     Shown("rejected", lambda _, q: _alarming(q.rejected), width=124, fixed=8),
     Shown("p50", _percentile(0.5), fixed=7),
     Shown("p99", _percentile(0.99), fixed=7),
     Shown("max", _longest, width=112, fixed=7),
-    Shown("p50 1m", _percentile(0.5, _recent), width=76, fixed=7),
-    Shown("p99 1m", _percentile(0.99, _recent), width=90, fixed=7),
-    Shown("lag 1m", _percentile_of_lag(0.5), width=78, fixed=7),
-    Shown("missed", _missed(lambda q: q.missed_rows), width=96, fixed=6),
+    Shown("p50·1m", _percentile(0.5, _recent), width=76, fixed=7),
+    Shown("p99·1m", _percentile(0.99, _recent), width=90, fixed=7),
+    Shown("lag·1m", _percentile_of_lag(0.5), width=78, fixed=7),
+    Shown("missed", _missed(lambda q: q.missed_rows), width=76, fixed=6),
     Shown("in blocks", _missed(lambda q: q.missed_blocks), width=160, fixed=9),
     Shown("block p50", _percentile(0.5, _blocks), width=170, fixed=9),
     Shown("block p99", _percentile(0.99, _blocks), width=170, fixed=9),
@@ -314,21 +319,20 @@ def _slide(_: Summary, query: QueryMeasures) -> str:
 
 
 WINDOWS: tuple[Shown[QueryMeasures], ...] = (
-    Shown("aggregate", lambda _, q: Text(q.name, "bold"), ratio=3, right=False,
-          named=lambda q: q.name),
+    Shown("aggregate", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("window", _length, fixed=7),
     Shown("slide", _slide, fixed=7),
     Shown("in", lambda _, q: short(q.rows_in), width=118, fixed=6),
     Shown("late", lambda _, q: _alarming(q.late), width=140, fixed=6),
     Shown("windows", lambda _, q: short(q.answers), fixed=7),
-    Shown("skipped", lambda _, q: _alarming(q.skipped), width=112, fixed=7),
+    Shown("skipped", lambda _, q: _alarming(q.skipped), width=92, fixed=7),
     Shown("out", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
     Shown("last end", lambda _, q: moment(q.last_end, date=False), width=76, fixed=10),
-    Shown("p50", _percentile(0.5), width=90, fixed=7),
+    Shown("p50", _percentile(0.5), width=108, fixed=7),
     Shown("p99", _percentile(0.99), fixed=7),
-    Shown("p99 1m", _percentile(0.99, _recent), width=100, fixed=7),
+    Shown("p99·1m", _percentile(0.99, _recent), width=104, fixed=7),
     Shown("max", _longest, width=132, fixed=7),
-    Shown("lag 1m", _percentile_of_lag(0.5), width=94, fixed=7),
+    Shown("lag·1m", _percentile_of_lag(0.5), width=90, fixed=7),
     Shown("missed", _missed(lambda q: q.missed_rows), width=150, fixed=6),
     Shown("delivered", _delivered, width=160, fixed=11),
     Shown("into", _into, width=126, fixed=8, right=False),
