@@ -213,10 +213,10 @@ class Engine:
 
         A window aggregate answers for its last window; every other query for all rows in the spool.
         """
+        query = bind_question(sql, self._application)
         self.prepare()
         from penstock.spark.questions import Questions
 
-        query = bind_question(sql, self._application)
         running = self._host if self._host is not None and not self._host.wait(0) else None
         try:
             asked = running.questions if running else Questions(self.session, self._checkpoint)

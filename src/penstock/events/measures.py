@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from penstock.events.histogram import Histogram, RecentHistogram, bucket
+from penstock.events.histogram import SLOT, Histogram, RollingHistogram, bucket
 from penstock.events.kinds import Outcome
 from penstock.events.ledger import Ledger, StreamQueue
 
@@ -106,8 +106,8 @@ class StreamMeasures:
 class Wait:
     """How long some rows waited for their delivery; many queries may have waited for them."""
 
-    at: float
-    """When it was over."""
+    slot: int
+    """When it was over, as `RollingHistogram` counts the time."""
     seconds: float
     """From their arrival."""
     bucket: int
@@ -125,12 +125,12 @@ class Wait:
         >>> Wait.of(at=2e9, arrived=2e9, event=7_000_000, rows=10).lag is None
         True
         """
-        seconds = max(0.0, at - arrived)
+        seconds, slot = max(0.0, at - arrived), int(at) // SLOT
         lag = None if event is None else at - event / 1e6
         if lag is None or not -AHEAD < lag < BEHIND:
-            return Wait(at, seconds, bucket(seconds), rows, None)
+            return Wait(slot, seconds, bucket(seconds), rows, None)
         lag = max(0.0, lag)
-        return Wait(at, seconds, bucket(seconds), rows, lag, bucket(lag))
+        return Wait(slot, seconds, bucket(seconds), rows, lag, bucket(lag))
 
 
 @dataclass(slots=True, eq=False)
@@ -165,18 +165,14 @@ class QueryMeasures:
     delivered_before: int = 0
     """Rows it had delivered in earlier runs on this checkpoint."""
     last_delivery: float | None = None
-    latency: Histogram = field(default_factory=Histogram)
+    latency: RollingHistogram = field(default_factory=RollingHistogram)
     """Seconds from a block's arrival to its delivery, weighted by the block's rows. Blocks from
     before the query joined are left out: they waited for the query, not the query for them."""
     block_latency: Histogram = field(default_factory=Histogram)
     """The same, every block counted once."""
-    recent: RecentHistogram = field(default_factory=RecentHistogram)
-    """The same as `latency`, of the last minute."""
-    lag: Histogram = field(default_factory=Histogram)
+    lag: RollingHistogram = field(default_factory=RollingHistogram)
     """Seconds from the event to its answer, where the stream follows the clock: from the time of
     a block's newest row to its delivery, or from the end of a window to its answer."""
-    recent_lag: RecentHistogram = field(default_factory=RecentHistogram)
-    """The same of the last minute."""
     missed_blocks: int = 0
     """Blocks delivered later than `latency_goal`; none if it was promised none."""
     missed_rows: int = 0
@@ -192,13 +188,11 @@ class QueryMeasures:
 
     def take_wait(self, wait: Wait) -> None:
         """A block, or the answers of windows, were delivered after a wait."""
-        index, seconds, rows = wait.bucket, wait.seconds, wait.rows
-        self.latency.add_bucket(index, seconds, rows)
+        slot, index, seconds, rows = wait.slot, wait.bucket, wait.seconds, wait.rows
+        self.latency.add_bucket(slot, index, seconds, rows)
         self.block_latency.add_bucket(index, seconds, 1)
-        self.recent.add_bucket(wait.at, index, seconds, rows)
         if wait.lag is not None:
-            self.lag.add_bucket(wait.lag_bucket, wait.lag, rows)
-            self.recent_lag.add_bucket(wait.at, wait.lag_bucket, wait.lag, rows)
+            self.lag.add_bucket(slot, wait.lag_bucket, wait.lag, rows)
         if self.latency_goal is not None and seconds > self.latency_goal:
             self.missed_blocks += 1
             self.missed_rows += rows

@@ -100,21 +100,21 @@ class Summary:
 
     def latency(self) -> Histogram:
         """Arrival to delivery over all queries, weighted by rows."""
-        return Histogram.merged(query.latency for query in list(self.queries.values()))
+        return Histogram.merged(query.latency.whole() for query in list(self.queries.values()))
 
     def recent_latency(self) -> Histogram:
         """The same of the last minute."""
         now = self.run.now
-        return Histogram.merged(q.recent.last_minute(now) for q in list(self.queries.values()))
+        return Histogram.merged(q.latency.last_minute(now) for q in list(self.queries.values()))
 
     def lag(self) -> Histogram:
         """Event to answer over all queries whose streams follow the clock, weighted by rows."""
-        return Histogram.merged(query.lag for query in list(self.queries.values()))
+        return Histogram.merged(query.lag.whole() for query in list(self.queries.values()))
 
     def recent_lag(self) -> Histogram:
         """The same of the last minute."""
         now = self.run.now
-        return Histogram.merged(q.recent_lag.last_minute(now) for q in list(self.queries.values()))
+        return Histogram.merged(q.lag.last_minute(now) for q in list(self.queries.values()))
 
     def waits_for(self) -> str:
         """What a run that has not answered yet waits for, as people read it."""

@@ -121,8 +121,12 @@ class _Process:
         return _connected(self._process, str(port), secret)
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it at once, and leave nothing of it."""
         self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+        self._folder.cleanup()
 
 
 def _connected(process: subprocess.Popen[bytes], port: str, secret: str) -> Any:

@@ -192,19 +192,19 @@ _Of: TypeAlias = Callable[[Summary, QueryMeasures], Histogram]
 
 
 def _latency(_: Summary, query: QueryMeasures) -> Histogram:
-    return query.latency
+    return query.latency.whole()
 
 
 def _recent(summary: Summary, query: QueryMeasures) -> Histogram:
-    return query.recent.last_minute(summary.run.now)
+    return query.latency.last_minute(summary.run.now)
 
 
 def _lag(_: Summary, query: QueryMeasures) -> Histogram:
-    return query.lag
+    return query.lag.whole()
 
 
 def _recent_lag(summary: Summary, query: QueryMeasures) -> Histogram:
-    return query.recent_lag.last_minute(summary.run.now)
+    return query.lag.last_minute(summary.run.now)
 
 
 def _blocks(_: Summary, query: QueryMeasures) -> Histogram:
@@ -232,7 +232,8 @@ def _percentile_of_lag(
 
 
 def _longest(_: Summary, query: QueryMeasures) -> Text:
-    return _judged(query, query.latency.maximum if query.latency.weight else None)
+    latency = query.latency.whole()
+    return _judged(query, latency.maximum if latency.weight else None)
 
 
 def _judged(query: QueryMeasures, value: float | None) -> Text:
@@ -274,9 +275,9 @@ QUERIES: tuple[Shown[QueryMeasures], ...] = (
     Shown("p50", _percentile(0.5), fixed=7),
     Shown("p99", _percentile(0.99), fixed=7),
     Shown("max", _longest, width=112, fixed=7),
-    Shown("p50·1m", _percentile(0.5, _recent), width=76, fixed=7),
+    Shown("p50·1m", _percentile(0.5, _recent), width=78, fixed=7),
     Shown("p99·1m", _percentile(0.99, _recent), width=90, fixed=7),
-    Shown("lag·1m", _percentile_of_lag(0.5), width=78, fixed=7),
+    Shown("lag·1m", _percentile_of_lag(0.5), width=76, fixed=7),
     Shown("missed", _missed(lambda q: q.missed_rows), width=76, fixed=6),
     Shown("in blocks", _missed(lambda q: q.missed_blocks), width=160, fixed=9),
     Shown("block p50", _percentile(0.5, _blocks), width=170, fixed=9),
