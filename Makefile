@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCHMARKS := aggregates bursts core fanout latency response simulator sustained
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test longtest check bench reproduce clean
+.PHONY: help setup java demo picture test longtest check bench reproduce clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 14
@@ -26,6 +26,10 @@ java:
 
 demo: java $(STAMP) ## eighteen standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
+
+picture: java $(STAMP) ## the picture in the README, from the record of a demo
+	$(BIN)/penstock demo
+	$(BIN)/python docs/images/live.py penstock-demo/checkpoint docs/images/live.svg 30 2> /dev/null
 
 test: java $(STAMP) ## the tests: those on one Spark beside all others
 	@{ $(BIN)/python -m pytest -q -m "not spark and not long"; pure=$$?; \

@@ -181,3 +181,34 @@ def test_a_fault_gets_status_1_its_remedy_and_no_spark(monkeypatch: pytest.Monke
 def test_the_trial_goes_through_the_whole_engine() -> None:
     finding = doctor.check_spark()
     assert finding.ok, finding
+
+
+# --- the class archive ----------------------------------------------------------------------------
+
+
+def test_the_class_archive_is_told_of_and_never_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock.spark import jvm
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PENSTOCK_CLASS_ARCHIVE", "on")
+    found = only(doctor.check_archive())
+    assert found.ok and "after the next run" in found.text
+    archive = jvm.archive()
+    assert archive is not None
+    archive.path.parent.mkdir(mode=0o700)
+    archive.fail("OSError: no room")
+    found = only(doctor.check_archive())
+    assert not found.ok and not found.fault and "no room" in found.text
+    archive.forget()
+    with archive.making() as fresh:
+        assert fresh is not None
+        fresh.write_bytes(b"classes")
+        archive.publish(fresh)
+    assert only(doctor.check_archive()).text.startswith("from a class archive")
+    archive.path.chmod(0o666)
+    found = only(doctor.check_archive())
+    assert not found.fault and "chmod" in found.remedy
+    monkeypatch.setenv("PENSTOCK_CLASS_ARCHIVE", "off")
+    assert only(doctor.check_archive()).ok

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 from penstock import policies
 from penstock.clock import SystemClock
 from penstock.errors import CheckpointError, RunError
-from penstock.events import Event, Recorder, Summary, Warned, new_record
+from penstock.events import Event, Recorder, StartupStep, Summary, Warned, new_record
 from penstock.language import bind, bind_question, bind_statements
 from penstock.model import Application, Statement
-from penstock.spark.delivery.stored_answers import Results
-from penstock.spark.host import SparkHost
-from penstock.spark.questions import Questions
-from penstock.spark.session import activate, forget, local_session, lost, tuned
+from penstock.spark import jvm
+from penstock.spark.session import SessionStart, activate, forget, lost, tuned
 from penstock.spark.storage.checkpoint import Checkpoint
 
+# What runs, asks and reads is imported where it is needed: `prepare` has started the JVM by then.
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from penstock.spark.host import SparkHost
     from penstock.spark.session import Session
 
 
@@ -59,6 +59,7 @@ class Engine:
         """Open the checkpoint and bind the application it holds; Spark starts when it is needed."""
         self._given, self._master, self._on_event = spark, master, on_event
         self._spark: Session | None = None
+        self._start: SessionStart | None = None
         self._reading = reading
         self._checkpoint = (Checkpoint.look(checkpoint) if reading
                             else Checkpoint.open(checkpoint))
@@ -134,8 +135,12 @@ class Engine:
             raise RunError("the engine is running already")
         if not self._application.queries:
             raise RunError("there is no query to run; declare one with CREATE QUERY")
+        self.prepare()
         self._summary = Summary()
         self._recorder = Recorder(new_record(self._checkpoint.root, self._clock.now()))
+        self._record(StartupStep(at=self._clock.now(), step="starting Spark"))
+        from penstock.spark.host import SparkHost
+
         host = SparkHost(self.session, self._checkpoint, self._application, self._clock,
                          self._record, until_drained)
         self._host = host
@@ -198,6 +203,8 @@ class Engine:
 
     def results(self, query: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
         """The answers of a query with a memory or Parquet sink so far, in order of delivery."""
+        from penstock.spark.delivery.stored_answers import Results
+
         table = Results(self._checkpoint).table(self._application, query)
         return table.to_pandas() if as_pandas else table
 
@@ -207,6 +214,9 @@ class Engine:
         A window aggregate answers for its last window; every other query for all rows in the spool.
         """
         query = bind_question(sql, self._application)
+        self.prepare()
+        from penstock.spark.questions import Questions
+
         running = self._host if self._host is not None and not self._host.wait(0) else None
         try:
             asked = running.questions if running else Questions(self.session, self._checkpoint)
@@ -218,12 +228,24 @@ class Engine:
 
     # --- Spark -------------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Start Spark in the background; `start` and `ask` wait for it.
+
+        Called before `execute` or `load`, it comes up while the application is read and bound.
+        """
+        if self._spark is not None or self._given is not None or self._start is not None:
+            return
+        log = None if self._reading else self.checkpoint / "spark.log"
+        self._start = SessionStart(self._master, log, brief=self._reading).in_background()
+
     @property
     def session(self) -> Session:
         """The Spark session that the engine works with."""
         if self._spark is None:
-            log = None if self._reading else self.checkpoint / "spark.log"
-            self._spark = tuned(self._given or local_session(self._master, log))
+            self.prepare()
+            found = self._start.session() if self._start is not None else self._given
+            assert found is not None  # `prepare` starts one where none is given
+            self._spark, self._start = tuned(found), None
         return self._spark
 
     def close(self) -> None:
@@ -234,7 +256,11 @@ class Engine:
             forget(self._spark)
         elif self._spark is not None and self._given is None:
             self._spark.stop()
-        self._spark = None
+            if archive := jvm.archive():  # for the next start
+                archive.make_in_background()
+        elif self._start is not None:
+            self._start.abandon()
+        self._spark = self._start = None
         if self._checkpoint.temporary:
             shutil.rmtree(self._checkpoint.root, ignore_errors=True)
 
@@ -252,4 +278,3 @@ class Engine:
     def __repr__(self) -> str:
         """What it runs and where."""
         return f"Engine({len(self._application.queries)} queries, checkpoint={self.checkpoint})"
-

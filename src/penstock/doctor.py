@@ -223,8 +223,35 @@ def check_port() -> Iterator[Finding]:
     yield Finding("Network", "127.0.0.1 takes connections")
 
 
+def check_archive() -> Iterator[Finding]:
+    """The archive of Spark's classes, without which all works, but starts later."""
+    if importlib.util.find_spec("pyspark") is None or found_java() is None:
+        return  # told already
+    from penstock.spark.jvm import archive
+
+    found = archive()
+    if found is None:
+        yield Finding("Start", "without a class archive: there is no folder to keep one in",
+                      "set XDG_CACHE_HOME to a folder of yours for a faster start", grave=False)
+        return
+    state, reason = found.state()
+    advice = {
+        "failed": f"remove {found.path.with_suffix('.json')} to have it tried again",
+        "unusable": f"make {found.path.parent} your own, with `chmod 700`",
+    }
+    if state == "there":
+        size = found.path.stat().st_size / 2**20
+        yield Finding("Start", f"from a class archive ({size:.0f} MB, {found.path})")
+    else:
+        text = f"without a class archive: {reason}"
+        if state == "absent":
+            text += "; a process in the background makes one after the next run"
+        yield Finding("Start", text, advice.get(state, ""), grave=False)
+
+
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_python, check_pyspark, check_java, check_memory, check_cores, check_disk, check_port,
+    check_archive,
 )  # fmt: skip
 """In the order in which they are made: Python first, since all else needs it."""
 

@@ -81,6 +81,9 @@ class FakeEngine:
     def __exit__(self, *_: object) -> None:
         self.calls.append("close")
 
+    def prepare(self) -> None:
+        self.calls.append("prepare")
+
     def load(self, sql: str, *, folder: Path) -> None:
         if self.fault:
             raise self.fault
@@ -180,7 +183,8 @@ def test_a_question_that_cannot_be_answered_says_why(
 def test_run_loads_starts_waits_and_stops(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "app.sql", "--until-drained", "--checkpoint", "state"]) == 0
     engine = FakeEngine.made[0]
-    assert engine.calls[1:] == [f"load {Path.cwd().name}", "start True", "stop", "close"]
+    loaded = f"load {Path.cwd().name}"
+    assert engine.calls[1:] == ["prepare", loaded, "start True", "stop", "close"]
     out = capsys.readouterr().out
     assert "drained" in out
     assert "balanced" in out

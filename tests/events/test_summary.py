@@ -34,6 +34,7 @@ from penstock.events import (
     QueueLevel,
     RidersFormed,
     SegmentResult,
+    StartupStep,
     StreamEnded,
     StreamFailed,
     Summary,
@@ -42,6 +43,7 @@ from penstock.events import (
     digest,
     summary,
 )
+from penstock.events.histogram import SLOT, RollingHistogram, bucket
 from penstock.model import Block
 
 
@@ -76,6 +78,83 @@ START: tuple[Event, ...] = (
 
 def faults(*events: Event, start: Iterable[Event] = START) -> list[str]:
     return Summary.of([*start, *events]).accounting()
+
+
+# --- latency, lag and the last minute -----------------------------------------------------------
+
+moments = st.lists(st.tuples(st.floats(0, 400), st.floats(1e-3, 100), st.integers(1, 50)))
+
+
+@given(moments, st.floats(0, 100))
+def test_the_last_minute_has_all_of_sixty_seconds_and_nothing_of_eighty(
+    waits: list[tuple[float, float, int]], later: float
+) -> None:
+    rolling = RollingHistogram()
+    waits = sorted(waits)
+    for at, seconds, weight in waits:
+        rolling.add_bucket(int(at) // SLOT, bucket(seconds), seconds, weight)
+    now = (waits[-1][0] if waits else 0.0) + later
+    found = rolling.last_minute(now)
+    surely = [wait for wait in waits if wait[0] > now - 60]
+    perhaps = [wait for wait in waits if wait[0] > now - 60 - SLOT - 1]
+    assert sum(wait[2] for wait in surely) <= found.weight <= sum(wait[2] for wait in perhaps)
+    for part, told in ((waits, rolling.whole()), *([(surely, found)] if surely == perhaps else [])):
+        plain = Histogram()
+        for _, seconds, weight in part:
+            plain.add(seconds, weight)
+        assert (told.buckets, told.weight, told.maximum) == (
+            plain.buckets, plain.weight, plain.maximum)
+
+
+def newest(event: float | None, at: float) -> BlockArrived:
+    """A block that arrives half a second before it is delivered."""
+    block = Block("s", 0, 10, 1000, at - 0.5,
+                  newest=None if event is None else round(event * 1e6))
+    return BlockArrived(at=at - 0.5, block=block, read=10)
+
+
+@pytest.mark.parametrize(("event", "lag"), [
+    (1000.0, 3.0),      # the newest row is three seconds old when it is answered
+    (1003.5, 0.0),      # the source's clock is ahead
+    (-9000.0, None),    # a replay of old rows
+    (2000.0, None),     # a clock that is wrong
+    (None, None),       # no row has a time
+])
+def test_lag_is_the_age_of_the_newest_row_where_the_stream_follows_the_clock(
+    event: float | None, lag: float | None
+) -> None:
+    result = Summary.of([*START, newest(event, 1003.0), decided(1, 0), finished(1, at=1003.0, q=3)])
+    query = result.queries["q"]
+    assert query.latency.maximum == pytest.approx(0.5)
+    assert (query.lag.weight, query.lag.maximum) == ((0, 0.0) if lag is None else (10, lag))
+    told = digest(result)["queries"][0]
+    assert told["lag"]["max"] == told["recent_lag"]["max"] == lag
+
+
+def test_what_was_slow_an_hour_ago_is_in_the_run_and_not_in_the_last_minute() -> None:
+    events = [*START, arrived(0, at=1.0), decided(1, 0), finished(1, at=9.0, q=3),
+              arrived(1, at=3600.0), decided(2, 1), finished(2, at=3600.5, q=3)]
+    result = Summary.of(events)
+    assert result.latency().percentile(0.99) == pytest.approx(8.0, rel=0.05)
+    assert result.recent_latency().percentile(0.99) == pytest.approx(0.5, rel=0.05)
+    result.apply(Tick(at=3700.0))
+    assert digest(result)["run"]["recent_latency"]["p50"] is None
+
+
+def test_a_run_says_what_it_waits_for_until_its_first_answer() -> None:
+    result, seen = Summary(), []
+    steps: list[Event] = [
+        StartupStep(at=100.0, step="starting Spark"), *START,
+        StartupStep(at=104.0, step="compiling 2 paths"), StartupStep(at=105.0, step=""),
+        arrived(0, at=106.0), decided(1, 0), finished(1, at=107.5, q=3)]
+    for event in steps:
+        result.apply(event)
+        if not seen or seen[-1] != result.waits_for():
+            seen.append(result.waits_for())
+    assert seen == ["starting Spark", "waiting for rows", "compiling 2 paths", "waiting for rows",
+                    "computing the first answers", ""]
+    assert result.run.seconds_to_answer == 7.5
+    assert result.accounting() == []
 
 
 # --- what a run amounts to ----------------------------------------------------------------------
@@ -405,7 +484,8 @@ def footprint(result: Summary) -> list[int]:
     ledger = query.members["q"]
     parts = [stream.queue.waiting, stream.queue.spool, stream.recent, stream.hot, ledger.ahead,
              ledger.owed, result._flights, result._groups]
-    assert len(query.latency.buckets) < 10
+    assert len(query.latency.whole().buckets) < 10
+    assert len(query.latency._slots) <= 7
     return [len(part) for part in parts]  # type: ignore[arg-type]
 
 

@@ -28,6 +28,7 @@ from penstock.events import (
     RidersFormed,
     ScanWork,
     SegmentResult,
+    StartupStep,
     StreamFailed,
     Summary,
     Tick,
@@ -82,6 +83,58 @@ def test_the_picture_fits_the_terminal(width: int, queries: int) -> None:
     lines = drawn(Picture(summary(queries), "app.sql"), width)
     assert len(lines) <= 23
     assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("plain", [0, 4])
+def test_names_are_shown_whole_and_other_columns_make_room(width: int, plain: int) -> None:
+    names = [f"a_query_with_quite_a_long_name_{n}" for n in range(4)]
+    some = Summary.of([
+        EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=2),
+        *(QueryAdded(at=0.0, query=name, inputs=(("s",),),
+                     window=None if n < plain else (10_000_000, 2_000_000))
+          for n, name in enumerate(names))])
+    text = "\n".join(drawn(Picture(some, "app.sql"), width))
+    for name in names:
+        assert f" {name} " in text
+    assert "p99" in text
+    assert ("lag·1m" in text) == (width == 140 or (plain > 0 and width == 100))
+
+
+def test_the_picture_says_what_a_run_waits_for_from_the_first_moment_on() -> None:
+    some = Summary()
+    some.apply(StartupStep(at=50.0, step="starting Spark"))
+    some.apply(Tick(at=53.0))
+    (line,) = drawn(Picture(some, "app.sql"), 80)
+    assert line.split() == ["penstock", "app.sql", "starting", "Spark", "0:03"]
+    assert progress_line(some) == "starting Spark"
+    for event in (
+        EngineStarted(at=54.0, streams=("s",), policies={"operators": "fifo"}, cores=2),
+        QueryAdded(at=54.0, query="q", inputs=(("s",),)),
+        StartupStep(at=54.0, step="compiling 1 path"),
+    ):
+        some.apply(event)
+    text = "\n".join(drawn(Picture(some, "app.sql"), 80))
+    assert "compiling 1 path" in text
+    assert "0:04" in text
+    assert " q " in text
+
+
+def test_the_last_minute_and_the_lag_stand_beside_the_figures_of_the_run() -> None:
+    some = summary()
+    some.apply(BlockArrived(at=500.0, block=Block("stream_0", 2, 10, 400, 500.0,
+                                                  newest=499_500_000), read=10))
+    some.apply(JobDecided(at=500.0, job=2, kind="segment", reason="the oldest", work=PathWork(
+        segment="p", riders=1, stream="stream_0", blocks=(2,), rows=10)))
+    some.apply(JobFinished(at=502.0, job=2, kind="segment", seconds=2.0,
+                           result=SegmentResult(rows_in=10)))
+    shown = cells([line.replace(".0 s", ".0s").replace(".5 s", ".5s")
+                   for line in drawn(Picture(some, "app.sql"), 100)], "query_1")
+    assert (shown["p50·1m"], shown["p99·1m"], shown["lag·1m"]) == ("2.0s", "2.0s", "2.5s")
+    assert shown["p50"] == "261ms"  # the middle of a bucket, at most 4.4 % off 250
+    account = " ".join(" ".join(drawn(RunTotals(some), 140)).split())
+    assert "first answer after 1.2 s" in account
+    assert "from event to answer 2.5 s (p50)" in account
 
 
 @pytest.mark.parametrize("height", [10, 24, 50])

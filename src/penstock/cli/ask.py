@@ -47,6 +47,7 @@ def run(arguments: Namespace) -> int:
     from penstock.view.answers import plain, shown
 
     with Engine(checkpoint=arguments.checkpoint, master=arguments.master, reading=True) as engine:
+        engine.prepare()  # Spark comes up while the question is bound
         with Console(stderr=True).status("asking", spinner="dots"):
             answer = engine.ask(arguments.question)
     if arguments.json:

@@ -20,6 +20,9 @@ def add(parser: ArgumentParser) -> None:
     """What can be asked of it."""
     parser.add_argument("--seconds", type=positive, default=30.0, metavar="N",
                         help="so long the packets come (default: 30)")
+    parser.add_argument("--rate", type=positive, metavar="N",
+                        help="packets a second (default: what this machine carries with ease, by "
+                             "a quick measurement)")
     add_checkpoint(parser, "penstock-demo/checkpoint, emptied first")
 
 
@@ -29,12 +32,14 @@ def run(arguments: Namespace) -> int:
 
     from penstock import demo
     from penstock.cli.running import RunRequest, how_called, run_job
+    from penstock.demo.machine import suitable_rate
 
     out = console()
+    rate = arguments.rate or suitable_rate()
     folder = Path("penstock-demo")
     checkpoint = arguments.checkpoint or folder / "checkpoint"
-    file = demo.prepare(folder, arguments.seconds, fresh=arguments.checkpoint is None)
-    out.print(Text(demo.introduction(file, arguments.seconds)))
+    file = demo.prepare(folder, arguments.seconds, rate=rate, fresh=arguments.checkpoint is None)
+    out.print(Text(demo.introduction(file, arguments.seconds, rate)))
     job = RunRequest(
         text=read(file),
         folder=folder.resolve(),

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from rich.text import Text
 
 from penstock.cli.entry import BROKEN
 from penstock.events import Summary
-from penstock.view import show_account, watch
+from penstock.view import Watch, show_account, watch
 
 if TYPE_CHECKING:
     from penstock.api import Engine
@@ -76,9 +76,9 @@ def run_job(
     from penstock.api import Engine
 
     with Engine(checkpoint=job.checkpoint, master=job.master) as engine:
+        engine.prepare()  # Spark comes up meanwhile
         _declare(engine, job)
         with Interrupts() as interrupts:
-            _start(engine, job, console)
             told = _follow(engine, job, console, interrupts)
             outcome = RunEnding(engine.status(), interrupts.count > 0)
             _report(outcome, job, console, told)
@@ -114,18 +114,13 @@ def _declare(engine: Engine, job: RunRequest) -> None:
         engine.execute(f"SET {family} = '{quoted}'")
 
 
-def _start(engine: Engine, job: RunRequest, console: Console) -> None:
-    """Start in another thread: in the main one a SparkContext takes the signals over."""
-    with ThreadPoolExecutor(1) as other, console.status("starting Spark", spinner="dots"):
-        other.submit(engine.start, until_drained=job.until_drained).result()
-
-
 def _follow(
     engine: Engine, job: RunRequest, console: Console, interrupts: Interrupts
 ) -> Collection[str]:
-    """Show a run until it ends; the failures and warnings that were told."""
+    """Start a run and show it until it ends; the failures and warnings that were told."""
     with closing(watch(console, job.title)) as view:
         try:
+            _start(engine, job, view)
             while not engine.wait(GLANCE) and not interrupts.count:
                 view.show(engine.status())
             view.show(engine.status())
@@ -134,6 +129,15 @@ def _follow(
                 console.print(Text("stopping; Ctrl-C again leaves at once", "yellow"))
             engine.stop(STOP_WITHIN if interrupts.count else None)
         return view.told
+
+
+def _start(engine: Engine, job: RunRequest, view: Watch) -> None:
+    """Start in another thread: in the main one a SparkContext takes the signals over."""
+    with ThreadPoolExecutor(1) as other:
+        starting = other.submit(engine.start, until_drained=job.until_drained)
+        while not wait([starting], timeout=GLANCE).done:
+            view.show(engine.status())
+        starting.result()
 
 
 def _report(

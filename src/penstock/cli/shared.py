@@ -38,10 +38,10 @@ def add_master(parser: ArgumentParser) -> None:
 
 
 def positive(text: str) -> float:
-    """A number of seconds."""
+    """A number that is not zero: of seconds, of packets a second."""
     value = float(text)
     if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number below a million")
     return value
 
 

@@ -25,10 +25,11 @@ FILES = ("packets.sql", "hosts.csv", "detectors.py")
 SAMPLE = 3
 """Rows shown of each query's answers."""
 _ONOFF = re.compile(r"OPTIONS \((rate[^)]*)\)")
+_RATE = re.compile(r"rate = ([\d.]+)")
 
 
-def prepare(folder: Path, seconds: float, *, fresh: bool) -> Path:
-    """Put the application into a folder, with packets for so many seconds; its file is returned.
+def prepare(folder: Path, seconds: float, *, rate: float, fresh: bool) -> Path:
+    """Put the application into a folder, with so many packets a second; its file is returned.
 
     ``fresh`` removes earlier answers and the checkpoint beside them.
     """
@@ -38,33 +39,46 @@ def prepare(folder: Path, seconds: float, *, fresh: bool) -> Path:
     for name in FILES:
         shutil.copyfile(Path(__file__).parent / name, folder / name)
     file = folder / FILES[0]
-    file.write_text(lasting(file.read_text(encoding="utf-8"), seconds), encoding="utf-8")
+    file.write_text(sized(file.read_text(encoding="utf-8"), seconds, rate), encoding="utf-8")
     return file
 
 
-def lasting(text: str, seconds: float) -> str:
-    """The application with as many packets as its sources send in so many seconds.
+def sized(text: str, seconds: float, rate: float) -> str:
+    """The application with ``rate`` packets a second over all of its streams, for so long.
 
-    >>> lasting("OPTIONS (rate = 100, burst = 5, length = 0.2, seed = 7, rows = 9)", 5)
+    Each stream keeps its part of them.
+
+    >>> text = "OPTIONS (rate = 100, burst = 5, length = 0.2, seed = 7, rows = 9)"
+    >>> sized(text, 5, 100)
     'OPTIONS (rate = 100, burst = 5, length = 0.2, seed = 7, rows = 1113)'
+    >>> sized(text, 5, 50)
+    'OPTIONS (rate = 50, burst = 5, length = 0.2, seed = 7, rows = 557)'
     """
-    return _ONOFF.sub(lambda match: _resized(match[0], seconds), text)
+    part = rate / declared_rate(text)
+    return _ONOFF.sub(lambda match: _resized(match[0], seconds, part), text)
 
 
-def _resized(options: str, seconds: float) -> str:
+def declared_rate(text: str) -> float:
+    """Packets a second over all streams of an application."""
+    return sum(float(rate) for options in _ONOFF.findall(text) for rate in _RATE.findall(options))
+
+
+def _resized(options: str, seconds: float, part: float) -> str:
     given = dict(re.findall(r"(rate|burst|length|seed) = ([\d.]+)", options))
     traffic = OnOff(
-        rate=float(given["rate"]), burst=float(given["burst"]), length=float(given["length"]),
-        seed=int(given["seed"]),
+        rate=max(1.0, round(float(given["rate"]) * part)), burst=float(given["burst"]),
+        length=float(given["length"]), seed=int(given["seed"]),
     )  # fmt: skip
+    options = _RATE.sub(f"rate = {traffic.rate:.0f}", options)
     return re.sub(r"rows = \d+", f"rows = {traffic.count(0, seconds)}", options)
 
 
-def introduction(file: Path, seconds: float) -> str:
+def introduction(file: Path, seconds: float, rate: float) -> str:
     """What will be seen."""
     return (
-        f"Eighteen standing queries over two bursty streams, about {seconds:.0f} seconds of "
-        f"packets in real time.\nThe application is {file}: plain SQL, yours to change.\n"
+        f"Eighteen standing queries over two bursty streams: about {seconds:.0f} seconds of "
+        f"packets in real time, {rate:,.0f} a second.\n"
+        f"The application is {file}: plain SQL, yours to change.\n"
     )
 
 
@@ -123,6 +137,6 @@ def _next(engine: Engine, file: Path) -> tuple[tuple[str, str], ...]:
         (f"explain {file}", "what the queries share"),
         (f"ask {_shown(str(engine.checkpoint))} \"SELECT TOPK(dst, 5) FROM packets [WINDOW 5 S]\"",
          "one more question, once"),
-        ("demo --seconds 120", "a longer look"),
+        ("demo --seconds 120 --rate 20000", "longer, and with more packets"),
         (f"run {file}", "once you have changed it; without `rows = ...` it is endless"),
     )

@@ -2,15 +2,16 @@
 -- however many queries look at it. `penstock explain packets.sql` shows what they share.
 
 -- Flows begin at random, last a Pareto time and send five times the mean rate while they last:
--- silence, then a burst. `pace = 'clock'` lets the packets come in real time.
+-- silence, then a burst. `pace = 'clock'` lets the packets come in real time. `penstock demo` writes
+-- rate and rows as they suit the machine; `penstock demo --rate N` has its own idea.
 CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protocol STRING)
   FROM onoff
-  OPTIONS (rate = 20000, burst = 5, length = 0.2, seed = 7, rows = 591166, pace = 'clock')
+  OPTIONS (rate = 10000, burst = 5, length = 0.2, seed = 7, rows = 295582, pace = 'clock')
   TIME ts LATENESS 5 SECONDS;
 
 CREATE STREAM edge (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protocol STRING)
   FROM onoff
-  OPTIONS (rate = 5000, burst = 5, length = 0.2, seed = 11, rows = 163921, pace = 'clock')
+  OPTIONS (rate = 2500, burst = 5, length = 0.2, seed = 11, rows = 81962, pace = 'clock')
   TIME ts LATENESS 5 SECONDS;
 
 CREATE RELATION hosts (id INT, name STRING, site STRING)

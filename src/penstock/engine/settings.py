@@ -27,8 +27,8 @@ class Settings:
     measure_every: float = 60.0
     """Seconds between two samples of stages that jobs do not measure themselves."""
     quantum: float = inf
-    """A train takes no more blocks than fit into this many seconds, so that decisions stay frequent,
-    but enough of them that the fixed cost of a job is a small part of it."""
+    """A train takes no more blocks than fit into this many seconds, so that decisions stay
+    frequent, but enough of them that the fixed cost of a job is a small part of it."""
     spool: float = inf
     """The bytes that the spool may hold before the streams pause."""
     timeout: float = inf

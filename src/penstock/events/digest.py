@@ -19,7 +19,7 @@ def digest(summary: Summary) -> dict[str, Any]:
     return {
         "run": _run(summary),
         "streams": [_stream(summary, stream) for stream in list(summary.streams.values())],
-        "queries": [_query(query) for query in list(summary.queries.values())],
+        "queries": [_query(summary, query) for query in list(summary.queries.values())],
         "queues": [_queue(queue) for queue in list(summary.queues.values())],
         "warnings": [{"subject": w.subject, "text": w.text} for w in list(summary.warnings)],
         "accounting": {"balanced": not faults, "faults": faults},
@@ -52,7 +52,11 @@ def _run(summary: Summary) -> dict[str, Any]:
         "waiting_bytes_peak": run.waiting_peak,
         "hot_bytes": run.hot_bytes,
         "hot_bytes_peak": run.hot_peak,
+        "seconds_to_answer": run.seconds_to_answer,
         "latency": _latency(summary.latency()),
+        "recent_latency": _latency(summary.recent_latency()),
+        "lag": _latency(summary.lag()),
+        "recent_lag": _latency(summary.recent_lag()),
         "block_latency": _latency(summary.latency_of_blocks()),
         "missed_blocks": summary.missed()[0],
         "missed_rows": summary.missed()[1],
@@ -88,7 +92,8 @@ def _stream(summary: Summary, stream: StreamMeasures) -> dict[str, Any]:
     }
 
 
-def _query(query: QueryMeasures) -> dict[str, Any]:
+def _query(summary: Summary, query: QueryMeasures) -> dict[str, Any]:
+    now = summary.run.now
     return {
         "name": query.name,
         "state": query.state,
@@ -107,7 +112,10 @@ def _query(query: QueryMeasures) -> dict[str, Any]:
         "skipped": query.skipped,
         "last_end": query.last_end,
         "latency_goal": query.latency_goal,
-        "latency": _latency(query.latency),
+        "latency": _latency(query.latency.whole()),
+        "recent_latency": _latency(query.latency.last_minute(now)),
+        "lag": _latency(query.lag.whole()),
+        "recent_lag": _latency(query.lag.last_minute(now)),
         "block_latency": _latency(query.block_latency),
         "missed_blocks": query.missed_blocks,
         "missed_rows": query.missed_rows,

@@ -9,6 +9,10 @@ _STEPS = 8
 """Buckets per doubling: each is 9 % wider than the one before."""
 _SMALLEST = 2.0**-20
 """A microsecond: anything shorter falls into one bucket."""
+SLOT = 10
+"""Seconds that the last minute is forgotten by at a time."""
+_SLOTS = 6
+"""Slots of the last minute, beside the one that is being filled."""
 
 
 class Histogram:
@@ -64,6 +68,65 @@ class Histogram:
                 whole.add_bucket(index, 0.0, weight)
             whole.maximum = max(whole.maximum, part.maximum)
         return whole
+
+
+class RollingHistogram:
+    """Weighted durations of a run that can tell those of the last minute apart.
+
+    A duration is counted once, in the slot of the moment at which it ended; what is read is merged
+    from the slots. The last minute has sixty to seventy seconds.
+
+    >>> waits = RollingHistogram()
+    >>> for at, seconds in ((0.0, 8.0), (50.0, 0.1), (100.0, 0.1)):
+    ...     waits.add_bucket(int(at) // SLOT, bucket(seconds), seconds, weight=10)
+    >>> waits.maximum, waits.last_minute(105.0).maximum, waits.last_minute(300.0).weight
+    (8.0, 0.1, 0)
+    """
+
+    __slots__ = ("_earlier", "_latest", "_number", "_slots")
+
+    def __init__(self) -> None:
+        """Empty."""
+        self._earlier = Histogram()
+        self._slots: dict[int, Histogram] = {}
+        self._number, self._latest = -1, self._earlier
+
+    def add_bucket(self, slot: int, index: int, seconds: float, weight: int) -> None:
+        """Count a duration whose bucket is known, in a slot; slots do not go back."""
+        if slot != self._number:
+            self._turn(slot)
+        self._latest.add_bucket(index, seconds, weight)
+
+    def _turn(self, slot: int) -> None:
+        for old in [number for number in self._slots if number < slot - _SLOTS]:
+            # First merged, then removed: who reads meanwhile may see it twice, but not miss it.
+            self._earlier = Histogram.merged((self._earlier, self._slots[old]))
+            del self._slots[old]
+        self._number, self._latest = slot, self._slots.setdefault(slot, Histogram())
+
+    def whole(self) -> Histogram:
+        """What was counted in the run."""
+        return Histogram.merged((self._earlier, *list(self._slots.values())))
+
+    def last_minute(self, now: float) -> Histogram:
+        """What was counted lately."""
+        first = int(now) // SLOT - _SLOTS
+        return Histogram.merged(slot for number, slot in list(self._slots.items())
+                                if number >= first)
+
+    def percentile(self, share: float) -> float | None:
+        """That of the run."""
+        return self.whole().percentile(share)
+
+    @property
+    def maximum(self) -> float:
+        """That of the run."""
+        return self.whole().maximum
+
+    @property
+    def weight(self) -> int:
+        """That of the run."""
+        return self.whole().weight
 
 
 def bucket(seconds: float) -> int:

@@ -41,6 +41,15 @@ Outcome: TypeAlias = Literal["drained", "stopped", "failed", "broken"]
 on."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartupStep:
+    """What the engine does before it can answer: people who wait should know what for."""
+
+    at: float
+    step: str
+    """As people read it: ``starting Spark``, ``compiling 3 paths``; empty when nothing is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStarted:
     """The engine began to run an application, anew or after a stop."""
 
@@ -328,8 +337,8 @@ class Memory:
 
 
 Event: TypeAlias = (
-    EngineStarted | EngineStopped | BlockArrived | BlockHeld | WatermarkMoved | FileSetAside
-    | StreamEnded | StreamFailed | StreamRetried | SpoolFull | SpoolFreed
+    StartupStep | EngineStarted | EngineStopped | BlockArrived | BlockHeld | WatermarkMoved
+    | FileSetAside | StreamEnded | StreamFailed | StreamRetried | SpoolFull | SpoolFreed
     | QueryAdded | QueryDropped | QueryFailed | RidersFormed | PolicyChanged | PathCut
     | JobDecided | JobProgressed | JobFinished | JobFailed | Queued | LatencyMissed
     | SynopsisBegun | PeriodsChosen | AnswersSkipped
@@ -337,9 +346,9 @@ Event: TypeAlias = (
 )
 
 KINDS: tuple[type[Event], ...] = (
-    EngineStarted, EngineStopped, BlockArrived, BlockHeld, WatermarkMoved, FileSetAside,
-    StreamEnded, StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded, QueryDropped,
-    QueryFailed, RidersFormed, PolicyChanged, PathCut, JobDecided, JobProgressed, JobFinished,
-    JobFailed, Queued, LatencyMissed, SynopsisBegun, PeriodsChosen, AnswersSkipped, BlockHot,
-    BlockCold, BlockReleased, Tick, Warned, Memory,
+    StartupStep, EngineStarted, EngineStopped, BlockArrived, BlockHeld, WatermarkMoved,
+    FileSetAside, StreamEnded, StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded,
+    QueryDropped, QueryFailed, RidersFormed, PolicyChanged, PathCut, JobDecided, JobProgressed,
+    JobFinished, JobFailed, Queued, LatencyMissed, SynopsisBegun, PeriodsChosen, AnswersSkipped,
+    BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from penstock.events.histogram import bucket
 from penstock.model import Block
 
 
@@ -166,11 +165,3 @@ class Ledger:
                 self.frontier += 1
         else:
             self.ahead.add(order)
-
-
-def wait_of(waiting: WaitingBlock | None, now: float) -> tuple[int, float, int] | None:
-    """Bucket, seconds and weight of a block's wait."""
-    if waiting is None:
-        return None
-    seconds = max(0.0, now - waiting.block.arrived)
-    return bucket(seconds), seconds, waiting.block.rows

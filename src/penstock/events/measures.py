@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from penstock.events.histogram import Histogram
+from penstock.events.histogram import SLOT, Histogram, RollingHistogram, bucket
 from penstock.events.kinds import Outcome
 from penstock.events.ledger import Ledger, StreamQueue
 
+BEHIND, AHEAD = 3600.0, 60.0
+"""Seconds by which a stream's time may differ from the clock for the stream to follow it."""
 RATE_WINDOW = 5.0
 """Seconds over which a rate is taken: long enough to smooth blocks, short enough to see a burst."""
 
@@ -100,6 +102,37 @@ class StreamMeasures:
         self.hot_bytes -= self.hot.pop(number, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long some rows waited for their delivery; many queries may have waited for them."""
+
+    slot: int
+    """When it was over, as `RollingHistogram` counts the time."""
+    seconds: float
+    """From their arrival."""
+    bucket: int
+    rows: int
+    lag: float | None
+    """Seconds from their event; None where the stream does not follow the clock."""
+    lag_bucket: int = 0
+
+    @staticmethod
+    def of(at: float, arrived: float, event: int | None, rows: int) -> Wait:
+        """The wait of rows whose newest has this event time, in microseconds.
+
+        >>> Wait.of(at=8.0, arrived=7.5, event=7_000_000, rows=10).lag
+        1.0
+        >>> Wait.of(at=2e9, arrived=2e9, event=7_000_000, rows=10).lag is None
+        True
+        """
+        seconds, slot = max(0.0, at - arrived), int(at) // SLOT
+        lag = None if event is None else at - event / 1e6
+        if lag is None or not -AHEAD < lag < BEHIND:
+            return Wait(slot, seconds, bucket(seconds), rows, None)
+        lag = max(0.0, lag)
+        return Wait(slot, seconds, bucket(seconds), rows, lag, bucket(lag))
+
+
 @dataclass(slots=True, eq=False)
 class QueryMeasures:
     """A query: what it read, what became of it, and how long it took."""
@@ -132,11 +165,14 @@ class QueryMeasures:
     delivered_before: int = 0
     """Rows it had delivered in earlier runs on this checkpoint."""
     last_delivery: float | None = None
-    latency: Histogram = field(default_factory=Histogram)
+    latency: RollingHistogram = field(default_factory=RollingHistogram)
     """Seconds from a block's arrival to its delivery, weighted by the block's rows. Blocks from
     before the query joined are left out: they waited for the query, not the query for them."""
     block_latency: Histogram = field(default_factory=Histogram)
     """The same, every block counted once."""
+    lag: RollingHistogram = field(default_factory=RollingHistogram)
+    """Seconds from the event to its answer, where the stream follows the clock: from the time of
+    a block's newest row to its delivery, or from the end of a window to its answer."""
     missed_blocks: int = 0
     """Blocks delivered later than `latency_goal`; none if it was promised none."""
     missed_rows: int = 0
@@ -150,10 +186,13 @@ class QueryMeasures:
         passed = self.rows_out if self.window is None else self.summarised
         return self.rows_in + self.added - passed - self.late - self.rejected
 
-    def take_wait(self, bucket: int, seconds: float, rows: int) -> None:
-        """A block of so many rows was delivered after so many seconds."""
-        self.latency.add_bucket(bucket, seconds, rows)
-        self.block_latency.add_bucket(bucket, seconds, 1)
+    def take_wait(self, wait: Wait) -> None:
+        """A block, or the answers of windows, were delivered after a wait."""
+        slot, index, seconds, rows = wait.slot, wait.bucket, wait.seconds, wait.rows
+        self.latency.add_bucket(slot, index, seconds, rows)
+        self.block_latency.add_bucket(index, seconds, 1)
+        if wait.lag is not None:
+            self.lag.add_bucket(slot, wait.lag_bucket, wait.lag, rows)
         if self.latency_goal is not None and seconds > self.latency_goal:
             self.missed_blocks += 1
             self.missed_rows += rows
@@ -207,9 +246,15 @@ class RunMeasures:
 
     state: Literal["starting", "running"] | Outcome = "starting"
     reason: str = ""
+    begun: float | None = None
+    """The time of the first event: before it Spark had not been started."""
     started: float = 0.0
     now: float = 0.0
     """The time of the latest event."""
+    step: str = ""
+    """What the engine does before it can answer, if it is not through with that."""
+    first_answer: float | None = None
+    """When rows were first delivered."""
     policies: dict[str, str] = field(default_factory=dict)
     """By family the policy that decides."""
     cores: int = 0
@@ -260,3 +305,20 @@ class RunMeasures:
     def seconds(self) -> float:
         """How long the run has lasted."""
         return max(0.0, self.now - self.started)
+
+    @property
+    def seconds_open(self) -> float:
+        """The same with the start of Spark before it."""
+        return 0.0 if self.begun is None else max(0.0, self.now - self.begun)
+
+    @property
+    def seconds_to_answer(self) -> float | None:
+        """From the first event to the first answer."""
+        if self.first_answer is None or self.begun is None:
+            return None
+        return max(0.0, self.first_answer - self.begun)
+
+    def deliver(self, at: float) -> None:
+        """Rows were delivered."""
+        if self.first_answer is None:
+            self.first_answer = at

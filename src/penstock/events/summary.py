@@ -8,9 +8,15 @@ from typing import Any, Literal
 
 from penstock.events import kinds as k
 from penstock.events.flights import Flight, RidingGroup
-from penstock.events.histogram import Histogram, bucket
-from penstock.events.ledger import Ledger, wait_of
-from penstock.events.measures import QueryMeasures, QueueMeasures, RunMeasures, StreamMeasures
+from penstock.events.histogram import Histogram
+from penstock.events.ledger import Ledger
+from penstock.events.measures import (
+    QueryMeasures,
+    QueueMeasures,
+    RunMeasures,
+    StreamMeasures,
+    Wait,
+)
 
 WARNINGS_KEPT = 100
 FAULTS_KEPT = 100
@@ -78,7 +84,10 @@ class Summary:
 
     def apply(self, event: k.Event) -> None:
         """Take one more event into account: constant time, but for the size of a group."""
-        self.run.now = max(self.run.now, event.at)
+        run = self.run
+        if run.begun is None:
+            run.begun = event.at
+        run.now = max(run.now, event.at)
         _VERBS[type(event)](self, event)
 
     def stream(self, name: str) -> StreamMeasures:
@@ -91,7 +100,32 @@ class Summary:
 
     def latency(self) -> Histogram:
         """Arrival to delivery over all queries, weighted by rows."""
-        return Histogram.merged(query.latency for query in list(self.queries.values()))
+        return Histogram.merged(query.latency.whole() for query in list(self.queries.values()))
+
+    def recent_latency(self) -> Histogram:
+        """The same of the last minute."""
+        now = self.run.now
+        return Histogram.merged(q.latency.last_minute(now) for q in list(self.queries.values()))
+
+    def lag(self) -> Histogram:
+        """Event to answer over all queries whose streams follow the clock, weighted by rows."""
+        return Histogram.merged(query.lag.whole() for query in list(self.queries.values()))
+
+    def recent_lag(self) -> Histogram:
+        """The same of the last minute."""
+        now = self.run.now
+        return Histogram.merged(q.lag.last_minute(now) for q in list(self.queries.values()))
+
+    def waits_for(self) -> str:
+        """What a run that has not answered yet waits for, as people read it."""
+        run = self.run
+        if run.state not in ("starting", "running") or run.first_answer is not None:
+            return ""
+        if run.step or run.state == "starting":
+            return run.step
+        if not any(stream.read for stream in list(self.streams.values())):
+            return "waiting for rows"
+        return "computing the first answers"
 
     def latency_of_blocks(self) -> Histogram:
         """Arrival to delivery over all queries, every block counted once for each."""
@@ -128,9 +162,12 @@ class Summary:
 
     # -- the run -------------------------------------------------------------------------------
 
+    def _startup_step(self, event: k.StartupStep) -> None:
+        self.run.step = event.step
+
     def _engine_started(self, event: k.EngineStarted) -> None:
         run = self.run
-        run.state, run.started, run.cores = "running", event.at, event.cores
+        run.state, run.started, run.cores, run.step = "running", event.at, event.cores, ""
         run.policies = dict(event.policies)
         run.checkpoint = event.checkpoint
         run.memory = event.memory
@@ -360,7 +397,9 @@ class Summary:
     def _deliver(self, flight: Flight, event: k.JobFinished) -> None:
         """Give the blocks to every member that the sinks did not refuse."""
         rows = flight.work.rows
-        waits = tuple(wait_of(block, event.at) for block in flight.blocks)
+        waits = tuple(None if waiting is None else Wait.of(
+            event.at, waiting.block.arrived, waiting.block.newest, waiting.block.rows)
+            for waiting in flight.blocks)
         for name, query, ledger in flight.group.riders:
             if query.name in event.failed:
                 continue
@@ -377,7 +416,7 @@ class Summary:
                         "had it before"
                     )
                 elif wait and not early and query.window is None:
-                    query.take_wait(*wait)
+                    query.take_wait(wait)
 
     def _latency_missed(self, event: k.LatencyMissed) -> None:
         """The core counts for itself what is late; it must come to the same."""
@@ -402,6 +441,7 @@ class Summary:
         for name, rows in event.rows_out.items():
             if rows and name in group.queries and name not in event.failed:
                 group.queries[name].last_delivery = event.at
+                self.run.deliver(event.at)
 
     def _answers_skipped(self, event: k.AnswersSkipped) -> None:
         for name, answers in event.answers.items():
@@ -411,7 +451,6 @@ class Summary:
 
     def _answer(self, event: k.JobFinished, result: k.RefreshResult) -> None:
         """Count the answers of window aggregates."""
-        wait = max(0.0, event.at - result.arrived)
         for name, answers in result.answers.items():
             query = self.queries.get(name)
             if query is None or name in event.failed:
@@ -422,7 +461,8 @@ class Summary:
             query.rows_out += rows
             if rows:
                 query.last_delivery = event.at
-                query.take_wait(bucket(wait), wait, rows)
+                self.run.deliver(event.at)
+                query.take_wait(Wait.of(event.at, result.arrived, query.last_end, rows))
 
     def _check_rows(self, flight: Flight, job: int, result: k.PathResult) -> None:
         known = [waiting.block.rows for waiting in flight.blocks if waiting]
@@ -448,6 +488,7 @@ class Summary:
 
 
 _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
+    k.StartupStep: Summary._startup_step,
     k.EngineStarted: Summary._engine_started,
     k.EngineStopped: Summary._engine_stopped,
     k.BlockArrived: Summary._block_arrived,

@@ -69,6 +69,7 @@ from penstock.spark.stopping import TICK, HostShutdown
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Spool, contents_of
+from penstock.spark.warm_up import WarmUp, has_time
 
 
 class SparkHost(HostShutdown):
@@ -118,6 +119,7 @@ class SparkHost(HostShutdown):
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: set[float] = set()
         self._to_release: list[Release] = []
+        self._warm_up: WarmUp | None = None
         self._ended, self._measured = threading.Event(), 0.0
 
     # --- life --------------------------------------------------------------------------------
@@ -129,6 +131,8 @@ class SparkHost(HostShutdown):
                      if name not in self.application.queries]:
             self._deliveries.leave(name)  # it was dropped while nothing ran
         self._adopt(self.application)
+        self._warm_up = WarmUp(self._spark, self.application, self._core.plan, self._compiler,
+                               self._segments, self._panes, self._tell_step)
         wanted = self._streams_of(self.application.queries.values())
         opened = self._open(wanted, self.application)
         # A block without a manifest would be read again, and its rows delivered twice.
@@ -141,7 +145,9 @@ class SparkHost(HostShutdown):
         self._handle(ev.EngineStarted(
             at=self._clock.now(), streams=tuple(wanted),
             policies=policies.texts(self.application.settings), cores=self._cores,
-            totals={s: e.total for s, e in extents.items()},
+            # A folder that is not drained has no end: more files may come.
+            totals={s: e.total for s, e in extents.items()
+                    if e.unit == "rows" or self._until_drained},
             unit={s: e.unit for s, e in extents.items()}, checkpoint=str(self._checkpoint.root),
             progress={s: spool.last.progress for s, spool in self._spools.items() if spool.last},
             slots=settings.slots, gather=settings.gather, hold=settings.hold,
@@ -151,7 +157,19 @@ class SparkHost(HostShutdown):
                 self._handle(ev.BlockHeld(at=self._clock.now(), block=block))
         self._join(list(self.application.queries.values()))
         self._loop.start()
+        if has_time(self.application.streams[name] for name in wanted) or not self._until_drained:
+            self._warm_up.start()
         self._begin(opened)
+
+    def stop(self, within: float | None = None) -> None:
+        """Let the work under way finish, and end; see `HostShutdown.stop`."""
+        if self._warm_up is not None:
+            self._warm_up.close()
+        super().stop(within)
+
+    def _tell_step(self, step: str) -> None:
+        """Have the loop tell what the engine does before it can answer."""
+        self._inbox.put(lambda: self._on_event(ev.StartupStep(at=self._clock.now(), step=step)))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; True when it has come."""
@@ -250,6 +268,8 @@ class SparkHost(HostShutdown):
             case Note(event=event):
                 self._on_event(event)
             case SegmentJob() | RefreshJob():
+                if self._warm_up is not None:
+                    self._warm_up.stop()
                 self._submit(self._execute, instruction, self._work(instruction))
             case Cancel(job=job, limit=limit):
                 self._cancel(job, f"within {written(limit)}")

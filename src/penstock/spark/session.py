@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,13 +20,12 @@ from weakref import WeakSet
 
 import py4j.java_gateway
 from py4j.java_gateway import JavaObject
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from penstock.java import require_java
-from penstock.spark.ingest import onoff
-from penstock.spark.storage.local_store import private
+from penstock.spark import jvm
 
 Session: TypeAlias = SparkSession
 """A Spark session, for those who must not import pyspark themselves."""
@@ -83,54 +83,104 @@ _SESSION = {
 }
 
 
+ARCHIVE_WITHIN = 600.0
+"""Seconds that a JVM may take to write its archive and end."""
+
+
 def is_alone(master: str | None) -> bool:
     """Whether Spark is one JVM, which nobody has to call."""
     return master is None or re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
-def local_session(master: str | None = None, log: Path | None = None) -> SparkSession:
+def local_session(
+    master: str | None = None, log: Path | None = None, *, brief: bool = False
+) -> SparkSession:
     """A session of our own: on all cores of this machine unless ``master`` names a cluster.
 
-    What Spark's JVM prints goes to ``log``, or nowhere.
+    What Spark's JVM prints goes to ``log``, or nowhere: its messages would tear the live view, and
+    what fails is reported as an event with its reason. A ``brief`` one answers a question and ends.
     """
-    require_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    builder = SparkSession.builder.appName("penstock").master(master or "local[*]")
-    given = {**_CONTEXT, "spark.driver.memory": driver_memory()}
-    if master is None or master.startswith("local"):  # nobody else needs to reach the driver
-        given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    if is_alone(master):  # then Spark makes a secret of its own
-        given["spark.authenticate"] = "true"
-    for key, value in given.items():
-        builder = builder.config(key, value)
-    with warnings.catch_warnings(), _output_to(log):
-        warnings.simplefilter("ignore")
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("FATAL")  # what fails is reported as an event, with its reason
-    return session
+    return SessionStart(master, log, brief=brief).session()
+
+
+class SessionStart:
+    """A session on its way: its JVM comes up while the caller does something else."""
+
+    def __init__(
+        self, master: str | None = None, log: Path | None = None, *, brief: bool = False
+    ) -> None:
+        """Start the JVM, unless this process has one, or was started by one."""
+        require_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")
+        self._conf = configured(master or "local[*]")
+        there = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
+        self._jvm = None if there else jvm.JvmStart(self._conf, log, brief=brief)
+        self._made: Future[SparkSession] | None = None
+
+    def in_background(self) -> SessionStart:
+        """Have another thread start Spark as soon as the JVM is up."""
+        made: Future[SparkSession] = Future()
+        self._made = made
+
+        def work() -> None:
+            try:
+                made.set_result(self._session())
+            except BaseException as error:
+                made.set_exception(error)
+
+        threading.Thread(target=work, name="penstock-spark", daemon=True).start()
+        return self
+
+    def session(self) -> SparkSession:
+        """The session, when it is there."""
+        return self._session() if self._made is None else self._made.result()
+
+    def _session(self) -> SparkSession:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if self._jvm is not None:
+                SparkContext(conf=self._conf, gateway=self._jvm.gateway())
+            session = SparkSession.builder.config(conf=self._conf).getOrCreate()
+        session.sparkContext.setLogLevel("FATAL")  # what fails is reported as an event
+        return session
+
+    def abandon(self) -> None:
+        """Nobody wants the session any more: end what was started for it."""
+        if self._jvm is not None:
+            self._jvm.abandon()
+        if self._made is not None:
+            made = None if self._made.exception() else self._made.result()
+            if self._jvm is not None:
+                forget(made)
+            elif made is not None:
+                made.stop()
 
 
 @contextmanager
-def _output_to(log: Path | None) -> Iterator[None]:
-    """Send what processes started meanwhile print to a file, for their life.
-
-    Spark's JVM is one of them: its messages would tear the live view, and what fails is reported
-    as an event with its reason.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    ours = os.dup(1), os.dup(2)
+def session_for_archive(fresh: Path) -> Iterator[SparkSession]:
+    """A session whose JVM writes the classes it has loaded into a file, and is waited for."""
+    conf = configured("local[2]")
+    gateway = jvm.gateway_for_archive(conf, fresh)
+    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
     try:
-        with open(log or os.devnull, "ab", opener=private) as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        yield
+        session.sparkContext.setLogLevel("FATAL")
+        yield session
     finally:
-        os.dup2(ours[0], 1)
-        os.dup2(ours[1], 2)
-        for descriptor in ours:
-            os.close(descriptor)
+        session.stop()
+        gateway.proc.stdin.close()  # the JVM ends when nobody can speak to it any more
+        gateway.proc.wait(timeout=ARCHIVE_WITHIN)
+
+
+def configured(master: str) -> SparkConf:
+    """What a session of ours is started with."""
+    given = {**_CONTEXT, "spark.driver.memory": driver_memory()}
+    if master.startswith("local"):  # nobody else needs to reach the driver
+        given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if is_alone(master):  # then Spark makes a secret of its own
+        given["spark.authenticate"] = "true"
+    conf = SparkConf().setAppName("penstock").setMaster(master)
+    return conf.setAll(list(given.items()))
 
 
 def tuned(session: SparkSession) -> SparkSession:
@@ -175,11 +225,12 @@ def lost(session: SparkSession) -> str:
         ", perhaps for want of memory" if number == signal.SIGKILL else "")
 
 
-def forget(session: SparkSession) -> None:
+def forget(session: SparkSession | None) -> None:
     """Let PySpark start another JVM in this process, after one has died."""
     with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        session.stop()
+        if session is not None:
+            session.stop()
     SparkContext._gateway = SparkContext._jvm = None
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
@@ -189,6 +240,8 @@ def know_onoff(session: SparkSession) -> None:
     """Register our own source, once and only where it is used: that starts a Python worker."""
     with _REGISTERING:  # streams begin beside each other, and Spark refuses to be told twice
         if session not in _KNOW_ONOFF:
+            from penstock.spark.ingest import onoff  # late: it needs NumPy and Arrow
+
             activate(session)  # with an earlier clone in this place Spark would refuse it as known
             onoff.register(session)
             _KNOW_ONOFF.add(session)

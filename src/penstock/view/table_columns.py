@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from rich.progress_bar import ProgressBar
 from rich.style import Style
@@ -16,6 +16,7 @@ from penstock.rendering import span
 from penstock.view.formats import counted, exact, moment, one_line, seconds, short, size
 
 Row = TypeVar("Row")
+_Cell: TypeAlias = Text | ProgressBar | str
 
 STATES = {
     "running": "green",
@@ -38,7 +39,7 @@ class Shown(Generic[Row]):
     """A column."""
 
     title: str
-    cell: Callable[[Summary, Row], Text | ProgressBar | str]
+    cell: Callable[[Summary, Row], _Cell]
     width: int = 0
     """The terminal must be this wide for the column to be shown."""
     fixed: int | None = None
@@ -46,25 +47,58 @@ class Shown(Generic[Row]):
     ratio: int | None = None
     """The column takes what is left, in this proportion to others that do."""
     right: bool = True
+    least: int = 0
+    """What the column needs at least of what is left."""
+    named: Callable[[Row], str] | None = None
+    """The name of a row, for a column that shows all of it: others make room for that."""
+
+
+_LONGEST = 32
+"""Longer names are cut where there is no room for them."""
+_PADDING = 2
 
 
 def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], wide: int) -> Table:
-    """The rows under those columns that a terminal of this width has room for."""
+    """The rows under those columns that a terminal of this width has room for.
+
+    Where names are long, the columns that need the widest terminal make room for them.
+    """
     shown = [column for column in columns if column.width <= wide]
+    cells = {column.title: [column.cell(summary, row) for row in rows] for column in shown}
+    needed = {column.title: _needed(column, cells[column.title], rows) for column in shown}
+    while sum(needed[column.title] for column in shown) > wide and (
+        last := max(column.width for column in shown)
+    ):
+        shown.remove([column for column in shown if column.width == last][-1])
     drawn = Table(
-        *(_drawn(column) for column in shown),
+        *(_drawn(column, needed[column.title] - _PADDING) for column in shown),
         box=None, expand=True, padding=(0, 1), pad_edge=True, header_style="bright_black",
     )  # fmt: skip
-    for row in rows:
-        drawn.add_row(*(column.cell(summary, row) for column in shown))
+    for number in range(len(rows)):
+        drawn.add_row(*(cells[column.title][number] for column in shown))
     return drawn
 
 
-def _drawn(column: Shown[Row]) -> Column:
+def _needed(column: Shown[Row], cells: Sequence[_Cell], rows: Sequence[Row]) -> int:
+    """The characters that a column needs, with the space beside it."""
+    if column.fixed is not None:
+        return column.fixed + _PADDING
+    least = column.least
+    if column.named is not None:
+        longest = max((len(column.named(row)) for row in rows), default=0)
+        least = max(least, len(column.title), min(longest, _LONGEST))
+    elif column.ratio is None:
+        longest = max((len(cell) for cell in cells if isinstance(cell, str | Text)), default=0)
+        least = max(len(column.title), longest)
+    return least + _PADDING
+
+
+def _drawn(column: Shown[Row], least: int) -> Column:
     side: Literal["left", "right"] = "right" if column.right else "left"
     return Column(
         column.title, width=column.fixed, ratio=column.ratio, justify=side, no_wrap=True,
-        overflow="ellipsis",
+        min_width=None if column.named is None else least, overflow="ellipsis",
+        max_width=None if column.named is None else max(least, _LONGEST),
     )  # fmt: skip
 
 
@@ -96,7 +130,7 @@ def _alarming(count: int) -> Text:
 
 
 STREAMS: tuple[Shown[StreamMeasures], ...] = (
-    Shown("stream", lambda _, s: Text(s.name, "bold"), ratio=3, right=False),
+    Shown("stream", lambda _, s: Text(s.name, "bold"), right=False, named=lambda s: s.name),
     Shown("rows/s", lambda summary, s: Text(short(summary.rate(s.name)), "cyan"), fixed=6),
     Shown("read", lambda _, s: short(s.read), fixed=6),
     Shown("late", lambda _, s: _alarming(s.late), width=92, fixed=6),
@@ -107,7 +141,7 @@ STREAMS: tuple[Shown[StreamMeasures], ...] = (
     Shown("bytes", lambda _, s: size(s.queue.bytes), width=76, fixed=8),
     Shown("hot", lambda _, s: size(s.hot_bytes), fixed=8),
     Shown("hot peak", lambda _, s: size(s.hot_peak), width=120, fixed=8),
-    Shown("progress", _stream_progress, ratio=4, right=False),
+    Shown("progress", _stream_progress, ratio=4, right=False, least=8),
     Shown("", _percent, fixed=4),
 )
 
@@ -129,7 +163,7 @@ STREAM_TOTALS: tuple[Shown[StreamMeasures], ...] = (
 # --- queues -------------------------------------------------------------------------------------
 
 QUEUES: tuple[Shown[QueueMeasures], ...] = (
-    Shown("queue", lambda _, q: Text(q.name, "bold"), ratio=3, right=False),
+    Shown("queue", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("waiting", lambda _, q: short(q.entries), fixed=7),
     Shown("bytes", lambda _, q: size(q.bytes), fixed=8),
     Shown("hot", lambda _, q: size(q.hot), fixed=8),
@@ -154,34 +188,65 @@ def _state(_: Summary, query: QueryMeasures) -> Text:
     return Text(query.state + reason, STATES.get(query.state, ""))
 
 
+_Of: TypeAlias = Callable[[Summary, QueryMeasures], Histogram]
+
+
+def _latency(_: Summary, query: QueryMeasures) -> Histogram:
+    return query.latency.whole()
+
+
+def _recent(summary: Summary, query: QueryMeasures) -> Histogram:
+    return query.latency.last_minute(summary.run.now)
+
+
+def _lag(_: Summary, query: QueryMeasures) -> Histogram:
+    return query.lag.whole()
+
+
+def _recent_lag(summary: Summary, query: QueryMeasures) -> Histogram:
+    return query.lag.last_minute(summary.run.now)
+
+
+def _blocks(_: Summary, query: QueryMeasures) -> Histogram:
+    return query.block_latency
+
+
 def _percentile(
-    share: float, of: Callable[[QueryMeasures], Histogram] = lambda query: query.latency
+    share: float, of: _Of = _latency
 ) -> Callable[[Summary, QueryMeasures], Text]:
-    def cell(_: Summary, query: QueryMeasures) -> Text:
-        return _judged(query, of(query).percentile(share))
+    """A latency; one beyond the latency goal stands out."""
+    def cell(summary: Summary, query: QueryMeasures) -> Text:
+        return _judged(query, of(summary, query).percentile(share))
+
+    return cell
+
+
+def _percentile_of_lag(
+    share: float, of: _Of = _recent_lag
+) -> Callable[[Summary, QueryMeasures], Text]:
+    """How old an event is when it is answered; no goal speaks of that."""
+    def cell(summary: Summary, query: QueryMeasures) -> Text:
+        return Text(seconds(of(summary, query).percentile(share)))
 
     return cell
 
 
 def _longest(_: Summary, query: QueryMeasures) -> Text:
-    return _judged(query, query.latency.maximum if query.latency.weight else None)
+    latency = query.latency.whole()
+    return _judged(query, latency.maximum if latency.weight else None)
 
 
 def _judged(query: QueryMeasures, value: float | None) -> Text:
-    """A latency; one beyond what was promised stands out."""
+    """A latency; one beyond the goal stands out."""
     goal = query.latency_goal
     missed = value is not None and goal is not None and value > goal
     return Text(seconds(value), "yellow" if missed else "")
 
 
-def _blocks(query: QueryMeasures) -> Histogram:
-    return query.block_latency
-
-
 def _missed(
     count: Callable[[QueryMeasures], int], shown: Callable[[int], str] = short
 ) -> Callable[[Summary, QueryMeasures], Text]:
-    """What was delivered later than promised; nothing can be if nothing was promised."""
+    """What was delivered later than the latency goal; nothing can be where there is none."""
     def cell(_: Summary, query: QueryMeasures) -> Text:
         if query.latency_goal is None:
             return Text("-", "bright_black")
@@ -203,21 +268,24 @@ def _into(_: Summary, query: QueryMeasures) -> Text:
 
 
 QUERIES: tuple[Shown[QueryMeasures], ...] = (
-    Shown("query", lambda _, q: Text(q.name, "bold"), ratio=3, right=False),
+    Shown("query", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("in", lambda _, q: short(q.rows_in), fixed=6),
     Shown("out", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
-    Shown("rejected", lambda _, q: _alarming(q.rejected), width=92, fixed=8),
+    Shown("rejected", lambda _, q: _alarming(q.rejected), width=124, fixed=8),
     Shown("p50", _percentile(0.5), fixed=7),
     Shown("p99", _percentile(0.99), fixed=7),
-    Shown("max", _longest, width=76, fixed=7),
+    Shown("max", _longest, width=112, fixed=7),
+    Shown("p50·1m", _percentile(0.5, _recent), width=78, fixed=7),
+    Shown("p99·1m", _percentile(0.99, _recent), width=90, fixed=7),
+    Shown("lag·1m", _percentile_of_lag(0.5), width=76, fixed=7),
     Shown("missed", _missed(lambda q: q.missed_rows), width=76, fixed=6),
-    Shown("in blocks", _missed(lambda q: q.missed_blocks), width=120, fixed=9),
-    Shown("block p50", _percentile(0.5, _blocks), width=140, fixed=9),
-    Shown("block p99", _percentile(0.99, _blocks), width=140, fixed=9),
-    Shown("promised", lambda _, q: seconds(q.latency_goal), width=150, fixed=8),
-    Shown("delivered", _delivered, width=104, fixed=11),
-    Shown("into", _into, width=104, fixed=8, right=False),
-    Shown("state", _state, ratio=3, right=False),
+    Shown("in blocks", _missed(lambda q: q.missed_blocks), width=160, fixed=9),
+    Shown("block p50", _percentile(0.5, _blocks), width=170, fixed=9),
+    Shown("block p99", _percentile(0.99, _blocks), width=170, fixed=9),
+    Shown("goal", lambda _, q: seconds(q.latency_goal), width=150, fixed=7),
+    Shown("delivered", _delivered, width=132, fixed=11),
+    Shown("into", _into, width=118, fixed=8, right=False),
+    Shown("state", _state, ratio=3, right=False, least=7),
 )
 
 QUERY_TOTALS: tuple[Shown[QueryMeasures], ...] = (
@@ -230,7 +298,9 @@ QUERY_TOTALS: tuple[Shown[QueryMeasures], ...] = (
     Shown("p50", _percentile(0.5)),
     Shown("p99", _percentile(0.99)),
     Shown("max", _longest, width=88),
-    Shown("promised", lambda _, q: seconds(q.latency_goal), width=110),
+    Shown("lag p50", _percentile_of_lag(0.5, _lag), width=116),
+    Shown("lag p99", _percentile_of_lag(0.99, _lag), width=116),
+    Shown("goal", lambda _, q: seconds(q.latency_goal), width=110),
     Shown("missed", _missed(lambda q: q.missed_rows, exact)),
     Shown("in blocks", _missed(lambda q: q.missed_blocks, exact), width=120),
     Shown("block p50", _percentile(0.5, _blocks), width=150),
@@ -250,22 +320,24 @@ def _slide(_: Summary, query: QueryMeasures) -> str:
 
 
 WINDOWS: tuple[Shown[QueryMeasures], ...] = (
-    Shown("aggregate", lambda _, q: Text(q.name, "bold"), ratio=3, right=False),
+    Shown("aggregate", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("window", _length, fixed=7),
     Shown("slide", _slide, fixed=7),
-    Shown("in", lambda _, q: short(q.rows_in), width=92, fixed=6),
-    Shown("late", lambda _, q: _alarming(q.late), width=104, fixed=6),
+    Shown("in", lambda _, q: short(q.rows_in), width=118, fixed=6),
+    Shown("late", lambda _, q: _alarming(q.late), width=140, fixed=6),
     Shown("windows", lambda _, q: short(q.answers), fixed=7),
     Shown("skipped", lambda _, q: _alarming(q.skipped), width=92, fixed=7),
     Shown("out", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
-    Shown("last end", lambda _, q: moment(q.last_end, date=False), fixed=10),
-    Shown("p50", _percentile(0.5), width=92, fixed=7),
+    Shown("last end", lambda _, q: moment(q.last_end, date=False), width=76, fixed=10),
+    Shown("p50", _percentile(0.5), width=108, fixed=7),
     Shown("p99", _percentile(0.99), fixed=7),
-    Shown("max", _longest, width=104, fixed=7),
+    Shown("p99·1m", _percentile(0.99, _recent), width=104, fixed=7),
+    Shown("max", _longest, width=132, fixed=7),
+    Shown("lag·1m", _percentile_of_lag(0.5), width=90, fixed=7),
     Shown("missed", _missed(lambda q: q.missed_rows), width=150, fixed=6),
     Shown("delivered", _delivered, width=160, fixed=11),
-    Shown("into", _into, width=104, fixed=8, right=False),
-    Shown("state", _state, ratio=3, right=False),
+    Shown("into", _into, width=126, fixed=8, right=False),
+    Shown("state", _state, ratio=3, right=False, least=7),
 )
 
 WINDOW_TOTALS: tuple[Shown[QueryMeasures], ...] = (
@@ -283,7 +355,9 @@ WINDOW_TOTALS: tuple[Shown[QueryMeasures], ...] = (
     Shown("p50", _percentile(0.5), width=88),
     Shown("p99", _percentile(0.99)),
     Shown("max", _longest, width=110),
-    Shown("promised", lambda _, q: seconds(q.latency_goal), width=150),
+    Shown("lag p50", _percentile_of_lag(0.5, _lag), width=126),
+    Shown("lag p99", _percentile_of_lag(0.99, _lag), width=126),
+    Shown("goal", lambda _, q: seconds(q.latency_goal), width=150),
     Shown("missed", _missed(lambda q: q.missed_rows, exact), width=150),
     Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
 )

@@ -46,6 +46,9 @@ class Picture:
         # The cursor's line is the last one: to write there would scroll the screen.
         tall = max(10, (options.height or console.size.height) - 1)
         streams = list(self.summary.streams.values())
+        if not streams:  # nothing is known before Spark is there
+            yield self._header(wide)
+            return
         shown = streams[: max(1, (tall - _FRAME) // 3)]
         yield self._header(wide)
         yield _rule()
@@ -67,12 +70,13 @@ class Picture:
         run = self.summary.run
         left = Text(" penstock  ", "bold cyan", no_wrap=True, overflow="ellipsis")
         left.append(self.title, "bold default")
-        left.append(f"  {run.state}", STATES.get(run.state, ""))
+        waits = self.summary.waits_for()
+        left.append(f"  {waits or run.state}", STATES["starting" if waits else run.state])
         right = Text(no_wrap=True)
         if run.cores and wide >= 60:
             told = ", ".join([*_policies(self.summary, wide), counted(run.cores, "core")])
             right.append(f"{told}  ", _QUIET)
-        right.append(f"{clock(run.seconds)} ", "bold")
+        right.append(f"{clock(run.seconds_open)} ", "bold")
         return _sides(left, right)
 
 
@@ -235,9 +239,12 @@ def _run_line(summary: Summary) -> RenderableType:
     line.append(f", {counted(run.jobs, 'job')}, {seconds(run.seconds_running)} running, ")
     line.append(f"{seconds(run.seconds_deciding)} deciding")
     if latency.weight:
+        line.append(f"; first answer after {seconds(run.seconds_to_answer)}")
         line.append(f"; from arrival to answer {_percentiles(latency)}, ")
         line.append(f"{seconds(latency.maximum)} (max) by rows, ")
         line.append(f"{_percentiles(summary.latency_of_blocks())} by blocks")
+    if (lag := summary.lag()).weight:
+        line.append(f"; from event to answer {_percentiles(lag)}")
     line.append(_missed(summary) + _skipped(summary), "yellow")
     if run.waiting_peak:
         line.append(f"; {size(run.waiting_peak)} waiting at most, {size(run.hot_peak)} hot")
@@ -259,7 +266,7 @@ def _percentiles(latency: Histogram) -> str:
 
 
 def _missed(summary: Summary) -> str:
-    """What came later than promised, in words."""
+    """What came later than its latency goal, in words."""
     blocks, rows = summary.missed()
     late = sum(query.missed_blocks > 0 for query in list(summary.queries.values()))
     if not blocks:

@@ -74,14 +74,14 @@ class PlainWatch:
     """A line a second at most, and none while nothing changes."""
 
     def __init__(self, console: Console, interval: float = 1.0) -> None:
-        """``interval`` is in seconds of the run."""
+        """``interval`` is in seconds."""
         self._console, self._interval = console, interval
         self._last, self._next = "", 0.0
         self._news = News()
 
     def show(self, summary: Summary) -> None:
         """Print what went wrong at once, and how the run stands when it is time."""
-        now = summary.run.seconds
+        now = summary.run.seconds_open
         for news in self._news.since(summary):
             self._print(now, news)
         line = progress_line(summary)
@@ -130,6 +130,9 @@ def progress_line(summary: Summary) -> str:
     ...     BlockArrived(at=1.0, block=Block("packets", 0, 100, 4000, 1.0), read=100)]))
     'packets 100 rows (100/s), 1 block waiting; 1 query, 0 rows out'
     """
+    waits = summary.waits_for()
+    if waits and not any(stream.read for stream in list(summary.streams.values())):
+        return waits
     streams = [_stream_words(summary, name) for name in list(summary.streams)[:4]]
     if len(summary.streams) > 4:
         streams.append(f"and {counted(len(summary.streams) - 4, 'more stream')}")

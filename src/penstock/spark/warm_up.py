@@ -1,0 +1,191 @@
+"""Warming up: every path is run over an empty block before the first rows come.
+
+Spark generates code for a path when it first runs, and Python workers are forked when they are
+first needed; together that makes the first job of each kind take seconds. Here both happen in the
+background, while the sources are still being opened. Jobs go through the executors that will do the
+real work, with the same compiler, over an empty block of the stream's columns. All else is a double
+on a temporary checkpoint: spools, sinks, delivery log and synopses. So nothing of it reaches a
+sink, the record's books or the real checkpoint.
+
+The first real job ends the warm-up after the path it is at, and a failure of it is no failure of
+the run: what could not be warmed is compiled when it is needed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from penstock.arrow import arrow_schema
+from penstock.engine.instructions import SegmentJob
+from penstock.model import Application, Block, Sink, Stream
+from penstock.plan import Path, Plan
+from penstock.spark.aggregates.large_groups import LargeGroups
+from penstock.spark.aggregates.synopsis_store import SynopsisStore
+from penstock.spark.compile.compiler import Compiler
+from penstock.spark.delivery.commit import Delivery
+from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.jobs.intermediate import IntermediateStore
+from penstock.spark.jobs.panes import Panes
+from penstock.spark.jobs.segments import Order, Segments
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.files import Files
+from penstock.spark.storage.spool import Manifest, Spool
+
+POOL = "warm-up"
+"""The pool of its Spark jobs: they share the cores with real ones, and are small."""
+JOIN_WITHIN = 5.0
+"""Seconds for which a run that ends waits for its warm-up."""
+MOST = 1 << 30
+"""Bytes of synopses that the doubles may have; they have none."""
+
+
+def has_time(streams: Iterable[Stream]) -> bool:
+    """Whether rows of some stream come in their own time, also where it ends."""
+    return any(name.lower() == "pace" and str(value).lower() == "clock"
+               for stream in streams for name, value in stream.options)
+
+
+@dataclass
+class WarmUp:
+    """Warms the paths of a plan, in a thread of its own."""
+
+    spark: SparkSession
+    application: Application
+    plan: Plan
+    compiler: Compiler
+    segments: Segments
+    panes: Panes
+    tell: Callable[[str], None]
+    """Called with what it does, and with nothing when it ends."""
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, unless a real job has come first."""
+        if self._ended.is_set():
+            return
+        self._thread = threading.Thread(target=self._run, name="penstock-warm-up", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin with no other path."""
+        self._ended.set()
+
+    def close(self) -> None:
+        """Stop, and wait until nothing of it uses Spark any more."""
+        self.stop()
+        if self._thread is not None and self._thread.is_alive():
+            with suppress(Exception):  # Spark may be gone
+                self.spark.sparkContext.cancelJobGroup(self._group)
+            self._thread.join(JOIN_WITHIN)
+
+    @property
+    def _group(self) -> str:
+        return f"{self.segments.job_group(0)}-warm-up"
+
+    def _run(self) -> None:
+        paths = self.plan.paths
+        self.tell(f"compiling {len(paths)} path{'s' if len(paths) > 1 else ''}")
+        workers = threading.Thread(target=self._fork_workers, daemon=True)
+        workers.start()
+        with suppress(Exception):
+            self._warm(paths)
+        workers.join()
+        self.tell("")
+
+    def _fork_workers(self) -> None:
+        """Have a Python worker forked for each core, which imports what all of them need."""
+        if not any(path.expensive or path.end == "panes" for path in self.plan.paths):
+            return
+        with suppress(Exception):
+            self._describe()
+            cores = self.segments.cores
+            rows = self.spark.range(0, cores, 1, cores)
+            rows.mapInArrow(_unchanged, rows.schema).write.format("noop").mode("overwrite").save()
+
+    def _warm(self, paths: tuple[Path, ...]) -> None:
+        checkpoint = Checkpoint.open(None)
+        try:
+            doubles = _Doubles.on(checkpoint, self)
+            self._describe()
+            for number, path in enumerate(paths):
+                if self._ended.is_set():
+                    return
+                with suppress(Exception):  # the real job says what is wrong with it
+                    doubles.run(number, path)
+        finally:
+            checkpoint.close()
+            shutil.rmtree(checkpoint.root, ignore_errors=True)
+
+    def _describe(self) -> None:
+        context = self.spark.sparkContext
+        context.setJobGroup(self._group, "penstock warms up")
+        context.setLocalProperty("spark.scheduler.pool", POOL)
+
+
+@dataclass(frozen=True)
+class _Doubles:
+    """The executors with a checkpoint, spools, sinks and synopses that nobody else sees."""
+
+    of: WarmUp
+    plan: Plan
+    segments: Segments
+    panes: Panes
+
+    @staticmethod
+    def on(checkpoint: Checkpoint, of: WarmUp) -> _Doubles:
+        """Empty blocks of all streams, and every answer into memory."""
+        files = Files(of.spark)
+        plan = replace(of.plan, queries=tuple(
+            replace(query, sink=Sink()) for query in of.plan.queries))
+        deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
+        delivery = Delivery(checkpoint, files, deliveries, _no_callback)
+        delivery.adopt(plan, replace(of.application, queries={q.name: q for q in plan.queries}))
+        windows = SynopsisStore(of.spark, MOST, LargeGroups(checkpoint))
+        windows.adopt(plan, lambda group: None)
+        spools = {}
+        for name in dict.fromkeys(path.reads for path in plan.paths):
+            if name in of.application.streams:
+                spools[name] = _with_an_empty_block(
+                    Spool(of.spark, checkpoint, files, of.application.streams[name]))
+        means: dict[str, Any] = {
+            "spools": spools, "delivery": delivery, "parts": IntermediateStore(of.spark),
+            "job_group": lambda number: of._group, "report": lambda event: None}
+        return _Doubles(of, plan, replace(of.segments, **means),
+                        replace(of.panes, **means, windows=windows, outgrow=lambda group: None))
+
+    def run(self, number: int, path: Path) -> None:
+        """Carry out a job over the empty block of the path's stream."""
+        is_panes = path.end == "panes"
+        job = SegmentJob(
+            number=number, segment=path.id, path=path.id, kind="panes" if is_panes else "segment",
+            riders=number, members=path.members, blocks=(Block(path.reads, 0, 0, 0, 0.0),),
+            last=len(path.stages))
+        executor = self.panes if is_panes else self.segments
+        executor.run(Order(job, self.plan, self.of.compiler, self.panes.windows.now))
+
+
+def _with_an_empty_block(spool: Spool) -> Spool:
+    folder = spool.folder(0)
+    folder.mkdir(parents=True)
+    empty = arrow_schema(spool.stream.columns).empty_table()
+    pq.write_table(empty, folder / "part-0.parquet")
+    spool.add(Manifest(number=0, rows=0, bytes=0, arrived=0.0, read=0))
+    return spool
+
+
+def _no_callback(target: str, query: str) -> Callable[..., None]:
+    raise LookupError(f"{query} has no callback while it is warmed up: {target}")
+
+
+def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
