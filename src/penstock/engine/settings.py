@@ -13,7 +13,9 @@ class Settings:
     """Settled when the run begins."""
 
     slots: int = 1
-    """Runs under way at once."""
+    """Jobs under way at once."""
+    overlap: bool = False
+    """Whether one more job may begin while those under way are about to end."""
     memory: int = 512 * 2**20
     """Bytes of blocks that may be hot."""
     retention: float = 3600.0
@@ -32,6 +34,11 @@ class Settings:
     """Bytes that the spool may hold before the streams have to wait."""
     timeout: float = inf
     """Seconds after which a job is cancelled, unless jobs like it are known to take as long."""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether two jobs may be under way at once."""
+        return self.overlap or self.slots > 1
 
     def lasting(self, panes: bool) -> float:
         """Seconds for which a run should last.

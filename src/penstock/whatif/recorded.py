@@ -323,8 +323,9 @@ class _Replay(VirtualHost):
 def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
     """The record of the same run under a policy, to the last answer."""
     started = recording.started
-    settings = Settings(slots=started.slots, gather=started.gather, hold=started.hold,
-                        memory=started.memory, quantum=started.quantum or inf)
+    settings = Settings(slots=started.slots, overlap=started.overlap, gather=started.gather,
+                        hold=started.hold, memory=started.memory,
+                        quantum=started.quantum or inf)
     host = _Replay(Core({"operators": policy}, settings), recording=recording)
     for step in recording.script:
         host.run(until=nextafter(step.event.at, -inf))  # at one time what is from outside is first
