@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engine.dispatch import Dispatcher
-from penstock.engine.instructions import Cancel, Instruction, Wake
+from penstock.engine.instructions import Cancel, Instruction, Note, Wake
 from penstock.engine.settings import Settings
 from penstock.engine.state import EngineState
 from penstock.engine.time_shares import TimeShares
@@ -27,6 +28,8 @@ class Scripted:
     preempts: bool = False
     goes_first: bool = False
     wake_at: float | None = None
+    expected: float = 2.0
+    fixed: float = 0.0
     active: dict[int, None] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
 
@@ -41,7 +44,10 @@ class Scripted:
         self.jobs -= 1
         self.active[job] = None
         self.log.append(f"{self.name} {job} {offer}")
-        return Begun(instructions=[Cancel(job=job, limit=0.0)], riders=(self.name,), expected=2.0)
+        decided = ev.JobDecided(at=at, job=job, kind="refresh", reason="why",
+                                work=ev.RefreshWork(group="g", scans=()))
+        return Begun(instructions=[Note(event=decided), Cancel(job=job, limit=0.0)],
+                     riders=(self.name,), expected=self.expected, fixed=self.fixed)
 
     def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
         del self.active[event.job]
@@ -151,3 +157,60 @@ def test_a_department_that_had_no_work_saves_up_no_more_than_the_latest_job(
         shares.record(1, own)
         taken += own
     assert taken <= alone[-1] + own + 1e-6
+
+
+# --- jobs that overlap ---------------------------------------------------------------------------
+
+
+def overlapping(*departments: Scripted) -> Dispatcher:
+    return Dispatcher(EngineState(Settings(overlap=True)), departments, Timeouts(900.0))
+
+
+def test_the_next_job_begins_when_the_present_one_has_its_fixed_part_left() -> None:
+    a = Scripted("a", 9, fixed=0.5)  # two seconds are expected
+    made = overlapping(a)
+    first = list(made.fill(10.0))
+    assert begun(first) == [1] and first[-1] == Wake(at=11.5)
+    assert begun(list(made.fill(11.0))) == []
+    assert begun(list(made.fill(11.5))) == [2]
+    assert begun(list(made.fill(13.0))) == [], "at most one more than there are slots"
+    made.end(finished(1, 2.5))
+    assert begun(list(made.fill(13.0))) == [3], "the second should end at 13.5"
+
+
+def test_a_decision_to_begin_beside_another_job_says_so() -> None:
+    a = Scripted("a", 2, fixed=0.5)
+    made = overlapping(a)
+    reasons = [note.event.reason for at in (0.0, 1.75) for note in made.fill(at)
+               if isinstance(note, Note)]
+    assert reasons == ["why", "why, beside job 1, which should end in 0.25 s"]
+
+
+def test_nothing_begins_beside_a_job_of_unknown_cost() -> None:
+    a = Scripted("a", 2, expected=0.0)
+    made = overlapping(a)
+    assert begun(list(made.fill(0.0))) == [1]
+    assert list(made.fill(1000.0)) == []
+
+
+def test_others_begin_at_once_beside_what_the_driver_does_alone() -> None:
+    a = Scripted("a", 5, expected=0.0, fixed=inf)
+    assert begun(list(overlapping(a).fill(0.0))) == [1, 2]
+
+
+def test_without_slots_nothing_begins_although_a_job_is_about_to_end() -> None:
+    a = Scripted("a", 5, fixed=2.0)
+    made = overlapping(a)
+    made.state.settings = Settings(slots=0, overlap=True)
+    assert begun(list(made.fill(0.0))) == []
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 3.0)), min_size=1, max_size=40))
+def test_never_more_than_one_job_too_many(jobs: list[tuple[float, float]]) -> None:
+    a = Scripted("a", 10**6)
+    made = overlapping(a)
+    for at, (expected, fixed) in enumerate(jobs):
+        a.expected, a.fixed = expected, fixed
+        list(made.fill(float(at)))
+        assert 1 <= len(a.active) <= 2
+        made.end(finished(next(iter(a.active)), 1.0))

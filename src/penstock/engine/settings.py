@@ -14,6 +14,8 @@ class Settings:
 
     slots: int = 1
     """Jobs under way at once."""
+    overlap: bool = False
+    """Whether one more job may begin while those under way are about to end."""
     memory: int = 512 * 2**20
     """Bytes of blocks that may be hot."""
     retention: float = 3600.0
@@ -33,6 +35,11 @@ class Settings:
     """The bytes that the spool may hold before the streams pause."""
     timeout: float = inf
     """Seconds after which a job is cancelled, unless jobs like it are known to take as long."""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether two jobs may be under way at once."""
+        return self.overlap or self.slots > 1
 
     def lasting(self, panes: bool) -> float:
         """Seconds that a job should take.

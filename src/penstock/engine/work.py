@@ -26,6 +26,9 @@ class Begun:
     riders: Sequence[Rider]
     expected: float = 0.0
     """Seconds that it will take; 0 while unknown."""
+    fixed: float = 0.0
+    """The part of them in which the cores have nothing to do, while the driver plans and delivers;
+    infinite for a job that the driver does alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,8 @@ class EngineStarted:
     """Per stream how much of its total earlier runs had read."""
     slots: int = 1
     """Jobs under way at once."""
+    overlap: bool = False
+    """Whether one more may begin while they are about to end."""
     gather: float = 0.0
     """Seconds for which any block may wait for others to ride with."""
     hold: float = 0.5

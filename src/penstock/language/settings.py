@@ -8,6 +8,8 @@ from collections.abc import Callable
 from penstock.language import durations, sizes
 from penstock.policies import FAMILIES
 
+AUTO = "auto"
+"""Leaves the number of slots to the engine."""
 _POLICY = re.compile(
     r"""\s*+[a-z_]\w*+\s*+
         (\(\s*+(?:[a-z_]\w*+\s*+=\s*+[\w.+'"-]++\s*+(?:,\s*+(?=[a-z_])|(?=\))))*+\))?+\s*+""",
@@ -47,10 +49,11 @@ def _duration(text: str) -> str:
     return " ".join(text.split())
 
 
-def _count(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d{0,3}", text.strip(), re.ASCII):
-        raise ValueError(f"{text!r} is not a whole number of at least 1")
-    return text.strip()
+def _slots(text: str) -> str:
+    given = text.strip().lower()
+    if given != AUTO and not re.fullmatch(r"[1-9]\d{0,3}", given, re.ASCII):
+        raise ValueError(f"{text!r} is neither 'auto' nor a whole number of at least 1")
+    return given
 
 
 SETTINGS: dict[str, Callable[[str], str]] = dict(sorted({
@@ -59,7 +62,7 @@ SETTINGS: dict[str, Callable[[str], str]] = dict(sorted({
     "quantum": _duration,
     "retention": _duration,
     "retry": _duration,
-    "slots": _count,
+    "slots": _slots,
     "spool": _bound,
     "synopses": _size,
     "timeout": _duration,

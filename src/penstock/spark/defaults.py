@@ -7,6 +7,7 @@ from math import inf
 
 from penstock.engine.settings import Settings
 from penstock.language import durations, sizes
+from penstock.language.settings import AUTO
 from penstock.model import Application
 from penstock.policies import FAMILIES
 
@@ -14,7 +15,7 @@ DRAIN_BATCHING = 1.0
 """Seconds for which blocks are batched while bounded sources are drained: only the end counts."""
 DEFAULTS = {**{name: family.default for name, family in FAMILIES.items()},
             "memory": "512 MB", "synopses": "512 MB", "quantum": "1 second",
-            "retention": "1 hour", "retry": "10 minutes", "slots": "1",
+            "retention": "1 hour", "retry": "10 minutes", "slots": "auto",
             "spool": "none", "timeout": "5 minutes", "trigger": "50 ms"}
 
 
@@ -27,7 +28,8 @@ def settings(application: Application, until_drained: bool) -> Settings:
     """The settings of an application as the core takes them."""
     written = partial(setting, application)
     return Settings(
-        slots=int(written("slots")),
+        slots=1 if written("slots") == AUTO else int(written("slots")),
+        overlap=written("slots") == AUTO,
         memory=sizes.bytes(written("memory")),
         retention=durations.seconds(written("retention")),
         until_drained=until_drained,

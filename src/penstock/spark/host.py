@@ -115,7 +115,7 @@ class SparkHost(HostShutdown):
         self._refreshes = Refreshes(self._clock, self._windows, self._delivery)
         self._positions = Positions(
             self._core, self._deliveries.positions, partial(contents_of, self._spools))
-        self._workers = ThreadPoolExecutor(self._core.settings.slots + 1, "penstock-run")
+        self._workers = ThreadPoolExecutor(self._core.settings.slots + 2, "penstock-run")
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: set[float] = set()
         self._to_release: list[Release] = []
@@ -150,8 +150,8 @@ class SparkHost(HostShutdown):
                     if e.unit == "rows" or self._until_drained},
             unit={s: e.unit for s, e in extents.items()}, checkpoint=str(self._checkpoint.root),
             progress={s: spool.last.progress for s, spool in self._spools.items() if spool.last},
-            slots=settings.slots, gather=settings.gather, hold=settings.hold,
-            memory=settings.memory, quantum=settings.quantum))
+            slots=settings.slots, overlap=settings.overlap, gather=settings.gather,
+            hold=settings.hold, memory=settings.memory, quantum=settings.quantum))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(at=self._clock.now(), block=block))

@@ -96,7 +96,7 @@ class FakeHost(VirtualHost):
         host.handle(ev.EngineStarted(
             at=0.0, streams=tuple(application.streams), cores=1,
             policies={"operators": str(policy), "refresh": refresh},
-            slots=known.slots, gather=known.gather, hold=known.hold,
+            slots=known.slots, overlap=known.overlap, gather=known.gather, hold=known.hold,
             memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
         host._join(application.queries)
         return host

@@ -232,7 +232,8 @@ def _own(jobs: Sequence[RecordedJob]) -> list[float]:
     """What each job took by itself: from the decision to its end, less its sample.
 
     Of the time for which it preempted another, or another preempted it, half is its own, as the
-    core has it (`penstock.engine.paths.active_job`).
+    core has it (`penstock.engine.paths.active_job`). What it waited for an earlier job to end is
+    not, but for as long as the shortest job takes: meanwhile it was planned.
     """
     begun = np.array([job.decided.at for job in jobs])
     ended = np.array([job.ended.at for job in jobs])
@@ -244,8 +245,29 @@ def _own(jobs: Sequence[RecordedJob]) -> list[float]:
         shared[one] += both.sum()
         shared += np.where(urgent, 0.0, both)
     apart = np.array([job.result.sampling for job in jobs])
-    own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart
+    own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart - _waited(
+        begun, ended, urgent)
     return np.maximum(own, 0.0).tolist()  # type: ignore[no-any-return]
+
+
+def _waited(begun: Floats, ended: Floats, urgent: npt.NDArray[np.bool_]) -> Floats:
+    """How long jobs that began beside an earlier one waited for its end, once they were planned.
+
+    >>> _waited(np.array([0.0, 0.5]), np.array([1.0, 1.25]), np.array([False, False])).tolist()
+    [0.0, 0.0]
+    >>> _waited(np.array([0.0, 0.5]), np.array([1.75, 2.0]), np.array([False, True])).tolist()
+    [0.0, 0.0]
+    >>> _waited(np.array([0.0, 0.5, 3.0]), np.array([1.75, 2.0, 3.5]), np.full(3, False)).tolist()
+    [0.0, 0.75, 0.0]
+    """
+    planning = (ended - begun).min()
+    waited = np.zeros(len(begun))
+    busy = -np.inf
+    for job in np.argsort(begun, kind="stable"):
+        if not urgent[job]:
+            waited[job] = max(min(busy, ended[job]) - begun[job] - planning, 0.0)
+            busy = max(busy, ended[job])
+    return waited
 
 
 def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
@@ -288,6 +310,8 @@ class _Replay(VirtualHost):
         _, left = model.through(job.first, job.last, rows)
         seconds = model.seconds(job.first, job.last, rows, self._made[job.path])
         self._made[job.path] += 1
+        if not job.urgent:
+            seconds += self.busy_after(model.cost.fixed)
         sampling = self.recording.sampling if job.sample else 0.0
         at = self.clock.now() + seconds + sampling
         came = sum(block.rows for block in job.blocks)
@@ -326,8 +350,9 @@ class _Replay(VirtualHost):
 def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
     """The record of the same run under a policy, to the last answer."""
     started = recording.started
-    settings = Settings(slots=started.slots, gather=started.gather, hold=started.hold,
-                        memory=started.memory, quantum=started.quantum or inf)
+    settings = Settings(slots=started.slots, overlap=started.overlap, gather=started.gather,
+                        hold=started.hold, memory=started.memory,
+                        quantum=started.quantum or inf)
     host = _Replay(Core({"operators": policy}, settings), recording=recording)
     for step in recording.script:
         host.run(until=nextafter(step.event.at, -inf))  # at one time what is from outside is first

@@ -113,6 +113,12 @@ class VirtualHost:
             case Finish():
                 self.finished = instruction
 
+    def busy_after(self, seconds: float) -> float:
+        """For how long the jobs under way still have the cores when so much time has passed."""
+        ends = [event.at for _, _, event in self._agenda
+                if isinstance(event, _End) and event.kind != "refresh"]
+        return max(max(ends, default=0.0) - self.clock.now() - seconds, 0.0)
+
     def _begin(self, job: SegmentJob) -> None:
         end = self.outcome(job)
         if job.urgent:

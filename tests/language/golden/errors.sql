@@ -571,14 +571,14 @@ SET operators = 'mixed(gamma=)'
 -- case: a number of slots that is none
 SET slots = 'two'
 -- gives:
--- TypeFault: setting slots, line 1, column 13: 'two' is not a whole number of at least 1
+-- TypeFault: setting slots, line 1, column 13: 'two' is neither 'auto' nor a whole number of at least 1
 --   SET slots = 'two'
 --               ^^^^^
 
 -- case: no slot at all
 SET slots = 0
 -- gives:
--- TypeFault: setting slots, line 1, column 13: '0' is not a whole number of at least 1
+-- TypeFault: setting slots, line 1, column 13: '0' is neither 'auto' nor a whole number of at least 1
 --   SET slots = 0
 --               ^
 

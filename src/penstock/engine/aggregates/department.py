@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from penstock.engine.aggregates.pane_backfill import PaneBackfill
 from penstock.engine.aggregates.refresher import Refresher
@@ -148,7 +149,7 @@ class AggregatesDepartment:
         refresh = replace(offer, number=job)
         notes = self._windows.begin_refresh(at, refresh)
         return Begun(instructions=[*(Note(event=event) for event in notes), refresh],
-                     riders=tuple(refresh.answers))
+                     riders=tuple(refresh.answers), fixed=inf)
 
     def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
         """Its answers are delivered, or it is retried."""

@@ -26,6 +26,10 @@ class ActiveJob:
     """Whether others may preempt it."""
     expected: float = 0.0
     """Seconds that it was expected to take; 0 if that was unknown."""
+    fixed: float = 0.0
+    """The part of them that it takes however few its rows are."""
+    waited: float = 0.0
+    """Seconds in which it was planned, but an earlier job still had the cores."""
     shared: float = 0.0
     """Seconds for which it had to share the cores: others preempted it, or it preempted them."""
     done: float = 0.0
@@ -64,14 +68,17 @@ class ActiveJob:
                 both = max(at - max(self.began, other.began), 0.0)
                 self.shared += both
                 other.shared += both
+            elif other.began >= self.began:
+                other.waited = max(at - other.began - other.fixed, 0.0)
 
     def own(self, seconds: float) -> float:
         """What is its own of the seconds that it took: half of those in which it shared the cores.
 
+        Those for which it waited, because it began before an earlier one was through, are not.
         Who preempts gets the cores that tasks leave, one by one, and who is preempted goes on
         where it can.
         """
-        return seconds - min(self.shared, seconds) / 2
+        return max(seconds - self.waited - min(self.shared, seconds) / 2, 0.0)
 
     @property
     def members(self) -> tuple[Member, ...]:

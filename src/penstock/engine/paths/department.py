@@ -256,8 +256,10 @@ class PathsDepartment:
         train, retried = self._train(turn, segment, path, place)
         last = segment.first + len(segment.operators)
         expected = self.costs.expected(sum(entry.rows for entry in train), *place, last)
+        fixed = self.costs.model(*place, last).fixed
         yields = self._preemption.may_be(segment, expected, self.state.settings.quantum)
-        active = ActiveJob(path, segment, train, retried, at, offer.preempting, yields, expected)
+        active = ActiveJob(path, segment, train, retried, at, offer.preempting, yields, expected,
+                           fixed)
         self.active[job] = active
         self.queues.touch(path.id)
         riders, formed = self.queues.riders.group(path.id, active.members)
@@ -269,7 +271,7 @@ class PathsDepartment:
                                 waiting=waiting, work=_work(active, riders))
         order = self._order(at, job, active, riders, expected, waiting)
         return Begun(instructions=[*notes, Note(event=decided), order], riders=active.members,
-                     expected=expected)
+                     expected=expected, fixed=fixed)
 
     def _train(
         self, turn: Turn, segment: Segment, path: Path, place: Place

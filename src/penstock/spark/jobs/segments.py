@@ -105,7 +105,7 @@ class Segments:
         if job.parts:
             return 0
         spool = self.spools[job.blocks[0].stream]
-        shared = job.keep if self.settings.slots > 1 else ()
+        shared = job.keep if self.settings.concurrent else ()
         return sum(block.rows for block in job.blocks
                    if block.number not in shared and not spool.is_hot(block.number))
 
