@@ -16,6 +16,7 @@ from statistics import median
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from penstock.engine import Core, SegmentJob
 from penstock.engine.settings import Settings
@@ -24,6 +25,7 @@ from penstock.events import kinds as ev
 from penstock.model import Branch, Input, Query, Sink
 from penstock.plan import Member, Operator, Path, Plan
 from penstock.policies.operators import Policy
+from penstock.simulator.outcomes import Floats
 from penstock.whatif.path_models import PathModel, RecordedJob, Told
 from penstock.whatif.replay import VirtualHost
 
