@@ -74,3 +74,16 @@ def test_both_places_give_what_spark_gives(spark: SparkSession, rows: int) -> No
             assert got.keys() == right.keys(), name
             for cell, values in right.items():
                 assert all(map(close, got[cell], values)), (name, cell, got[cell], values)
+
+
+def test_a_row_is_expected_to_take_about_what_it_took_the_last_time(spark: SparkSession) -> None:
+    from penstock.spark.aggregates.pane_job import SPARE, PaneJob
+
+    job = PaneJob([group((COLUMNS[INT],), SCALARS[:3]), group((), SKETCHES[:1])], TIME)
+    alone = job.size(1)
+    ((scalars,), _) = (list(tables.values()) for tables in job.tables(
+        frame(spark, generated(400)), 400))
+    assert job.size(400) < 400 * alone / 3
+    assert job.size(400) > SPARE * scalars.num_rows * job.units[0].width
+    job.tables(frame(spark, generated(2)), 2)
+    assert job.size(1) == alone  # no more than a row can take

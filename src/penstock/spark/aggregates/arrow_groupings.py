@@ -23,11 +23,12 @@ from penstock.spark.aggregates.arrow_panes import (
     TIME,
     ArrowGrouping,
     Reader,
-    pane_batches,
+    in_worker,
     pane_tables,
 )
 from penstock.spark.aggregates.cell_measures import NUMBERS, argument, cell
 from penstock.spark.aggregates.pane_groupings import CELL, DIRECT, PaneGroup, PaneGrouping
+from penstock.spark.compile import python_worker
 from penstock.spark.compile.columns import all_of, compiled
 from penstock.synopses import Family, Measure
 
@@ -65,7 +66,7 @@ class ArrowGroupings:
                   for unit in units.values() for group, _ in unit.readers]
         held = [condition for condition in wanted if condition is not None]
         self._where = reduce(or_, held) if len(held) == len(wanted) else None
-        for module in (arrow_panes, arrow_measures):
+        for module in (arrow_panes, arrow_measures, python_worker):
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
     def _grouping(self, unit: PaneGrouping, groups: Sequence[PaneGroup]) -> ArrowGrouping:
@@ -108,7 +109,7 @@ class ArrowGroupings:
             parts = list(pane_tables(self._groupings, projected.toArrow().to_batches()))
             found = dict(enumerate(zip(*parts, strict=True)))
         else:
-            work = partial(pane_batches, self._groupings)
+            work = partial(in_worker, self._groupings)
             found = _unpacked(projected.mapInArrow(work, _PACKED).toArrow())
         numbers = count()
         return {number: [_whole(unit, reader, found.get(next(numbers), ()))

@@ -5,7 +5,7 @@ are numbers. Every column becomes codes from 0 on, the codes of a cell's columns
 and a measure is an array with that number as its index.
 
 The driver calls this for few rows, and Python workers do for many. It is shipped to them by value
-together with `arrow_measures`, and imports nothing else of ours, which they may not have.
+together with the modules of ours that it imports, because they may not have Penstock.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from penstock.spark.aggregates.arrow_measures import (
     known,
     whole_numbers,
 )
+from penstock.spark.compile.python_worker import settle
 
 TIME = "@time"
 """The column of the rows' time, in microseconds since 1970."""
@@ -58,6 +59,14 @@ class ArrowGrouping:
     by: tuple[tuple[str, str], ...]
     """The columns that make a cell beside the pane: the name in the pane table, and in the rows."""
     readers: tuple[Reader, ...]
+
+
+def in_worker(
+    groupings: Sequence[ArrowGrouping], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The work of a task in a Python worker: `pane_batches`."""
+    settle()
+    yield from pane_batches(groupings, batches)
 
 
 def pane_batches(

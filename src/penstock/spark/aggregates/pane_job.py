@@ -37,11 +37,14 @@ from penstock.synopses.sketches import AMS_ROWS, CM_ROWS
 _CELLS_OF_A_ROW = {"ams": AMS_ROWS + 1, "count_min": CM_ROWS + 1}
 """The families in which a row belongs to several cells, and to how many."""
 FEW_ROWS = 200_000
-"""Most rows that come to the driver to be grouped there. A Python worker costs a job 0.1 s, and
-Spark moves rows to the driver at half the cost of moving them to a worker."""
+"""Most rows that come to the driver to be grouped there: a Python worker costs a job 0.1 s."""
 FEW_GROUPINGS = 2
-"""Most groupings of many rows that Spark computes itself. One costs it 0.3 to 0.6 microseconds a
-row, and all of them in Arrow about 1: moving the rows is most of that."""
+"""Most groupings that Spark computes itself where it need not. One costs it 0.1 to 0.5 microseconds
+a row, and all of them in Arrow about 0.8, most of which is moving the rows."""
+VERY_FEW_ROWS = 20_000
+"""Most rows that are grouped in Arrow however few the groupings are: a shuffle costs more."""
+SPARE = 4
+"""How many times as much as the last time a row may take in the driver before Spark is asked."""
 
 
 class PaneJob:
@@ -53,6 +56,8 @@ class PaneJob:
         self.units = groupings_of(self.groups)
         self.layout = Layout.of([unit.columns.values() for unit in self.units])
         self._ways: dict[tuple[int, ...], SparkGroupings] = {}
+        self._seen: float | None = None
+        """Bytes that a row took in the driver when tables were last made."""
         fit = {number: unit for number, unit in enumerate(self.units) if fits(unit)}
         self._arrow = ArrowGroupings(fit, self.groups, compiled(time)) if fit else None
 
@@ -73,9 +78,12 @@ class PaneJob:
         if rest:
             found |= self._spark(rest).tables(rows)
         tables: list[dict[Family, pa.Table]] = [{} for _ in self.groups]
+        held = 0
         for n, unit in enumerate(self.units):
             for (group, family), table in zip(unit.readers, found[n], strict=True):
                 tables[group][family] = table
+            held += max(table.num_rows for table in found[n]) * unit.width
+        self._seen = held / max(number, 1)
         return tables
 
     def spark_jobs(self, number: int) -> int:
@@ -85,7 +93,7 @@ class PaneJob:
 
     def _by_arrow(self, number: int) -> bool:
         return self._arrow is not None and (
-            number <= FEW_ROWS or len(self._arrow.units) > FEW_GROUPINGS)
+            number <= VERY_FEW_ROWS or len(self._arrow.units) > FEW_GROUPINGS)
 
     def _spark(self, some: Sequence[int]) -> SparkGroupings:
         """Some of the units as groupings of Spark's."""
@@ -95,10 +103,14 @@ class PaneJob:
                 {n: self.units[n] for n in wanted}, self.groups, compiled(self.time), self.layout)
         return self._ways[wanted]
 
-    @property
-    def width(self) -> int:
-        """The most bytes that a row can take in the driver: when no other row shares its cells."""
-        return sum(_CELLS_OF_A_ROW.get(unit.family.kind, 1) * unit.width for unit in self.units)
+    def size(self, number: int) -> float:
+        """About the most bytes that the pane tables of so many rows take in the driver.
+
+        At first no row is expected to share its cells with another. Then a row is expected to take
+        up to `SPARE` times what it took the last time.
+        """
+        alone = sum(_CELLS_OF_A_ROW.get(unit.family.kind, 1) * unit.width for unit in self.units)
+        return number * (alone if self._seen is None else min(alone, SPARE * self._seen))
 
     def sizes(self, frame: DataFrame) -> list[int]:
         """About how many bytes the pane tables of each group would take in the driver."""

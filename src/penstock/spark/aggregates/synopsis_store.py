@@ -294,7 +294,7 @@ class SynopsisStore:
         first = [kept for kept in wanted if not made[kept.group.id]]
         asked = [rows.group(kept.group, kept.families) for kept in first]
         job = self._job(tuple(asked), rows.time)
-        if self.nbytes + read * job.width > self._most:
+        if self.nbytes + job.size(read) > self._most:
             large = self._too_large(job, first, rows.frame, taken)
             if large:
                 staying = [kept for kept in wanted if kept.group.id not in large]
