@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,9 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Tests that end engines leave no process behind that makes an archive of Spark's classes.
+os.environ.setdefault("PENSTOCK_CLASS_ARCHIVE", "off")
 
 # A machine that is busy with Spark is slow now and then, which says nothing about the code.
 settings.register_profile("penstock", deadline=None)

@@ -33,7 +33,7 @@ OPTIONS = "spark.driver.defaultJavaOptions"
 """Spark puts these before ``spark.driver.extraJavaOptions``, which are left to the user."""
 GLANCE = 0.02
 """Seconds between two looks whether a JVM is up."""
-_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_LAUNCHER = "-XX:TieredStopAtLevel=1"
 """Flags of the small JVM that only writes down the command for the large one."""
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _CONNECTING = threading.Lock()
@@ -111,6 +111,7 @@ class _Process:
         try:
             while not self._told.exists():
                 if self._process.poll() is not None:
+                    self.kill()
                     return None
                 time.sleep(GLANCE)
             with self._told.open("rb") as told:
