@@ -42,8 +42,8 @@ class Measured:
     rows: Latencies | None
     windows: Latencies | None
     behind: float
-    """How far the last query was from the end of the steady part when patience ended: 0 unless it
-    was overloaded, and then latencies of what never came are missing."""
+    """How far the last query was from the end of the steady part when patience ended, at most the
+    whole of it: 0 unless it was overloaded, and then latencies of what never came are missing."""
 
 
 def penstock(case: Case, span: Span, spark: Any, work: Path) -> Measured:
@@ -162,14 +162,14 @@ def _observe(case: Case, span: Span, came: Called | Filed, began: float) -> Meas
     begin = time.time()
     time.sleep(span.steady)
     end = time.time()
-    behind = _caught_up(case, came, end)
+    behind = _caught_up(case, came, begin, end)
     found = came.all()
     upto = end - SLACK  # the answers of the last second may yet be under way
     return Measured(first, of_rows(found, case.workload.conditions, begin, upto),
                     of_windows(found, case.workload.aggregates, begin, upto), behind)
 
 
-def _caught_up(case: Case, came: Called | Filed, end: float) -> float:
+def _caught_up(case: Case, came: Called | Filed, begin: float, end: float) -> float:
     """Wait until every query is answered for the steady part; how far the last one is from that."""
     slack = {name: SLACK + (case.workload.aggregates[name].slide
                             if name in case.workload.aggregates else 0)
@@ -177,7 +177,7 @@ def _caught_up(case: Case, came: Called | Filed, end: float) -> float:
     since = end - 2 * max(slack.values())  # every query has an answer since then, if it keeps up
     while True:
         reached = came.reached(since)
-        behind = max(end - slack[name] - reached.get(name, 0.0) for name in slack)
+        behind = max(end - slack[name] - max(begin, reached.get(name, begin)) for name in slack)
         if behind <= 0 or time.time() > end + PATIENCE:
             return max(0.0, behind)
         time.sleep(0.5)

@@ -148,3 +148,15 @@ def test_checks_name_the_worst_case_and_how_many_keep_the_target() -> None:
     assert told["window p99 s"] == ("2 of 2; at most 0.60 s (callback, files)", True)
     assert told["p50 to native's"] == ("1 of 2; at most 2.00 (callback, files)", False)
     assert told["behind"] == ("3.0 s", False)
+
+
+def test_an_engine_that_never_answered_keeps_no_target() -> None:
+    nothing, report = Measured(1.0, None, None, 9.0), Report("latency-mix-5-5")
+    report.rows = [_row(MIX, "penstock", nothing, measured(0.8)),
+                   _row(MIX, "native", measured(0.8), measured(0.8))]
+    _checks(report)
+    assert {check.holds for check in report.checks} == {False}
+    assert {check.measured for check in report.checks} == {
+        "0 of 1; never (shared, files)", "9.0 s"}
+    report.rows[0] = _row(MIX, "penstock", measured(0.2), nothing)
+    assert report.rows[0]["p50 to native's"] == 0.0
