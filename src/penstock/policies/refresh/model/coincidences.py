@@ -14,7 +14,7 @@ from math import gcd, prod
 
 
 def mean_cost(tasks: Iterable[tuple[int, float]]) -> float:
-    """The mean cost per pane of tasks (period, cost), all in step; the dearest of those due counts.
+    """The mean cost per pane of tasks (period, cost) in step; of those due the most costly counts.
 
     In two of six panes the task of period 2 runs alone, in one that of 3, in one they coincide:
 
@@ -22,10 +22,10 @@ def mean_cost(tasks: Iterable[tuple[int, float]]) -> float:
     7.67
     """
     total = 0.0
-    dearer: list[int] = []
+    above: list[int] = []
     for period, cost in sorted(tasks, key=lambda task: (-task[1], task[0])):
-        total += cost * alone(period, dearer)
-        dearer.append(period)
+        total += cost * alone(period, above)
+        above.append(period)
     return total
 
 

@@ -73,6 +73,9 @@ class QueryGroup:
     pane: int = 1
     """How long a pane is, in microseconds: groups differ in it."""
     costs: Costs = Costs()
+    late: bool = False
+    """Whether its tasks are late, or were of late. Such tasks are out of step: after a late refresh
+    a task has its whole period again, so tasks of different periods no longer fall due together."""
 
     def cost(self, queries: Sequence[WindowQuery]) -> float:
         """A joint run: the scan of the longest window once, and every answer."""
@@ -162,15 +165,18 @@ def adopted(queries: Sequence[WindowQuery]) -> tuple[WindowQuery, ...]:
 def cost_per_pane(group: QueryGroup, tasks: Sequence[Task], sharing: bool = True) -> float:
     """What a schedule of a group costs per pane, over time; section 4.3 of the paper.
 
-    Tasks that fall due together are one run, as expensive as the longest of their windows.
+    Tasks that fall due together are one refresh, as costly as the longest of their windows. While
+    the group is late they do not fall due together, and every task pays for its own scans.
 
     >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
     ...                          WindowQuery("c", 30, 5)))
     >>> round(cost_per_pane(group, subgroups(group)), 2)
     11.93
+    >>> round(cost_per_pane(replace(group, late=True), subgroups(group)), 2)
+    14.97
     """
     scans = [(task.period, group.costs.scan(task.window)) for task in tasks]
-    if not sharing:
+    if group.late or not sharing:
         return sum(cost / period for period, cost in scans) + _answers(group, tasks)
     return mean_cost(scans) + _answers(group, tasks)
 
