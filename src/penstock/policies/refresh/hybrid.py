@@ -1,4 +1,4 @@
-"""Hybrid: shorten periods where running together costs less than running apart."""
+"""Hybrid: shorten periods where answering together costs less than answering separately."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from penstock.policies.refresh.model.tasks import (
 )
 
 KEPT = 64
-"""So many partial schedules are carried on at each step of the search: all of them for up to six
-periods in a group, the most promising ones for more."""
+"""The search carries on this many partial schedules at each step. For up to six periods in a group
+those are all, for more the cheapest ones."""
 SETTLED = 64
 """With at most this many periods, the schedule of a late group is found exactly. With 45 of them
 that takes a tenth of a second, and the time grows with the cube of their number."""
@@ -32,8 +32,8 @@ that takes a tenth of a second, and the time grows with the cube of their number
 class Hybrid(Policy):
     """The schedule of the least relative cost among all ways of shortening periods.
 
-    A sub-group may take the period of a more frequent one and always run with it. The scan of the
-    longest window is paid once for both; the price is that the long window is read more often.
+    A sub-group may take the period of a more frequent one and always be answered with it. The scan
+    of the longest window is paid once for both. The price: the long window is read more often.
 
     >>> a, b, c = WindowQuery("a", 10, 2), WindowQuery("b", 15, 3), WindowQuery("c", 30, 5)
     >>> group = QueryGroup("g", (a, b, c))
@@ -98,7 +98,7 @@ def cheapest(group: QueryGroup, apart: Sequence[Task], limit: float) -> dict[int
     scans = {part.id: group.costs.scan(part.window) for part in apart}
     order = sorted(apart, key=lambda part: (-scans[part.id], part.period))
     free = [part for part in order if not part.exactly]
-    fixed: list[int] = []  # periods of exact tasks: they run anyway, but carry nobody
+    fixed: list[int] = []  # periods of exact tasks: they are due anyway, but carry nobody
     partial: dict[frozenset[int], _Partial] = {frozenset(): _Partial(0.0, ())}
     last = min(free, key=lambda part: part.period, default=None)
     for part in order:
@@ -178,9 +178,9 @@ def _pruned(
     partial: dict[frozenset[int], _Partial], shortest: int, scan: float, fixed: Sequence[int],
     limit: float,
 ) -> dict[frozenset[int], _Partial]:
-    """The most promising, going by the least that each of them will still cost.
+    """The cheapest, going by the least that each of them will still cost.
 
-    Whatever comes, something runs at the multiples of the shortest period.
+    Whatever comes, something is due at the multiples of the shortest period.
     """
     bounds = {there: so_far.cost + scan * alone(shortest, [*there, *fixed])
               for there, so_far in partial.items()}

@@ -3,8 +3,8 @@
 A schedule then costs the sum of its tasks, each by itself. Take the sub-group whose scan is the
 most costly, and give it a task of some period t. A sub-group of period t or longer can ride on that
 task for nothing but its answers, so it needs no task of a period shorter than t. A sub-group of a
-shorter period cannot ride on it. So the sub-groups on the two sides of t are settled separately,
-each side like the whole: a range of periods, with or without a task that carries the range.
+shorter period cannot ride on it. So the sub-groups on the two sides of t are settled separately.
+Each side is like the whole: a range of periods, with or without a task that carries the range.
 """
 
 from __future__ import annotations
