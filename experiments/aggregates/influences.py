@@ -30,7 +30,7 @@ def loads(size: Size, ratio: float) -> list[Sweep]:
 
 
 def answers(size: Size, factor: float, told: bool = True) -> list[Sweep]:
-    """Cheaper and dearer answers, at both rates; of which the policy may not be told."""
+    """Cheaper and costlier answers, at both rates; of which the policy may not be told."""
     return [Sweep(f"{rate} rate, price of an answer{'' if told else ' (not told)'}", size.ratios,
                   tuple(Load(size.varied, rate == "high", ratio, factor, size.seconds, told)
                         for ratio in size.ratios), _POLICIES, size.seeds) for rate in RATES]
@@ -62,8 +62,8 @@ def tell_answers(
     """A figure of the gains over the price of an answer."""
     series = _gains(telling, sweeps)
     falls = all(values[-1] < values[0] for _, values in series.values())
-    telling.check("answers-fall", "beyond the paper: the dearer the answers, the less is gained",
-                  "lower for the dearest answers than for free ones", _ends(series), falls)
+    telling.check("answers-fall", "beyond the paper: the costlier the answers, the less is gained",
+                  "lower for the costliest answers than for free ones", _ends(series), falls)
     merging = {name.replace("HS over CS", "HS over CS, merges only"): points
                for name, points in _gains(telling, untold).items() if "HS over CS" in name}
     cheap = [value for points in merging.values()

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from experiments.aggregates import calibration, example, program
+from experiments.aggregates import calibration, example, on_spark, program
 from experiments.aggregates.queries import GROUPS, LONGEST, SHORTEST, Load, capacity, drawn
-from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, Case, Size, run_one
+from experiments.aggregates.runs import (
+    AS,
+    CS,
+    H_LP,
+    HS,
+    NO_S,
+    P_HS,
+    P_LP,
+    Case,
+    Size,
+    named,
+    run_one,
+)
+from penstock.events import kinds as ev
+from penstock.language import bind
+from penstock.planning import plan
 from penstock.policies.refresh import QueryGroup, WindowQuery, policy
 from penstock.simulator.fleet import scatter
 from penstock.simulator.refreshes import Refreshed, Refreshing, play
 
-SMALL = Size(queries=(40,), seeds=1, seconds=30, factors=(0.5, 2.0), ratios=(0.0, 3.0), varied=40)
+SMALL = Size(queries=(40,), seeds=1, seconds=30, factors=(0.5, 2.0), ratios=(0.0, 3.0), varied=40,
+             cheap=(0.01,))
 
 
 @pytest.mark.parametrize("module", ["example", "queries"])
@@ -108,6 +125,66 @@ def test_a_run_finds_the_same_in_another_process() -> None:
     load = Load(80, True, 0.5, 1.0, seconds=40)
     cases = [Case(load, name, 2) for name in (NO_S, AS, CS, HS, H_LP)]
     assert list(scatter(run_one, cases, processes=2)) == list(map(run_one, cases))
+
+
+# --- hybrid as in the paper ------------------------------------------------------------------
+
+
+def test_the_papers_hybrid_makes_the_same_tasks_whether_it_is_late_or_not() -> None:
+    for group in drawn(160, high=False, ratio=0.01, seed=1):
+        for name in (P_HS, P_LP):
+            made = named(name).prepare([replace(group, late=True)])
+            assert made == policy(HS).prepare([group])
+            assert made != policy(HS).prepare([replace(group, late=True)])
+
+
+def test_on_a_machine_that_is_never_late_both_forms_of_hybrid_are_the_same() -> None:
+    load = Load(40, False, 0.1, 0.2, seconds=60)
+    ours, papers = (run_one(Case(load, name, 0)) for name in (HS, P_HS))
+    assert ours == papers
+    assert ours.latency == 0
+
+
+# --- on Spark --------------------------------------------------------------------------------
+
+
+def test_the_queries_on_spark_are_eight_groups_of_the_papers_fields() -> None:
+    asked = on_spark.drawn(240, seed=1)
+    text = ("CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, length INT) FROM onoff TIME ts;"
+            + "".join(one.text for one in asked))
+    groups = plan(bind(text)).groups
+    assert [len(group.members) for group in groups] == [30] * 8
+    assert all(len(group.aggregates) == 2 for group in groups)  # the top ten, and a quantile
+    keys = {one.group: one.key for one in asked}
+    assert len(set(keys.values())) == len(GROUPS)
+    assert keys[2] == (f"{on_spark.FIELDS['source']} + {1000 * on_spark.SCALE} * "
+                       f"{on_spark.FIELDS['destination']}")
+
+
+def refreshed(job: int, at: float, end: int, *queries: str) -> list[ev.Event]:
+    scan = ev.ScanWork(end=end, queries=queries, reason="")
+    return [
+        ev.JobDecided(at=at, job=job, kind="refresh", reason="", waiting=0,
+                      work=ev.RefreshWork(group="g", scans=(scan,))),
+        ev.JobFinished(at=at, job=job, kind="refresh", seconds=0.1,
+                       result=ev.RefreshResult(answers=dict.fromkeys(queries, 1), arrived=0.0))]
+
+
+def test_queries_that_were_hardly_answered_count_with_what_they_have_waited() -> None:
+    often, seldom, never = (on_spark.Asked(f"q_{i}", 0, 20, 2) for i in range(3))
+    events = [*refreshed(0, 9.0, 100, "q_0", "q_1", "q_2"), *refreshed(1, 11.0, 102, "q_0"),
+              *refreshed(2, 13.0, 105, "q_0", "q_1"), *refreshed(3, 20.0, 110, "q_0")]
+    found = on_spark.measured([often, seldom, never], events, since=10.0)
+    # q_0 after 2, 3 and 5 panes: 0, 1, 3 too many. q_1 after 5, and has waited for 5: 3, 3.
+    # q_2 has waited for 10: 8.
+    assert found.latency == pytest.approx((4 / 3 + 3 + 8) / 3)
+    assert found.throughput == pytest.approx(4 / 10)
+    assert found.starved == 2
+
+
+def test_where_nothing_was_answered_nothing_is_measured() -> None:
+    found = on_spark.measured(on_spark.drawn(8, seed=0), [], since=10.0)
+    assert (found.throughput, found.starved) == (0.0, 8)
 
 
 # --- the whole -------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ class Renewal:
     costs: Mapping[str, float]
     """Per pane: of what the policy has ``chosen``, and of the two extremes."""
     ways: Sequence[tuple[Mapping[int, int], float]] = field(default=())
-    """Every way to shorten periods (the period that those of each period get) with its cost per
-    pane, the cheapest first; none are listed of a group that has too many."""
+    """Every way to shorten periods with its cost per pane, the cheapest first. A way is the period
+    that those of each period get. A group that has too many ways lists none."""
 
 
 Renewals: TypeAlias = Mapping[str, Renewal]

@@ -10,15 +10,15 @@ last. Long flows and overlapping flows make bursts, the gaps between them make s
 
 Any part of the stream can be made by itself, which is what lets a crashed batch be made again and
 several machines make parts of one batch. Stream time is divided into *epochs*, each as long as the
-longest flow. The flows that begin in epoch e are drawn from `(seed, e)` alone, so the packets of an
+longest flow. The flows that begin in epoch e are drawn from `(seed, e)` alone. So the packets of an
 epoch are those of its own flows and of its predecessor's, and no state is carried. Packet number r
 of epoch e takes its columns from word r of a counter-based generator keyed by `(seed, e)`.
 
 Reference: B. Babcock, S. Babu, M. Datar, R. Motwani, D. Thomas, "Operator scheduling in data stream
 systems", VLDB Journal 13 (2004), section 6, and W. Willinger et al., "Self-similarity through
-high-variability", IEEE/ACM Trans. Networking 5 (1997). Where we deviate: the Pareto time is
-conditioned on being at most 1000 times the shortest one (all but 1.3 flows in ten million are), and
-the mean rate accounts for it exactly.
+high-variability", IEEE/ACM Trans. Networking 5 (1997). Where we deviate: the Pareto time is at most
+1000 times the shortest one, as it is for all but 1.3 flows in ten million. The mean rate accounts
+for that exactly.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ SCHEMA = pa.schema(
 
 _NO_PACKETS = pa.RecordBatch.from_pylist([], schema=SCHEMA)
 
-# A packet's time within its flow is n * period, with the period in 2**-20 microseconds: integers,
-# so that counting the packets before a time and making them can never disagree by a rounding.
+# A packet's time within its flow is n * period, with the period in 2**-20 microseconds. With
+# integers, counting the packets before a time and making them can never differ by a rounding.
 _SHIFT = 20
 _SECOND = 1_000_000
 
@@ -105,13 +105,13 @@ class OnOff:
     >>> pa.concat_batches([early, late]).equals(traffic.packets(0, 60))
     True
 
-    Columns are drawn independently for every packet, so selectivities multiply: `src` (1 to 4096)
-    and `dst` (1 to 1024) follow Zipf's law, smaller is busier; (`port`, `protocol`) is a well-known
-    service nine times in ten, else an ephemeral TCP port; `length` is 40 or 1500 most often.
+    Columns are drawn independently for every packet, so selectivities multiply. `src` (1 to 4096)
+    and `dst` (1 to 1024) follow Zipf's law, smaller is busier. (`port`, `protocol`) is a well-known
+    service nine times in ten, else an ephemeral TCP port. `length` is 40 or 1500 most often.
 
     While one flow is ON the rate is `burst` times the mean, so on average 1 / `burst` flows are ON.
-    Flows may overlap: with `burst = 5` nothing is sent 82 % of the time, one flow sends 16 %, and
-    several (10 times the mean or more) 2 %. The chain paper's setting is `burst = 0.565`.
+    Flows may overlap. With `burst = 5` nothing is sent 82 % of the time, one flow sends 16 %, and
+    several flows (10 times the mean or more) 2 %. The chain paper's setting is `burst = 0.565`.
     """
 
     rate: float = 1000.0

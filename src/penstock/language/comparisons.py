@@ -1,7 +1,7 @@
 """Comparisons, and the conditions made of them, in the form in which the planner groups them.
 
-A comparison with a constant always has the constant on the right and in the type of the left
-side, whenever that does not change what it means: a thousand ``port = c`` then have one shape.
+A comparison with a constant has the constant on the right, in the type of the left side, whenever
+that does not change what it means. So a thousand ``port = c`` have one shape.
 """
 
 from __future__ import annotations

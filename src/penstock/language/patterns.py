@@ -1,9 +1,9 @@
 r"""Patterns of LIKE and of regular expressions, checked before anything runs.
 
-A bad pattern would throw in the middle of a run, and Java's matcher runs out of stack when it
+A bad pattern would throw in the middle of a run. And Java's matcher runs out of stack when it
 repeats a group without bound over a long string, which ends the whole process. So the pattern must
-be a constant, and is read here with a grammar that lies within Java's: what is not in it is
-refused by name. Admitted: literals, ``. ^ $ |``, classes ``[a-z0-9_]``, escapes ``\d \w \s \b`` and
+be a constant, and is read here with a grammar that lies within Java's. What is not in it is refused
+by name. Admitted: literals, ``. ^ $ |``, classes ``[a-z0-9_]``, escapes ``\d \w \s \b`` and
 so on, groups ``(...) (?:...) (?<name>...) (?=...) (?!...) (?i)``, repetitions ``* + ? {n,m}``.
 """
 

@@ -1,6 +1,6 @@
 """Windows of time: WINDOW clauses, and the standard forms HOP and TUMBLE.
 
-sqlglot does not know WINDOW clauses as we write them, so they are read and taken out of the tokens;
+sqlglot does not know WINDOW clauses as we write them, so they are read and taken out of the tokens.
 HOP and TUMBLE are calls in its tree, in GROUP BY or in FROM.
 """
 

@@ -20,7 +20,7 @@ from penstock.plan import Path, Plan, members_of
 from penstock.planning.shapes import columns
 
 MEMBER = "@member"
-"""The column that tells the answers of members apart."""
+"""The column that says whose answer a row is."""
 _ORDER = ("lookup", "filter", "python", "fanout", "panes", "window", "project", "sink")
 """The kinds of operators in the only order in which they can run."""
 

@@ -1,7 +1,7 @@
 """A fan-out: many branches over one stream as a few shapes and one table of constants.
 
-Every row of the stream computes each key once, looks all of them up in the table, and meets there
-the members that may want it, with their constants; the shape of the member then decides exactly.
+Every row of the stream computes each key once and looks all of them up in the table. There it finds
+the members that may want it, with their constants. The shape of the member then decides exactly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Grids: a look-up for ranges, by cutting the line into bins of equal width.
 
 A range is filed under every bin that it touches, and a row looks into the one bin where its value
-lies. Widths are powers of two, so that Spark and this file compute the same bin to the last bit,
-and the edges move in coarse steps, so that queries that come and go seldom change compiled code.
+lies. Widths are powers of two, so that Spark and this file compute the same bin to the last bit.
+The edges move in coarse steps, so that queries that come and go seldom change compiled code.
 """
 
 from __future__ import annotations

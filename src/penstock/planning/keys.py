@@ -31,7 +31,7 @@ from penstock.planning.operations import (
 from penstock.planning.shapes import OneOf
 
 TAG_BITS = 3
-"""The low bits of a code tell the keys of a fan-out apart."""
+"""The low bits of a code say which key of the fan-out it belongs to."""
 MOST_KEYS = 1 << TAG_BITS
 ALWAYS = Key("always")
 

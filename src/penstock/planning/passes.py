@@ -35,7 +35,7 @@ Pass = Callable[[Plan], Plan]
 def plan(source: Application | Iterable[Query]) -> Plan:
     """The plan of an application, or of some bound queries.
 
-    The paths of a query, and their ids, do not depend on the other queries: a plan made after a
+    The paths of a query, and their ids, do not depend on the other queries. So a plan made after a
     query was added or dropped goes on with the queues of the plan before.
     """
     application = source if isinstance(source, Application) else None
@@ -63,8 +63,8 @@ def isolate(before: Plan) -> Plan:
 def share(before: Plan) -> Plan:
     """Let cheap branches over one stream, with the same lookups, ride one path.
 
-    Rows that go to Python stay apart: one slow or raising function must not hold up a thousand
-    queries.
+    Rows that go to Python keep a path of their own: a thousand queries must not wait for one slow
+    or raising function.
     """
     groups: dict[str, list[Path]] = {}
     for path in before.paths:
@@ -102,7 +102,7 @@ def _own_path(query: Query, member: Member) -> Path:
 
 
 def _shared_id(path: Path, before: Plan) -> str:
-    """The stream and its relations; lookups on other conditions are told apart by a checksum."""
+    """The stream and its relations; a checksum distinguishes lookups on other conditions."""
     if path.expensive:
         return group_id(before.branch(path.members[0])) if path.end == "panes" else path.id
     end = "panes" if path.end == "panes" else "fanout"

@@ -1,11 +1,11 @@
 """Shapes: what remains of a branch when its constants are taken out.
 
 A thousand rules ``port = 80 AND length > 1000`` differ in their constants only. With the constants
-moved into a table they are one shape, ``port = ? AND length > ?``, compiled once by Spark however
+moved into a table they are one shape, ``port = ? AND length > ?``. Spark compiles it once, however
 many queries come and go, and the table finds the rules that a row may satisfy.
 
 A constant becomes a parameter only where Spark computes the same type and value with a column in
-its place; patterns, units, schemas and the like stay in the shape.
+its place. Patterns, units, schemas and the like stay in the shape.
 """
 
 from __future__ import annotations

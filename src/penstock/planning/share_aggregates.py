@@ -41,9 +41,9 @@ def share_aggregates(before: Plan) -> Plan:
 def derived(groups: Sequence[Group]) -> list[Group]:
     """The groups, with those named whose panes add up to another's.
 
-    A group by fewer keys is made of one by more, and a group for which ``x IN (1, 2)`` of those for
-    which ``x = 1`` and ``x = 2``: the parts have no row in common. A group that is made of others
-    is no part of any.
+    A group by fewer keys is made of one by more. A group for which ``x IN (1, 2)`` is made of those
+    for which ``x = 1`` and ``x = 2``: the parts have no row in common. A group that is made of
+    others is no part of any.
     """
     whole: dict[str, Group] = {group.id: group for group in groups}
     made: dict[str, Group] = {}

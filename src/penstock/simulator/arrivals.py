@@ -1,4 +1,4 @@
-"""When blocks arrive: bursts, Poisson streams, traces, and rows gathered into blocks."""
+"""When blocks arrive: bursts, Poisson streams, traces, and rows batched into blocks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def trace(file: Path, column: str = "ts", speed: float = 1.0) -> Floats:
 
 
 def blocks(times: Floats, rows: int) -> Floats:
-    """Rows gathered into blocks, each of which is there when its last row has come.
+    """Rows batched into blocks; a block arrives with its last row.
 
     >>> blocks(np.arange(7.0), 3)
     array([2., 5.])

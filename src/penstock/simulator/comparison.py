@@ -87,7 +87,7 @@ def play(task: SimulationTask) -> SimulationOutcome:
     scenario = task.scenario
     if task.policy == BOUND:
         return _bound(scenario)
-    # The policy is made here, since one that learns must begin anew with every run.
+    # The policy is made here, since one that learns must start afresh with every run.
     result = simulate(scenario.workload, policy(task.policy),
                       overhead=scenario.overhead, window=scenario.window)
     queries = _by_query(scenario, result)
@@ -122,7 +122,7 @@ def _memory(scenario: Scenario, peak: float, mean: float) -> Figures:
 
 
 def _by_query(scenario: Scenario, result: Result) -> dict[str, Figures]:
-    """For each query the latency of its answers, and how many came later than promised."""
+    """For each query the latency of its answers, and how many missed the latency goal."""
     names = [route.id for route in scenario.workload.network.routes]
     on = np.array([out[2] for out in result.outputs], int)
     latencies = result.latencies()

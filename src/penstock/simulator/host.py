@@ -50,8 +50,8 @@ def simulate(
 ) -> Result:
     """Run a workload under a policy to its end.
 
-    With a ``window`` the policy is told what was measured in the last one instead of the true
-    figures, and is prepared anew after each.
+    With a ``window`` the policy sees what was measured in the last one instead of the true figures,
+    and is prepared again after each.
 
     >>> import numpy as np
     >>> from penstock.policies.operators import policy
@@ -148,7 +148,7 @@ class _Simulation:
         return {name: known.stage(name) for name in self.network.operators if known.knows(name)}
 
     def _renew(self) -> None:
-        """Figures have changed: rank everything anew."""
+        """Figures have changed: rank everything again."""
         self.scheduler.adopt(self._places())
         for place in range(len(self.queues)):
             self._settle(place)

@@ -41,9 +41,9 @@ class Network:
     def places(self, routes: Sequence[Route], cuts: Sequence[Segment]) -> list[Segment]:
         """For every queue what waits there: the rest of a segment from that operator on.
 
-        Where routes meet, the one with the lowest rank speaks for the operator, and the stricter
-        promise holds. Both sides of a join have the better rank of the two, since whichever side
-        is the older is served.
+        Where routes meet, the operator has the lowest rank among them and the strictest latency
+        goal. Both sides of a join have the better rank of the two, since whichever side is the
+        older is served.
         """
         found: dict[str, Segment] = {}
         for route in routes:

@@ -1,7 +1,7 @@
 """What becomes of every block: its rows before each operator, drawn before the run begins.
 
-A block's fate does not depend on when it is run, so every policy lets out the same rows, and a
-difference between two runs is a difference between two schedules.
+A block's fate does not depend on when it is processed, so every policy lets out the same rows. A
+difference between two runs is therefore a difference between two schedules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Refreshing answers in virtual time: panes close at a steady pace, joint runs take modelled time.
+"""Refreshes in virtual time: panes close at a steady pace, joint refreshes take modelled time.
 
 One processor runs one thing at a time and finishes it. The same `Refresher` decides as on Spark.
 """
@@ -14,8 +14,8 @@ from penstock.engine.instructions import Scan
 from penstock.policies.refresh import Policy, QueryGroup, WindowQuery
 
 Price = Callable[[str, tuple[int, ...]], tuple[float, float]]
-"""The seconds of a joint run over a group for windows of so many panes: for the scan, and for the
-answers."""
+"""The seconds of a joint refresh of a group, for windows of so many panes: for the scan, and for
+the answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Refreshed:
     busy: float = 0.0
     """Seconds in which the processor worked."""
     tasks: int = 0
-    """Tasks that were scheduled apart, at the end."""
+    """Tasks that were scheduled separately, at the end."""
 
     @property
     def throughput(self) -> float:

@@ -38,6 +38,6 @@ class Scenario:
         return self.queries or {route.id: (route.id,) for route in self.workload.network.routes}
 
     def promised(self, query: str) -> float:
-        """The latency that a query was promised; infinite if none was."""
+        """The latency goal of a query; infinite if it has none."""
         routes = set(self.routes_of[query])
         return min((r.latency for r in self.workload.network.routes if r.id in routes), default=inf)

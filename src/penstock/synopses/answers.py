@@ -1,8 +1,8 @@
 """From the totals of a window to the values of its aggregates, one per group.
 
-The meaning is Spark's: an aggregate of nothing is NULL (a count is 0), a sum that its type cannot
-hold is NULL, NULL is no value, NaN is greater than every number and equal to itself, and -0.0 is
-0.0 (MIN and MAX give 0.0).
+The meaning is Spark's. An aggregate of nothing is NULL (a count is 0), and so is a sum that its
+type cannot hold. NULL is no value. NaN is greater than every number and equal to itself. -0.0 is
+0.0, and MIN and MAX give 0.0.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class Keys:
         return taken[::-1]
 
     def kept(self, ids: np.ndarray) -> Keys:
-        """Only these rows, numbered anew in this order."""
+        """Only these rows, renumbered in this order."""
         fresh = Keys(self._types)
         fresh.ids(self.take(ids), len(ids))
         return fresh

@@ -1,9 +1,9 @@
 """What an aggregate needs of every pane: families of cells, and the measures kept in each cell.
 
-A *family* groups the rows of a pane by the keys and by a *cell*: nothing more for `scalars`, the
-value itself for `frequencies`, the number of a register or counter for a sketch. A *measure* is
-what is kept per cell. Aggregates share both: AVG needs no more than SUM, and the median, the
-distinct count and the top ten of one column are read off the same frequencies.
+A *family* groups the rows of a pane by the keys and by a *cell*. The cell is nothing more for
+`scalars`, the value itself for `frequencies`, the number of a register or counter for a sketch. A
+*measure* is what is kept per cell. Aggregates share both: AVG needs no more than SUM, and the
+median, the distinct count and the top ten of one column are read off the same frequencies.
 
 | family      | cell                       | serves                                             |
 |-------------|----------------------------|----------------------------------------------------|

@@ -1,9 +1,9 @@
 """A ring over cells: the panes of one family, and one scan over them.
 
 A pane is *dense* (a value for every cell) or *sparse* (the numbers of its cells, sorted, and their
-values), whichever is smaller for it; both are read alike and give the same answers. Cells are
-numbered as they come and never move until `kept` numbers them anew, so a dense pane is simply
-shorter than those that came after more cells were known.
+values), whichever is smaller. Both are read alike and give the same answers. Cells are numbered as
+they come and never move until `kept` renumbers them. So a dense pane is simply shorter than those
+that came after more cells were known.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class Ring:
         return self._number
 
     def kept(self, cells: np.ndarray, renumbered: np.ndarray) -> Ring:
-        """Only these cells, numbered anew; ``renumbered`` gives the new number of each key."""
+        """Only these cells, with new numbers; ``renumbered`` gives the new number of each key."""
         fresh = Ring(self.family, self._filled)
         if self.values is None or fresh.values is None:
             places = renumbered[cells]

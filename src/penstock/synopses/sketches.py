@@ -102,8 +102,8 @@ def fm_estimate(keys: np.ndarray, maps: np.ndarray, groups: int) -> np.ndarray:
 def _fm_means() -> tuple[np.ndarray, np.ndarray]:
     """The mean place of the lowest zero, for numbers of values per map.
 
-    Bit j is set by a share of 2**-(j + 1) of the values; all bits below r are set with the
-    product of their probabilities, and the mean place is the sum of those products.
+    Bit j is set by a share of 2**-(j + 1) of the values. All bits below r are set with the product
+    of their probabilities, and the mean place is the sum of those products.
     """
     values = np.exp2(np.arange(-4, 40, 1 / 16))
     missing = np.exp(-values / np.exp2(np.arange(1, 50))[:, None])
@@ -118,8 +118,8 @@ AMS_ROWS, AMS_WIDTH = 5, 1024
 def ams_estimate(keys: np.ndarray, cells: np.ndarray, sums: np.ndarray, groups: int) -> np.ndarray:
     """The sum of squared frequencies of each key: the median over the rows of counters.
 
-    In every row each value adds its sign to one counter, so that the squares of the counters
-    add up to F2 in the mean, with a standard error of sqrt(2 / width) of it.
+    In every row each value adds its sign to one counter. So the squares of the counters add up to
+    F2 in the mean, with a standard error of sqrt(2 / width) of it.
     """
     rows = keys * AMS_ROWS + cells // AMS_WIDTH
     squares = np.bincount(rows, sums.astype(np.float64) ** 2, minlength=groups * AMS_ROWS)
@@ -131,7 +131,7 @@ HEAVY = 0.002
 """The share of a pane's rows that makes a value a candidate.
 
 A value with this share of a window has it in at least one of its panes, whatever blocks brought
-them, so the candidates of the panes hold every heavy value of the window.
+them. So the candidates of the panes hold every heavy value of the window.
 """
 
 

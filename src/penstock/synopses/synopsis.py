@@ -20,10 +20,10 @@ from penstock.synopses.families import ROWS, Family, families, gathered
 from penstock.synopses.ring import FILLED, Ring, Totals
 
 SPARE = 64
-"""Dead keys or cells that may stay whatever the number of the living; numbering anew costs more."""
+"""Dead keys or cells that may stay whatever the number of the living: renumbering costs more."""
 
 _needed = lru_cache(maxsize=64)(gathered)
-"""For each scan anew it would take longer than the sums of a few windows."""
+"""Computed for every scan, it would take longer than the sums of a few windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Synopsis:
     def _at_once(self, end: int, questions: Sequence[Question]) -> list[pa.RecordBatch] | None:
         """The answers from running sums; None: they do not serve.
 
-        What is asked is compared by identity, as equality is dear to find out.
+        What is asked is compared by identity, as equality is costly to find out.
         """
         asked = [tuple(map(id, question.aggregates)) for question in questions]
         alike: dict[tuple[int, ...], dict[int, Question]] = {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.engine.aggregates.deadlines import Deadlines
 from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
@@ -347,6 +350,112 @@ def test_measured_costs_are_used_after_a_window_and_periods_are_noted() -> None:
     assert made.periods("g") == {"a": 2, "b": 3}
     changed = [note for note in made.noted() if isinstance(note, ev.PeriodsChosen)]
     assert [note.reason for note in changed] == ["costs have changed"]
+
+
+# --- late groups -----------------------------------------------------------------------------
+
+DOUBLE = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 12, 4)),
+                    costs=Costs(answer=1.0))
+
+
+def periods_chosen(
+    made: Refresher, panes: int, busy: tuple[int, ...] = (), first: int = 1
+) -> list[tuple[int, tuple[int, ...], str]]:
+    """When which periods are chosen for which reason; refreshes take no time."""
+    noted = [(0, tuple(note.periods.values()), note.reason) for note in made.noted()]
+    for end in range(first, panes + 1):
+        made.close("g", end)
+        while end not in busy and (run := made.decide(float(end))):
+            made.passed(run)
+        noted += [(end, tuple(note.periods.values()), note.reason) for note in made.noted()]
+    return noted
+
+
+LATE = "tasks are late, so that different periods share no scan"
+IN_TIME = "tasks are in time again"
+
+
+@pytest.mark.parametrize("text", ["hybrid", "hybrid+late", "hybrid+late_pending"])
+def test_hybrid_weighs_without_shared_scans_while_tasks_are_late(text: str) -> None:
+    made = refresher(text, DOUBLE)
+    assert periods_chosen(made, 20, busy=(8,)) == [
+        (0, (2, 4), "the queries are these"),
+        (9, (2, 2), LATE),  # both were due at 8
+        (13, (2, 4), IN_TIME),  # for four panes, the longest period, none was late
+    ]
+
+
+def test_a_group_that_is_late_again_and_again_stays_as_it_is() -> None:
+    made = refresher("hybrid", DOUBLE)
+    noted = periods_chosen(made, 40, busy=tuple(range(2, 40, 3)))
+    assert [reason for _, _, reason in noted] == ["the queries are these", LATE]
+
+
+def test_what_is_late_in_one_group_changes_no_other() -> None:
+    made = refresher("hybrid", DOUBLE, QueryGroup("h", tuple(
+        WindowQuery(f"h{query.name}", query.window, query.period) for query in DOUBLE.queries),
+        costs=DOUBLE.costs))
+    made.noted()
+    for end in (1, 2, 3):
+        made.close("g", end)
+    made.close("h", 1)
+    while run := made.decide(3.0):
+        made.passed(run)
+    assert [(note.group, note.reason) for note in made.noted()] == [("g", LATE)]
+
+
+def test_a_query_that_joins_finds_its_group_late() -> None:
+    made = refresher("hybrid", DOUBLE)
+    periods_chosen(made, 9, busy=(8,))
+    made.adopt(9.0, [replace(DOUBLE, queries=(*DOUBLE.queries, WindowQuery("c", 12, 8)))])
+    assert made.periods("g") == dict.fromkeys("abc", 2)
+    assert periods_chosen(made, 30, first=10)[-1][1:] == ((2, 4, 8), IN_TIME)
+
+
+@settings(max_examples=60, deadline=None)
+@given(windows=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 12)), min_size=1, max_size=6),
+       answer=st.sampled_from([0.0, 1.0, 10.0]),
+       text=st.sampled_from(["hybrid", "hybrid+late", "hybrid+late_pending"]))
+def test_while_no_task_is_late_periods_are_those_of_shared_scans(
+    windows: list[tuple[int, int]], answer: float, text: str
+) -> None:
+    group = QueryGroup("g", tuple(WindowQuery(f"q{i}", *of) for i, of in enumerate(windows)),
+                       costs=Costs(answer=answer))
+    expected = {query.name: one.period
+                for one in policy("hybrid").prepare([group]) for query in one.queries}
+    made = refresher(text, group)
+    assert [reason for _, _, reason in periods_chosen(made, 60)] == ["the queries are these"]
+    assert made.periods("g") == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(windows=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 12)), min_size=1, max_size=6),
+       busy=st.sets(st.integers(1, 40)),
+       text=st.sampled_from(["edf", "no_sharing", "aggressive", "conservative", "conservative+late",
+                             "conservative+late_pending"]))
+def test_policies_that_do_not_weigh_answer_the_same_whether_they_are_told_or_not(
+    windows: list[tuple[int, int]], busy: set[int], text: str
+) -> None:
+    queries = tuple(WindowQuery(f"q{i}", *of) for i, of in enumerate(windows))
+
+    def answered() -> Timeline:
+        made, done = refresher(text, QueryGroup("g", queries)), []
+        for end in range(1, 45):
+            made.close("g", end)
+            if end not in busy:
+                done += settle(made)
+        return done
+
+    told = answered()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Deadlines, "is_late", lambda self, due: False)
+        assert answered() == told
+
+
+def test_a_drain_is_never_late() -> None:
+    made = refresher("hybrid", DOUBLE, drained=True)
+    noted = periods_chosen(made, 20, busy=(4, 5, 6, 7, 8, 9))
+    assert [reason for _, _, reason in noted] == ["the queries are these"]
 
 
 def test_a_query_that_joins_finds_the_measured_costs() -> None:

@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, lcm
 
@@ -28,7 +29,7 @@ from penstock.policies.refresh import (
     policies,
     policy,
 )
-from penstock.policies.refresh.hybrid import KEPT
+from penstock.policies.refresh.hybrid import KEPT, SETTLED
 from penstock.policies.refresh.model.coincidences import alone, mean_cost
 from penstock.policies.refresh.model.tasks import cost_per_pane, subgroups, task
 
@@ -223,6 +224,75 @@ def test_hybrid_never_costs_more_than_the_conservative_or_the_aggressive_schedul
     assert costs["hybrid"] <= min(costs.values()) * (1 + 1e-9)
 
 
+# --- a late group ----------------------------------------------------------------------------
+
+
+@settings(max_examples=80, deadline=None)
+@given(group=groups())
+def test_the_tasks_of_a_late_group_pay_for_their_own_scans(group: QueryGroup) -> None:
+    late = replace(group, late=True)
+    for text in SHARING:
+        tasks = policy(text).prepare([late])
+        alone = sum(group.cost(one.queries) / one.period for one in tasks)
+        assert policy(text).cost(late, tasks) == pytest.approx(alone)
+        assert policy(text).cost(late, tasks) >= policy(text).cost(group, tasks) * (1 - 1e-9)
+
+
+@settings(max_examples=80, deadline=None)
+@given(group=groups())
+def test_hybrid_finds_the_cheapest_of_all_ways_for_a_late_group_too(group: QueryGroup) -> None:
+    late = replace(group, late=True)
+    assert cost_per_pane(late, policy("hybrid").prepare([late])) == pytest.approx(least(late))
+
+
+@settings(max_examples=30, deadline=None)
+@given(group=groups(most=25, longest=60))
+def test_late_it_costs_no_more_than_the_extremes_or_than_the_schedule_of_a_group_in_time(
+    group: QueryGroup
+) -> None:
+    late = replace(group, late=True)
+    chosen = cost_per_pane(late, policy("hybrid").prepare([late]))
+    rivals = [policy(name).prepare([group]) for name in ("hybrid", "conservative", "aggressive")]
+    assert chosen <= min(cost_per_pane(late, tasks) for tasks in rivals) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("text", [text for text in TEXTS if not text.startswith("hybrid")])
+@quick
+@given(group=groups())
+def test_no_policy_but_hybrid_makes_other_tasks_of_a_late_group(
+    text: str, group: QueryGroup
+) -> None:
+    assert policy(text).prepare([replace(group, late=True)]) == policy(text).prepare([group])
+
+
+@pytest.mark.parametrize(("answer", "late"), [(0.0, [2]), (6.9, [2]), (7.0, [2]), (7.1, [2, 4])])
+def test_a_task_whose_every_scan_is_shared_in_time_rides_for_good_when_late(
+    answer: float, late: list[int]
+) -> None:
+    """Period 4 meets period 2 whenever it is due; late, it never does.
+
+    Apart they then cost 9/2 + 11/4 and 3/4 of an answer, together 11/2 and an answer: less up to
+    an answer of 7, and a tie goes to the shorter period.
+    """
+    group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 12, 4)),
+                       costs=Costs(answer=answer))
+    assert [one.period for one in policy("hybrid").prepare([group])] == [2, 4]
+    assert [one.period for one in policy("hybrid").prepare([replace(group, late=True)])] == late
+
+
+def test_with_very_many_periods_a_late_group_still_costs_no_more_than_the_extremes() -> None:
+    queries = tuple(WindowQuery(f"q{i}", 200 + i * 37 % 80, i + 1) for i in range(SETTLED + 8))
+    late = QueryGroup("g", queries, costs=Costs(answer=20.0), late=True)
+    costs = {name: cost_per_pane(late, policy(name).prepare([late]))
+             for name in ("hybrid", "conservative", "aggressive")}
+    assert costs["hybrid"] <= min(costs.values())
+
+
+def test_a_thousand_queries_of_a_late_group_are_prepared_within_seconds() -> None:
+    queries = tuple(WindowQuery(f"q{i}", 20 + i * 37 % 80, 1 + i * 7919 % 50) for i in range(1000))
+    assert policy("hybrid").prepare([QueryGroup("g", queries, late=True)])
+
+
 def test_a_thousand_queries_are_prepared_by_hybrid_within_seconds() -> None:
     queries = tuple(WindowQuery(f"q{i}", 20 + i * 37 % 80, 1 + i * 7919 % 50) for i in range(1000))
     assert policy("hybrid").prepare([QueryGroup("g", queries)])
@@ -235,22 +305,38 @@ Q = tuple(WindowQuery(f"Q{i}", window, slide) for i, (window, slide) in enumerat
 G1 = QueryGroup("G1", Q)
 
 
+def shortened(periods: tuple[int, ...]) -> list[Task]:
+    """The three sub-groups of the paper with these periods."""
+    together: dict[int, list[WindowQuery]] = {}
+    for part, period in zip((Q[:3], Q[3:5], Q[5:]), periods, strict=True):
+        together.setdefault(period, []).extend(part)
+    return [task(G1, queries, period) for period, queries in together.items()]
+
+
 @pytest.mark.parametrize(("periods", "cost"), [
     ((2, 3, 5), 11.93), ((2, 2, 5), 11.4), ((2, 2, 2), 14.5), ((2, 3, 3), 12.67),
     ((2, 3, 2), 16.83)])
 def test_the_schedules_of_section_4_3_cost_what_the_definition_gives(
     periods: tuple[int, ...], cost: float
 ) -> None:
-    together: dict[int, list[WindowQuery]] = {}
-    for part, period in zip((Q[:3], Q[3:5], Q[5:]), periods, strict=True):
-        together.setdefault(period, []).extend(part)
-    tasks = [task(G1, queries, period) for period, queries in together.items()]
-    assert cost_per_pane(G1, tasks) == pytest.approx(cost, abs=0.005)
+    assert cost_per_pane(G1, shortened(periods)) == pytest.approx(cost, abs=0.005)
 
 
 def test_hybrid_shortens_the_second_sub_group_of_the_paper() -> None:
     made = policy("hybrid").prepare([G1])
     assert [(one.period, len(one.queries)) for one in made] == [(2, 5), (5, 2)]
+
+
+@pytest.mark.parametrize(("periods", "cost"), [
+    ((2, 3, 5), 14.97), ((2, 2, 5), 12.8), ((2, 2, 2), 14.5), ((2, 3, 3), 14.17),
+    ((2, 3, 2), 19.17)])
+def test_late_the_schedules_of_section_4_3_cost_the_sum_of_their_tasks(
+    periods: tuple[int, ...], cost: float
+) -> None:
+    late = replace(G1, late=True)
+    assert cost_per_pane(late, shortened(periods)) == pytest.approx(cost, abs=0.005)
+    chosen = policy("hybrid").prepare([late])
+    assert cost_per_pane(late, chosen) == pytest.approx(12.8)  # the same schedule as in time
 
 
 def test_the_costs_of_the_papers_sub_groups_are_9_14_and_29() -> None:

@@ -57,6 +57,8 @@ class Deadlines:
     """The next end of exact queries, where it is known: it stays until they are answered."""
     _floor: dict[str, int] = field(default_factory=dict)
     """The first end for which the panes of a query are still there, though its task is new."""
+    _late_at: int | None = None
+    """What was closed when a task was last seen to be late."""
     _before: int = 0
     """What was closed until panes closed the last time."""
     _closed_at: float = -inf
@@ -164,6 +166,18 @@ class Deadlines:
         """The tasks that may be run, in plan order."""
         return [self._shown(id, at) for id in sorted(self._due, key=self._places.__getitem__)]
 
+    def is_late(self, due: Sequence[Due]) -> bool:
+        """Whether the group counts as late, given what is due now.
+
+        It does from the moment one of its tasks is late, and until none has been for as long as
+        its longest period: by then every task was in time at least once.
+        """
+        if any(one.left < 0 for one in due):
+            self._late_at = self.closed
+        if self._late_at is None or self.closed is None:
+            return False
+        return self.closed - self._late_at < max(query.period for query in self.group.queries)
+
     def _shown(self, id: str, at: float) -> Due:
         task, end = self._tasks[id], self._deadline[id]
         left = end - self._expected(at)
@@ -201,7 +215,7 @@ class Deadlines:
         """Whether it is to be answered for this end.
 
         It may have been answered for it, or for later ones: in an earlier run, or before the tasks
-        were made anew. Or it has only just joined, and asks for later ends alone.
+        were made again. Or it has only just joined, and asks for later ends alone.
         """
         return end >= self._earliest(query)
 

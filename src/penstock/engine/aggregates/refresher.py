@@ -15,7 +15,7 @@ from penstock.engine.instructions import Scan
 from penstock.engine.paths.stage_costs import differs
 from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
-from penstock.policies.refresh import Costs, Policy, QueryGroup, Task, View, policy
+from penstock.policies.refresh import Costs, Due, Policy, QueryGroup, Task, View, policy
 
 
 @dataclass(slots=True)
@@ -64,7 +64,8 @@ class Refresher:
             names = {query.name for query in group.queries}
             deadlines.answered |= {name: end for name, end in (answered or {}).items()
                                    if name in names}
-            deadlines.group = self._exact(group) if self.drained else self._measured(group)
+            deadlines.group = self._exact(group) if self.drained else replace(
+                self._measured(group), late=deadlines.group.late)
             self._prepare(at, deadlines, "the queries are these")
 
     def use(self, at: float, policy: Policy) -> None:
@@ -93,7 +94,7 @@ class Refresher:
     def decide(self, at: float, group: str | None = None) -> Scan | None:
         """The next joint scan, of one group if that is given; None while nothing is due."""
         groups = self._groups.values() if group is None else [self._groups[group]]
-        due = [one for deadlines in groups for one in deadlines.due(at)]
+        due = [one for deadlines in groups for one in self._due(at, deadlines)]
         decision = self.policy.choose(View(tuple(due)))
         if decision is None:
             return None
@@ -154,6 +155,20 @@ class Refresher:
 
     # --- inside ------------------------------------------------------------------------------
 
+    def _due(self, at: float, deadlines: Deadlines) -> list[Due]:
+        """What is due of a group, whose tasks are made again when it becomes late or is no longer.
+
+        A drain is never late: nobody waits.
+        """
+        due = deadlines.due(at)
+        if not due or self.drained or deadlines.is_late(due) == deadlines.group.late:
+            return due
+        late = not deadlines.group.late
+        deadlines.group = replace(deadlines.group, late=late)
+        self._prepare(at, deadlines, "tasks are late, so that different periods share no scan"
+                      if late else "tasks are in time again")
+        return deadlines.due(at)
+
     def _exact(self, group: QueryGroup) -> QueryGroup:
         queries = tuple(replace(query, exactly=True) for query in group.queries)
         return replace(group, queries=queries, costs=Costs())
@@ -171,7 +186,7 @@ class Refresher:
         return scan
 
     def _prepare(self, at: float, deadlines: Deadlines, reason: str) -> None:
-        """Have the group's tasks made anew; periods that change are noted with their costs."""
+        """Have the policy make the group's tasks; note periods that change, and what they cost."""
         group = deadlines.group
         tasks = self.policy.prepare([group])
         deadlines.adopt(tasks)

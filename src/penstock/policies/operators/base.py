@@ -38,7 +38,7 @@ class Queue:
 
     @property
     def deadline(self) -> float:
-        """When the head is to be through, going by the latency that its query was promised."""
+        """When the head is to be through, going by the latency goal of its query."""
         return self.oldest + self.segment.latency
 
     @property
@@ -116,8 +116,8 @@ class Policy:
 class Ranked(Policy):
     """The queue of the lowest rank runs next, so the engine keeps its queues sorted.
 
-    Among equals the one that is due first runs, then the older, then the one further on its path
-    (of blocks that came together one is finished before the next is begun), then plan order. The
+    Among equals the one that is due first runs, then the older, then the one further on its path,
+    then plan order. So of blocks that came together one is finished before the next is begun. The
     segments of a route depend on that route alone: when its figures change, only it is prepared
     again. `choose` says the same of a view, for tests to compare with.
     """

@@ -16,8 +16,8 @@ class Chain(Ranked):
     """Follows the lower envelope of every progress chart, the steepest segment of all first.
 
     An operator that frees little is run early if it hides one that frees much. With selectivities
-    of at most 1 the waiting memory is at every instant within one unit per path of what a
-    scheduler could reach that knows the future (Theorem 4.3); the price is latency.
+    of at most 1 the waiting memory is always within one unit per path of the least possible
+    (Theorem 4.3). Only a scheduler that knows the future could reach that. The price is latency.
 
     >>> from penstock.policies.operators.model.charts import Chart
     >>> points = [(0, 1), (400, 0.9), (2000, 0.88), (2200, 0.1), (4000, 0)]

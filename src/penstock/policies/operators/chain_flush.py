@@ -16,24 +16,24 @@ from penstock.policies.operators.model.routes import Route, Segment
 
 @dataclass(frozen=True, slots=True)
 class ChainFlush(Chain, Flushing):
-    """Saves memory as Chain does, and keeps the latency that queries were promised.
+    """Saves memory as Chain does, and keeps the latency goals of queries.
 
-    ``latency`` is the promise to queries that state none. There are two forms.
+    ``latency`` is the goal of queries that state none. There are two forms.
 
     The efficient one (the default) looks at the heads of the queues. A head is *due* when the work
-    from there to the output would end at its deadline or later; while any is due, the one with
+    from there to the output would end at its deadline or later. While any head is due, the one with
     the earliest deadline runs. Otherwise Chain's choice runs until the first is due, at most
-    ``tuples`` blocks of it: unless they are given, one, or as many as ride in one job. It does not
-    count the work of what waits before a block or behind the heads, so after a burst deadlines are
-    missed by a little.
+    ``tuples`` blocks of it. Without ``tuples`` that is one block, or as many as ride in one job.
+    This form does not count the work of what waits before a block or behind the heads, so after a
+    burst it misses deadlines.
 
     The exact one (``exact=true``) looks at every block. In order of deadlines, block i has the
     slack r_i - (t_1 + ... + t_i), what remains until its deadline less the work for itself and for
-    all before it. The first block without slack confines Chain to itself and those before it; and
+    all before it. The first block without slack confines Chain to itself and those before it.
     Chain's choice runs only as long as the slack of those it passes over lasts. The more waits, the
-    more a decision costs. No deadline is missed that EDF would meet, as long as blocks that arrive
-    later are due later, which is so with one promise for all. A block of a stricter query may find
-    spent what EDF would have kept, for nobody knew that it would come.
+    more a decision costs. This form misses no deadline that EDF would meet, as long as blocks that
+    arrive later are due later, which is so with one goal for all. For a block of a stricter query
+    the slack that EDF would have left may be spent: nobody knew that the block would come.
 
     >>> from penstock.policies.operators.base import Queue
     >>> from penstock.policies.operators.model.charts import Chart
@@ -46,7 +46,7 @@ class ChainFlush(Chain, Flushing):
 
     Reference: sections 5.1 and 5.2 of the chain paper. What is due is carried to the output at one
     go where leaving it in between would cost time, as the paper's virtual segment is. Elsewhere we
-    decide anew at every step: Chain goes on as soon as nothing is due.
+    decide again at every step: Chain goes on as soon as nothing is due.
     """
 
     latency: float = inf
@@ -67,7 +67,7 @@ class ChainFlush(Chain, Flushing):
         return self.exact
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
-        """Chain's segments, with the promise of this policy where a query has none."""
+        """Chain's segments, with the latency goal of this policy where a query has none."""
         return Chain.prepare(self, [route.promised(self.latency) for route in routes])
 
     @property

@@ -15,8 +15,8 @@ from penstock.policies.operators.model.routes import Route, Segment, whole
 class Edf(Ranked):
     """Earliest deadline first: if any schedule keeps every deadline, this one does.
 
-    A deadline is the arrival plus the latency that the query was promised, or ``latency`` where it
-    was promised none. With one promise for all this is FIFO.
+    A deadline is the arrival plus the latency goal of the query, or ``latency`` where it has none.
+    With one goal for all this is FIFO.
 
     >>> from penstock.policies.operators.base import Queue, View
     >>> a, b = Edf().prepare([Route("a", (), latency=1.0), Route("b", (), latency=9.0)])
@@ -32,7 +32,7 @@ class Edf(Ranked):
     preemptive = True
 
     def __post_init__(self) -> None:
-        """A promise is positive."""
+        """A latency goal is positive."""
         if not self.latency > 0:
             raise PolicyError("edf: latency must be positive")
 

@@ -33,13 +33,13 @@ class Mixed(Ranked):
     >>> [segment.operators for segment in Mixed(gamma=0.01).prepare([route])]
     [('a',), ('b', 'c')]
 
-    Given ``latency`` instead (the promise to queries that state none), it finds its gamma by
-    itself, which the paper leaves open. At every decision it reckons the *latency ahead*: what
-    latency would every waiting block have if all were served by age from now on? While the worst is
-    below half of the limit, gamma is 0. From there on gamma climbs over the slopes, one by one,
-    and at the limit it is infinite: FIFO takes over just in time. So no block takes longer than the
-    limit that would not take as long under FIFO, unless paths meet or join. Gamma climbs at once
-    and sinks with some play, lest it flutter. The more waits, the more a decision costs.
+    Given ``latency`` instead (the goal of queries that state none), it finds its gamma by itself,
+    which the paper leaves open. At every decision it computes the *latency ahead*: the latency of
+    every waiting block if all were served by age from now on. While the worst is below half of the
+    limit, gamma is 0. From there on gamma climbs over the slopes, one by one, and at the limit it
+    is infinite: FIFO takes over just in time. So no block takes longer than the limit that would
+    not take as long under FIFO, unless paths meet or join. Gamma climbs at once and sinks with some
+    play, so that it does not flutter. The more waits, the more a decision costs.
 
     >>> policy = Mixed(latency=1000.0)
     >>> first, second, third = policy.prepare([route])

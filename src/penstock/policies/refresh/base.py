@@ -11,14 +11,14 @@ from penstock.policies.refresh.model.tasks import Due, QueryGroup, Task, cost_pe
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The tasks that may be run now, in plan order."""
+    """The tasks that may be refreshed now, in plan order."""
 
     due: tuple[Due, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Run these tasks of one group as one, for this reason."""
+    """Refresh these tasks of one group as one, for this reason."""
 
     tasks: tuple[str, ...]
     reason: str
@@ -27,13 +27,13 @@ class Decision:
 class Policy:
     """Decides which answers are renewed next, and which of them together.
 
-    `prepare` makes tasks of the queries, `choose` runs the task whose deadline is the nearest or
-    the furthest past; among equals the one of the highest priority, then plan order. Tasks of the
+    `prepare` makes tasks of the queries. `choose` refreshes the task whose deadline is the nearest
+    or the furthest past. Among equals the highest priority decides, then plan order. Tasks of the
     same group whose windows end at the same pane may ride along: `joins` says which.
     """
 
     shares: ClassVar[bool] = True
-    """Whether tasks of a group that are due together are one run."""
+    """Whether tasks of a group that are due together are one refresh."""
 
     def prepare(self, groups: Sequence[QueryGroup]) -> tuple[Task, ...]:
         """Make tasks of the queries; again whenever queries or costs change."""
@@ -44,7 +44,7 @@ class Policy:
         return subgroups(group)
 
     def choose(self, view: View) -> Decision | None:
-        """The tasks to run next, or None to wait."""
+        """The tasks to refresh next, or None to wait."""
         if not view.due:
             return None
         first = min(view.due, key=lambda due: (due.slack, -due.task.priority))

@@ -1,4 +1,4 @@
-"""Late sharing: under overload all late tasks of a group run together."""
+"""Late sharing: under overload all late tasks of a group are refreshed together."""
 
 from __future__ import annotations
 

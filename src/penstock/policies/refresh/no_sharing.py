@@ -1,4 +1,4 @@
-"""No sharing: queries of one period are a task, and every task runs by itself."""
+"""No sharing: queries of one period are a task, and every task is refreshed by itself."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Oracles: what no schedule can beat. For tests and figures to compare policies with.
 
 `clairvoyant` is a lower bound on the waiting memory at every instant, cheap for any number of
-blocks. `least_memory` and `least_peak` are what a scheduler that knows the future really reaches,
-found by trying every schedule, for a handful of blocks: the problem is NP-complete (Theorem 4.4 of
-the chain paper).
+blocks. `least_memory` and `least_peak` are what a scheduler that knows the future really reaches.
+They try every schedule, for a handful of blocks: the problem is NP-complete (Theorem 4.4 of the
+chain paper).
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def clairvoyant(
     """The memory below which no schedule can be, at each instant.
 
     A block on its lower envelope is never larger than on its chart, and there it frees memory
-    steadily. Nobody can free more by any time than who always works on the steepest slope for which
-    there is work; and since slopes only flatten along an envelope, the steepest work is never held
-    up by work that must come before it. So it is enough to know how many seconds of work of each
-    slope wait: blocks and their order do not matter.
+    steadily. Whoever always works on the steepest slope that has work frees the most by any time.
+    Slopes only flatten along an envelope, so the steepest work never waits for work that must come
+    before it. So it is enough to know how many seconds of work of each slope wait: blocks and their
+    order do not matter.
 
     ``arrivals`` holds the times at which blocks enter each route, ``rows`` their sizes (1 each, if
     not given). In Example 1 of the paper Greedy is at the bound whenever an operator ends:

@@ -28,12 +28,12 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The stages from one stream to one output, and what was promised to its query."""
+    """The stages from one stream to one output, and the latency goal of its query."""
 
     id: str
     stages: tuple[Stage, ...]
     latency: float = inf
-    """Seconds from arrival within which answers were promised."""
+    """The latency goal: seconds from arrival within which answers are to come."""
     priority: float = 1.0
     """A row of priority 3 counts as three."""
 
@@ -43,7 +43,7 @@ class Route:
         return rest(self.stages)
 
     def promised(self, latency: float) -> Route:
-        """The same with this latency, if its query was promised none."""
+        """The same with this latency goal, if its query has none."""
         return self if self.latency < inf else replace(self, latency=latency)
 
 
@@ -87,7 +87,7 @@ class Segment:
     gain: float = 1.0
     """Expected rows out per row from here to the output."""
     latency: float = inf
-    """What was promised to the query."""
+    """The latency goal of the query."""
     priority: float = 1.0
     first: int = 0
     """Stages of its path that lie before it."""
@@ -128,8 +128,8 @@ def each(route: Route) -> Iterable[tuple[int, int]]:
 def remainders(route: Route, cuts: Sequence[Segment]) -> list[Segment]:
     """For every stage of a route the rest of its segment from there on.
 
-    What waits in the middle of a segment, because a host stopped there or because the segments
-    have been cut anew since, waits before the rest of it and has its rank.
+    A block may wait in the middle of a segment, because a host stopped there or because the
+    segments were cut again since. It then waits before the rest of the segment, and has its rank.
 
     >>> route = Route("p", (Stage("a", 1.0), Stage("b", 2.0), Stage("c", 3.0)))
     >>> rests = remainders(route, [segment(route, 0, 2, rank=-5.0), segment(route, 2, 3)])

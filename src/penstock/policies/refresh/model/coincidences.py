@@ -14,18 +14,18 @@ from math import gcd, prod
 
 
 def mean_cost(tasks: Iterable[tuple[int, float]]) -> float:
-    """The mean cost per pane of tasks (period, cost), all in step; the dearest of those due counts.
+    """The mean cost per pane of tasks (period, cost) in step; of those due the most costly counts.
 
-    In two of six panes the task of period 2 runs alone, in one that of 3, in one they coincide:
+    In two of six panes only the task of period 2 is due, in one only that of 3, in one both are:
 
     >>> round(mean_cost([(2, 9.0), (3, 14.0)]), 2)
     7.67
     """
     total = 0.0
-    dearer: list[int] = []
+    above: list[int] = []
     for period, cost in sorted(tasks, key=lambda task: (-task[1], task[0])):
-        total += cost * alone(period, dearer)
-        dearer.append(period)
+        total += cost * alone(period, above)
+        above.append(period)
     return total
 
 
@@ -66,7 +66,7 @@ def spared(periods: frozenset[int]) -> float:
     rest = periods.difference(apart)
     if not rest:
         return left
-    # Panes that the most frequent prime divides, and those that it does not, are settled apart.
+    # Panes that the most frequent prime divides, and those that it does not, are settled in turn.
     prime = max(sorted(shared), key=shared.__getitem__)
     without = frozenset(p for p in rest if p % prime)
     divided = primitive(p // prime if p % prime == 0 else p for p in rest)

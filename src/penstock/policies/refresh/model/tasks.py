@@ -14,7 +14,7 @@ from penstock.policies.refresh.model.coincidences import mean_cost
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """A standing aggregate: the window it covers and how often it is to be answered."""
+    """A window aggregate: the window it covers and how often it is to be answered."""
 
     name: str
     window: int
@@ -36,16 +36,16 @@ class WindowQuery:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a run over a group costs, in seconds or in any other unit.
+    """What a refresh of a group costs, in seconds or in any other unit.
 
-    Unless they are told, they are the paper's: a scan of n panes is n - 1 merges.
+    The defaults are the paper's: a scan of n panes is n - 1 merges.
 
     >>> Costs().scan(10), Costs(start=5.0, read=0.5, merge=0.0).scan(10)
     (9.0, 10.0)
     """
 
     start: float = 0.0
-    """A run at all, whatever it reads."""
+    """A refresh at all, whatever it reads."""
     read: float = 0.0
     """A pane."""
     merge: float = 1.0
@@ -54,13 +54,13 @@ class Costs:
     """An answer, once its panes are merged: sorting, quantiles, delivery."""
 
     def scan(self, panes: int) -> float:
-        """One run over so many panes, without its answers."""
+        """One scan of so many panes, without its answers."""
         return self.start + self.read * panes + self.merge * (panes - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryGroup:
-    """The queries that read one synopsis: a run over a long window answers the shorter ones too.
+    """The queries that read one synopsis: a scan of a long window answers the shorter ones too.
 
     >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 6, 2)),
     ...                    costs=Costs(answer=0.5))
@@ -73,13 +73,16 @@ class QueryGroup:
     pane: int = 1
     """How long a pane is, in microseconds: groups differ in it."""
     costs: Costs = Costs()
+    late: bool = False
+    """Whether tasks of the group are late, or were recently. Such tasks are out of step: a task has
+    its whole period again after a late refresh. Different periods then fall due at other times."""
 
     def cost(self, queries: Sequence[WindowQuery]) -> float:
-        """A joint run: the scan of the longest window once, and every answer."""
+        """A joint refresh: the scan of the longest window once, and every answer."""
         return self.costs.scan(max(q.window for q in queries)) + self.answering(queries)
 
     def answering(self, queries: Iterable[WindowQuery]) -> float:
-        """The answers of a joint run."""
+        """The answers of a joint refresh."""
         return self.costs.answer * len({query.question for query in queries})
 
 
@@ -108,7 +111,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A task that may be run now."""
+    """A task that may be refreshed now."""
 
     task: Task
     end: int
@@ -162,15 +165,18 @@ def adopted(queries: Sequence[WindowQuery]) -> tuple[WindowQuery, ...]:
 def cost_per_pane(group: QueryGroup, tasks: Sequence[Task], sharing: bool = True) -> float:
     """What a schedule of a group costs per pane, over time; section 4.3 of the paper.
 
-    Tasks that fall due together are one run, as expensive as the longest of their windows.
+    Tasks that fall due together are one refresh, as costly as the longest of their windows. While
+    the group is late they do not fall due together, and every task pays for its own scans.
 
     >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
     ...                          WindowQuery("c", 30, 5)))
     >>> round(cost_per_pane(group, subgroups(group)), 2)
     11.93
+    >>> round(cost_per_pane(replace(group, late=True), subgroups(group)), 2)
+    14.97
     """
     scans = [(task.period, group.costs.scan(task.window)) for task in tasks]
-    if not sharing:
+    if group.late or not sharing:
         return sum(cost / period for period, cost in scans) + _answers(group, tasks)
     return mean_cost(scans) + _answers(group, tasks)
 
