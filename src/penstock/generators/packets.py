@@ -232,6 +232,17 @@ class OnOff:
                 break  # no need to count epochs past the end
         return self.advance(position, rows)
 
+    def last_time(self, position: Position) -> int:
+        """When the last packet of its epoch before a place comes (microseconds), or it begins.
+
+        >>> traffic = OnOff(rate=1000, burst=1)
+        >>> traffic.last_time(ORIGIN), traffic.last_time(traffic.advance(ORIGIN, 6))
+        (0, 5000)
+        """
+        if position.row == 0:
+            return position.epoch * self.epoch
+        return _time(_epoch(self, position.epoch), position.row - 1)
+
     def batches(
         self, first: Position, last: Position, size: int = BATCH_ROWS
     ) -> Iterator[pa.RecordBatch]:
@@ -279,19 +290,22 @@ class _Epoch:
     count: Times
     before: int
     """Packets that these flows sent in the epoch before."""
+    last: Times
+    """When each flow sends its last packet."""
+    ends: Times
+    """The same, ascending."""
+    ended: Times
+    """Packets of the flows that have ended: before the first of `ends`, the second, and so on."""
 
     def rank(self, time: int) -> int:
-        """Packets of this epoch before a time."""
-        return int(_sent(self.first, self.count, self.period, time).sum()) - self.before
-
-    def time(self, row: int) -> int:
-        """When packet number `row` of this epoch comes."""
-        instants = range(self.begin, self.end)
-        return instants[bisect_right(instants, row, key=lambda time: self.rank(time + 1))]
+        """Packets of this epoch before a time: only flows that are ON have to be looked at."""
+        on = np.flatnonzero((self.first < time) & (self.last >= time))
+        sent = _sent(self.first[on], self.count[on], self.period, time).sum()
+        return int(self.ended[np.searchsorted(self.ends, time)] + sent) - self.before
 
     def times(self, first: int, last: int) -> Times:
         """Return when the packets numbered first to last - 1 come, ascending."""
-        begin, end = self.time(first), self.time(last - 1) + 1
+        begin, end = _time(self, first), _time(self, last - 1) + 1
         times = self._between(begin, end)
         # Equal times may straddle the cut; which of them is which does not show in the times.
         skip = first - self.rank(begin)
@@ -313,6 +327,13 @@ class _Epoch:
         return times
 
 
+@lru_cache(maxsize=16)  # whoever makes a range of packets has asked when it ends, and goes on there
+def _time(flows: _Epoch, row: int) -> int:
+    """When packet number `row` of an epoch comes."""
+    instants = range(flows.begin, flows.end)
+    return instants[bisect_right(instants, row, key=lambda time: flows.rank(time + 1))]
+
+
 def _sent(first: Times, count: Times, period: int, time: int) -> Times:
     """Packets each flow sends before a time: the n with `n * period >> _SHIFT < time - first`."""
     sent: Times = np.clip(-(((first - time) << _SHIFT) // period), 0, count)
@@ -330,7 +351,10 @@ def _epoch(traffic: OnOff, epoch: int) -> _Epoch:
     before = _sent(first, count, period, begin)
     sends = _sent(first, count, period, end) > before
     first, count, before = first[sends], count[sends], before[sends]
-    return _Epoch(begin, end, period, first, count, int(before.sum()))
+    last = first + ((count - 1) * period >> _SHIFT)
+    order = np.argsort(last, kind="stable")
+    ended = np.concatenate([np.zeros(1, np.int64), np.cumsum(count[order])])
+    return _Epoch(begin, end, period, first, count, int(before.sum()), last, last[order], ended)
 
 
 @lru_cache(maxsize=65_536)

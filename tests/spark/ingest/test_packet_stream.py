@@ -92,6 +92,10 @@ def test_a_paced_stream_has_event_times_of_the_clock_or_from_start():
         times = micros(rows_of(packets, Place(), end))
         assert times[0] == began
         assert packets.times(Place(), end) == (times[0], times[-1])
+        clock.time += 1
+        later = packets.next(end)
+        following = micros(rows_of(packets, end, later))
+        assert packets.times(end, later) == (times[-1], following[-1])
 
 
 @given(st.lists(st.tuples(st.integers(0, 900_000), st.booleans()), min_size=1, max_size=8),

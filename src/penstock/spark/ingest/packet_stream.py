@@ -119,14 +119,10 @@ class PacketStream:
         return [map(self._declared, traffic.batches(*cut)) for cut in cuts]
 
     def times(self, first: Place, last: Place) -> tuple[int, int]:
-        """The times of the first and of the last packet between two places, in microseconds."""
-        traffic, rows = self._traffic(last), last.position.rows - first.position.rows
-        before_last = traffic.advance(first.position, rows - 1)
-        ends = ((first.position, traffic.advance(first.position, 1)),
-                (before_last, traffic.advance(before_last, 1)))
-        oldest, newest = (next(traffic.batches(*end))["ts"].cast(pa.int64())[0].as_py()
-                          for end in ends)
-        return oldest, newest
+        """Before the time of the first packet between two places, and that of the last one."""
+        traffic = self._traffic(last)
+        return (traffic.start + traffic.last_time(first.position),
+                traffic.start + traffic.last_time(last.position))
 
     def _traffic(self, place: Place) -> OnOff:
         """The packets with their event times: from the clock on if the stream follows it."""
@@ -152,11 +148,10 @@ class PacketBatch:
         self, spool: Spool, number: int, cutoff: int | None, bounds: Bounds
     ) -> Counted | None:
         """Write them to the spool; None when Spark must look at their times."""
-        stream = spool.stream
-        if stream.time is not None and (stream.unit or not well_within(
-                *self.packets.times(self.first, self.last), bounds)):
+        stream, files = spool.stream, self.packets.files(self.first, self.last)
+        if stream.time is not None and (
+                stream.unit or not well_within(*self.packets.times(self.first, self.last), bounds)):
             return None
-        files = self.packets.files(self.first, self.last)
         tallies = [Tally(cutoff) for _ in files]
         spool.write(number, self.packets.schema, [
             _tallied(batches, tally, stream.time)

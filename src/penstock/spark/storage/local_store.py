@@ -20,6 +20,8 @@ OWNER_ONLY = 0o700
 """The same for a folder."""
 _AT_ONCE = 16
 """Files that are synced at the same time."""
+_SYNCS = ThreadPoolExecutor(_AT_ONCE, "penstock-sync")
+"""Threads that wait for the disk; they are started as they are needed, and kept."""
 _WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 """How a file system says that it cannot give a file a second name."""
 
@@ -108,10 +110,9 @@ class LocalStore:
 
     def sync(self, files: Collection[Path], folders: Collection[Path] = ()) -> None:
         """A disk takes many requests at once for hardly more than one of them costs."""
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for one, paths in ((sync_file, files), (sync_folder, folders)):
-                for _ in pool.map(one, paths):
-                    pass  # whatever it raised is raised here
+        for one, paths in ((sync_file, files), (sync_folder, folders)):
+            for _ in _SYNCS.map(one, paths) if len(paths) > 1 else map(one, paths):
+                pass  # whatever it raised is raised here
 
     def own(self, folder: Path) -> LocalOwnership:
         """Lock a folder."""
