@@ -19,6 +19,8 @@ from experiments.chain.sweeps import burst
 from experiments.chain.traces import Burst, Synthetic
 from penstock.policies.operators.model.charts import Chart, chart
 from penstock.simulator.host import simulate
+from tests.policies.operators.envelopes import envelope_size
+from tests.simulator.readings import memory_at
 
 MODULES = ("book", "calibration", "queries", "rivals", "runs", "sweeps", "traces")
 
@@ -59,7 +61,7 @@ def test_a_page_takes_four_milliseconds_and_chain_is_faster_on_steep_segments() 
 def test_cutting_the_second_operator_leaves_work_and_envelope_as_they_were(operators: int) -> None:
     parts, two = Chart.of_points(many(operators)), Chart.of_points(TWO)
     for progress in np.linspace(0, 4000, 41):
-        assert parts.envelope_size(progress) == pytest.approx(two.envelope_size(progress))
+        assert envelope_size(parts, progress) == pytest.approx(envelope_size(two, progress))
 
 
 def test_both_streams_of_the_window_join_double_there() -> None:
@@ -134,7 +136,7 @@ def test_no_policy_is_below_the_bound_at_any_instant(query: str, policy: str) ->
     load = Load(query, Burst(1.5 / service(QUERIES[query]()), 400))
     result, least = simulate(workload(load), rival(policy)), bound(workload(load))
     times = np.linspace(0, result.finished, 500)
-    found = result.memory_at(times)
+    found = memory_at(result, times)
     assert all(level >= least.at(at) - 1e-6 for at, level in zip(times, found, strict=True))
     assert least.peak > 1
 

@@ -65,7 +65,7 @@ def render_window(window: Window) -> str:
 def render_aggregate(aggregate: Aggregate) -> str:
     """The aggregate as text.
 
-    >>> from penstock.model import DOUBLE, INT
+    >>> from penstock.model import DOUBLE, INT, Column
     >>> render_aggregate(Aggregate("PERCENTILE", (Column("length", INT),), DOUBLE, (0.5,)))
     'PERCENTILE(length, 0.5)'
     """

@@ -13,8 +13,3 @@ def memory_at(result: Result, times: Floats) -> Floats:
     at, level = result.memory()
     found: Floats = np.append(0.0, level)[np.searchsorted(at, times, side="right")]
     return found
-
-
-def max_latency(result: Result) -> float:
-    """The worst latency of all blocks."""
-    return float(result.latencies().max(initial=0.0))

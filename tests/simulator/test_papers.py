@@ -12,7 +12,7 @@ from penstock.policies.operators.model.oracles import clairvoyant
 from penstock.simulator.host import simulate
 from penstock.simulator.network import Network, path
 from penstock.simulator.workload import Workload
-from tests.simulator.readings import max_latency, memory_at
+from tests.simulator.readings import memory_at
 
 # --- chain, Example 1 ------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ def test_example_2_of_chain(
     result = simulate(workload, policy(text))
     assert result.peak == pytest.approx(peak)
     assert result.mean_latency == pytest.approx(mean)
-    assert max_latency(result) == pytest.approx(worst)
+    assert result.max_latency == pytest.approx(worst)
 
 
 # --- chain, section 4.3.1 --------------------------------------------------------------------
@@ -135,7 +135,7 @@ def simulated(scenario: int, chosen: Policy) -> tuple[float, float]:
     workload = Workload(Network((Route("q", HARD.stages(), latency=float(LATENCY)),)),
                         {"q": np.array(SCENARIOS[scenario], float)})
     result = simulate(workload, chosen)
-    return result.peak, max_latency(result) / LATENCY
+    return result.peak, result.max_latency / LATENCY
 
 
 def test_the_adversary_of_theorem_5_2_obeys_its_own_conditions() -> None:

@@ -69,3 +69,8 @@ class Result:
         """Averaged over the blocks that gave answers."""
         found = self.latencies()
         return float(found.mean()) if len(found) else 0.0
+
+    @property
+    def max_latency(self) -> float:
+        """The worst latency of all."""
+        return float(self.latencies().max(initial=0.0))
