@@ -22,7 +22,7 @@ from penstock.events import kinds as ev
 from penstock.spark.compile import compiler
 from tests.spark.delivery.test_values import HOSTILE
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 COLUMNS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "flag": ("BOOLEAN", pa.bool_(), [True, False, None]),
@@ -228,7 +228,7 @@ def rows_of_json(folder: Path) -> list[dict[str, Any]]:
     found = []
     for path in sorted(folder.rglob("*.json")):
         with open(path, newline="\n", encoding="utf-8") as file:
-            rows = [json.loads(line, parse_float=Decimal) for line in file]
-            found += [row | ({"single": np.float32(row["single"]).item()} if isinstance(
-                row.get("single"), Decimal) else {}) for row in rows]
-    return sorted(found, key=repr)
+            found += [{name: number(name, str(value)) if isinstance(value, Decimal) else value
+                       for name, value in json.loads(line, parse_float=Decimal).items()}
+                      for line in file]
+    return sorted(found, key=lambda row: row.get("n", repr(row)))

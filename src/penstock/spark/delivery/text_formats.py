@@ -34,7 +34,8 @@ def options(format_: str, columns: int) -> dict[str, str]:
 
 
 def csv_columns(frame: DataFrame) -> list[Column]:
-    """The columns as csv files hold them: binary as base64, as in JSON."""
-    return [F.base64(F.col(quoted(field.name))).alias(field.name)
+    """The columns as csv files hold them: binary as base64, in one line as in JSON."""
+    return [F.replace(F.base64(F.col(quoted(field.name))), F.lit("\r\n"), F.lit("")).alias(
+                field.name)
             if isinstance(field.dataType, BinaryType) else F.col(quoted(field.name))
             for field in frame.schema.fields]
