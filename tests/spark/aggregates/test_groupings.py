@@ -82,8 +82,8 @@ def test_a_row_is_expected_to_take_about_what_it_took_the_last_time(spark: Spark
     job = PaneJob([group((COLUMNS[INT],), SCALARS[:3]), group((), SKETCHES[:1])], TIME)
     alone = job.size(1)
     ((scalars,), _) = (list(tables.values()) for tables in job.tables(
-        frame(spark, generated(400)), 400))
-    assert job.size(400) < 400 * alone / 3
-    assert job.size(400) > SPARE * scalars.num_rows * job.units[0].width
+        frame(spark, generated(2000)), 2000))
+    assert job.size(2000) < 2000 * alone / 3
+    assert job.size(2000) > SPARE * scalars.num_rows * job.units[0].width
     job.tables(frame(spark, generated(2)), 2)
     assert job.size(1) == alone  # no more than a row can take
