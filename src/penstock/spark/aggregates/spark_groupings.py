@@ -36,6 +36,7 @@ MOST_KEYS = 40
 class Layout:
     """How tables of different columns fit into one frame: columns of one type share a place.
 
+    >>> from penstock.model import BIGINT
     >>> layout = Layout.of([[BIGINT, Type("INT")], [BIGINT, BIGINT]])
     >>> layout.places({"pane": BIGINT, "m0": BIGINT}), layout.places({"k0": Type("INT")})
     ({'pane': '@0', 'm0': '@1'}, {'k0': '@2'})
