@@ -73,7 +73,7 @@ def test_paths_are_warm_before_the_first_row_and_nothing_of_it_is_seen(
 
     monkeypatch.setattr(warm_up._Doubles, "run", counted)
     running, told = live(engine, tmp_path, monkeypatch)
-    eventually(lambda: steps(told)[-1:] == [""], "the paths are warm")
+    eventually(lambda: steps(told)[-1:] == [""], "the paths are warm", 400)
     assert len(warmed) == 3
     assert steps(told) == ["starting Spark", "compiling 3 paths", ""]
     seen = running.status()
