@@ -82,11 +82,14 @@ def drawn(queries: int, seed: int) -> list[Asked]:
     return asked
 
 
-def measured(asked: Sequence[Asked], events: Iterable[Event], since: float) -> Measured:
+def measured(
+    asked: Sequence[Asked], events: Iterable[Event], since: float, seconds: float
+) -> Measured:
     """Answers per second, and how late they were; by the rule of the simulation.
 
     So a query that still waits at the end counts with what it has waited, also if it was never
-    answered. Panes are counted from the newest that had an answer when the warm-up was over.
+    answered. Panes close by the clock. They are counted from the newest that had an answer when
+    the warm-up was over.
     """
     ends: dict[int, tuple[ScanWork, ...]] = {}
     done: list[tuple[float, ScanWork]] = []
@@ -96,16 +99,13 @@ def measured(asked: Sequence[Asked], events: Iterable[Event], since: float) -> M
         elif isinstance(event, JobFinished):
             done += [(event.at, scan) for scan in ends.get(event.job, ())]
     first = max((scan.end for at, scan in done if at < since), default=0)
-    counted = [(at, scan) for at, scan in done if at >= since]
-    last = max((scan.end for _, scan in counted), default=first)
-    found = Refreshed(
-        max([at for at, _ in counted], default=since) - since, last - first,
-        {one.name: WindowQuery(one.name, one.window, one.slide) for one in asked})
-    for _, scan in counted:
-        for query in scan.queries:
+    found = Refreshed(seconds, round(seconds / PANE), {
+        one.name: WindowQuery(one.name, one.window, one.slide) for one in asked})
+    for at, scan in done:
+        for query in scan.queries if since <= at <= since + seconds else ():
             found.ends.setdefault(query, []).append(scan.end - first)
     starved = sum(len(found.ends.get(one.name, ())) < 2 for one in asked)
-    return Measured(found.throughput if counted else 0.0, found.latency, starved)
+    return Measured(found.throughput, found.latency, starved)
 
 
 def run(policy: str, asked: Sequence[Asked]) -> Measured:
@@ -122,7 +122,7 @@ def run(policy: str, asked: Sequence[Asked]) -> Measured:
         began = max((event.at for event in events), default=0.0)
         engine.wait(SECONDS)
         engine.stop()
-    return measured(asked, list(events), began)
+    return measured(asked, list(events), began, SECONDS)
 
 
 def tell(telling: Telling, queries: Sequence[int], progress: Progress, seeds: int = SEEDS) -> None:

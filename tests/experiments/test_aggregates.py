@@ -173,18 +173,21 @@ def refreshed(job: int, at: float, end: int, *queries: str) -> list[ev.Event]:
 def test_queries_that_were_hardly_answered_count_with_what_they_have_waited() -> None:
     often, seldom, never = (on_spark.Asked(f"q_{i}", 0, 20, 2) for i in range(3))
     events = [*refreshed(0, 9.0, 100, "q_0", "q_1", "q_2"), *refreshed(1, 11.0, 102, "q_0"),
-              *refreshed(2, 13.0, 105, "q_0", "q_1"), *refreshed(3, 20.0, 110, "q_0")]
-    found = on_spark.measured([often, seldom, never], events, since=10.0)
-    # q_0 after 2, 3 and 5 panes: 0, 1, 3 too many. q_1 after 5, and has waited for 5: 3, 3.
-    # q_2 has waited for 10: 8.
-    assert found.latency == pytest.approx((4 / 3 + 3 + 8) / 3)
-    assert found.throughput == pytest.approx(4 / 10)
+              *refreshed(2, 12.0, 105, "q_0", "q_1"), *refreshed(3, 12.5, 110, "q_0")]
+    found = on_spark.measured(
+        [often, seldom, never], events, since=10.0, seconds=12 * on_spark.PANE)
+    # Of 12 panes q_0 was answered after 2 and 5: 0, 1 too many, and has waited for 7: 5.
+    # q_1 after 5, and has waited for 7: 3, 5. q_2 has waited for 12: 10.
+    assert found.latency == pytest.approx((6 / 3 + 8 / 2 + 10) / 3)
+    assert found.throughput == pytest.approx(3 / 2.4)
     assert found.starved == 2
 
 
-def test_where_nothing_was_answered_nothing_is_measured() -> None:
-    found = on_spark.measured(on_spark.drawn(8, seed=0), [], since=10.0)
+def test_where_nothing_was_answered_all_have_waited_for_the_whole_time() -> None:
+    asked = on_spark.drawn(8, seed=0)
+    found = on_spark.measured(asked, [], since=10.0, seconds=60.0)
     assert (found.throughput, found.starved) == (0.0, 8)
+    assert found.latency == pytest.approx(sum(300 - one.slide for one in asked) / 8)
 
 
 # --- the whole -------------------------------------------------------------------------------
