@@ -37,7 +37,7 @@ _E = TypeVar("_E", bound=_End)
 
 @dataclass(slots=True)
 class VirtualHost:
-    """A host whose jobs take no real time; what becomes of a run is for its heirs to say."""
+    """A host whose jobs take no real time; what becomes of a job is for its heirs to say."""
 
     core: Core
     clock: VirtualClock = field(default_factory=VirtualClock)
@@ -47,7 +47,7 @@ class VirtualHost:
     refreshes: list[RefreshJob] = field(default_factory=list)
     released: list[tuple[str, int]] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
-    """Runs whose kept rows nobody will take up."""
+    """Jobs whose kept rows nobody will take up."""
     paused: bool = False
     """Whether the streams are to wait: the script goes on all the same."""
     finished: Finish | None = None
@@ -56,7 +56,7 @@ class VirtualHost:
     _sequence: int = 0
 
     def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
-        """How a run that begins now will end, and when."""
+        """How a job that begins now will end, and when."""
         raise NotImplementedError
 
     def renewal(self, refresh: RefreshJob) -> ev.JobFinished | ev.JobFailed:
@@ -122,7 +122,7 @@ class VirtualHost:
     def _begin(self, job: SegmentJob) -> None:
         end = self.outcome(job)
         if job.urgent:
-            end = self._overtake(end)
+            end = self._preempt(end)
         if not isinstance(end, ev.JobFailed):
             for event in _warmed(job, end.at):
                 self.plan_event(event)
@@ -139,13 +139,13 @@ class VirtualHost:
             self.plan_event(ev.JobFailed(at=self.clock.now(), job=job, kind=event.kind,
                                          reason=reason))
 
-    def _overtake(self, end: _E) -> _E:
-        """A run overtakes those under way: all end later."""
+    def _preempt(self, end: _E) -> _E:
+        """A job preempts those under way: all end later."""
         under_way = [(number, event) for _, number, event in self._agenda
                      if isinstance(event, _End)]
         end, others = shared(self.clock.now(), end, [event for _, event in under_way])
-        held_up = dict(zip((number for number, _ in under_way), others, strict=True))
-        self._agenda = [(held_up[number].at, number, held_up[number]) if number in held_up
+        preempted = dict(zip((number for number, _ in under_way), others, strict=True))
+        self._agenda = [(preempted[number].at, number, preempted[number]) if number in preempted
                         else (at, number, event) for at, number, event in self._agenda]
         heapq.heapify(self._agenda)
         return end
@@ -158,7 +158,7 @@ class VirtualHost:
 
 
 def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]:
-    """When a run ends that overtakes others, and when those do: they share the cores by halves.
+    """When a job ends that preempts others, and when those do: they share the cores by halves.
 
     Each takes longer by what it lets the other have meanwhile.
 
@@ -175,13 +175,13 @@ def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]
 
 
 def later(event: _E, seconds: float) -> _E:
-    """How a run ends that is held up."""
+    """How a job ends that is preempted."""
     if isinstance(event, ev.JobFailed):
         return replace(event, at=event.at + seconds)
     return replace(event, at=event.at + seconds, seconds=event.seconds + seconds)
 
 
 def _warmed(job: SegmentJob, at: float) -> Iterable[ev.BlockHot]:
-    """The blocks of a run that are in memory when it ends."""
+    """The blocks of a job that are in memory when it ends."""
     return (ev.BlockHot(at=at, stream=block.stream, number=block.number, bytes=block.bytes)
             for block in job.blocks if block.number in job.keep)

@@ -12,17 +12,17 @@ from penstock.plan import Path, Plan
 
 @dataclass(slots=True)
 class Batching:
-    """The paths whose blocks gather, because folders of their own are costly to write often."""
+    """The paths whose blocks are batched: folders of their own are costly to write often."""
 
     _hold: dict[str, float] = field(default_factory=dict)
     """By path: seconds that its strictest query can wait, where all write folders of their own."""
     _due: dict[Place, float] = field(default_factory=dict)
-    """The queues that gather, each with when that is over."""
+    """The queues that batch, each with when that is over."""
     _order: list[tuple[float, Place]] = field(default_factory=list)
     """The same in order of time, and some that are out of date."""
 
     def adopt(self, plan: Plan) -> None:
-        """Look at who writes where; no queue gathers until it is seen again."""
+        """Look at who writes where; no queue batches until it is seen again."""
         self._due.clear()
         self._order.clear()
         self._hold = {path.id: min(plan.query(m.query).latency or 0.0 for m in path.members)
@@ -30,15 +30,15 @@ class Batching:
                       if path.end == "sink" and all(m.query in plan.alone for m in path.members)}
 
     def seconds(self, path: Path, settings: Settings) -> float:
-        """Seconds a path's blocks may gather.
+        """Seconds for which a path's blocks may wait to be batched.
 
-        What makes panes begins at once, and takes in the next run what has come meanwhile.
+        What makes panes begins at once, and takes in the next job what has come meanwhile.
         """
         if path.end == "panes":
             return 0.0
         return max(settings.hold * self._hold.get(path.id, 0.0), settings.gather)
 
-    # --- the queues that gather --------------------------------------------------------------
+    # --- the queues that batch ---------------------------------------------------------------
 
     def wait(self, place: Place, due: float) -> None:
         """The blocks of a queue wait for others until then."""
@@ -47,11 +47,11 @@ class Batching:
             heapq.heappush(self._order, (due, place))
 
     def end(self, place: Place) -> None:
-        """A queue gathers no longer: it is empty, blocked, or may run."""
+        """A queue batches no longer: it is empty, blocked, or may run."""
         self._due.pop(place, None)
 
     def over(self, at: float) -> list[Place]:
-        """The queues that have gathered long enough, each told once."""
+        """The queues that have batched long enough, each told once."""
         found = []
         while (due := self.next) is not None and due <= at:
             _, place = heapq.heappop(self._order)
@@ -61,7 +61,7 @@ class Batching:
 
     @property
     def next(self) -> float | None:
-        """When the next queue has gathered long enough."""
+        """When the next queue has batched long enough."""
         while self._order and self._due.get(self._order[0][1]) != self._order[0][0]:
             heapq.heappop(self._order)
         return self._order[0][0] if self._order else None
