@@ -169,7 +169,7 @@ class _Doubles:
         job = SegmentJob(
             number=number, segment=path.id, path=path.id, kind="panes" if is_panes else "segment",
             riders=number, members=path.members, blocks=(Block(path.reads, 0, 0, 0, 0.0),),
-            last=len(path.stages))
+            last=len(path.stages), in_driver=not is_panes)
         executor = self.panes if is_panes else self.segments
         executor.run(Order(job, self.plan, self.of.compiler, self.panes.windows.now))
 
