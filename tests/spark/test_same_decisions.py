@@ -349,7 +349,7 @@ def on_spark(
         if sum(isinstance(e, ev.JobFinished) for e in events) == jobs:
             through.set()
 
-    monkeypatch.setattr("penstock.api.SparkHost", Scripted)
+    monkeypatch.setattr("penstock.spark.host.SparkHost", Scripted)
     with engine(on_event=watch) as e:
         e._clock = inbox.clock
         e.execute(f"{trace.application} SET {trace.first.family} = '{trace.first.policy}';"

@@ -36,11 +36,6 @@ class Settings:
     timeout: float = inf
     """Seconds after which a job is cancelled, unless jobs like it are known to take as long."""
 
-    @property
-    def concurrent(self) -> bool:
-        """Whether two jobs may be under way at once."""
-        return self.overlap or self.slots > 1
-
     def lasting(self, panes: bool) -> float:
         """Seconds that a job should take.
 

@@ -61,6 +61,7 @@ from penstock.spark.ingest.stream_ingest import Ingest
 from penstock.spark.jobs.intermediate import IntermediateStore
 from penstock.spark.jobs.panes import Panes
 from penstock.spark.jobs.refreshes import Refreshes
+from penstock.spark.jobs.rows_read import BlockReaders
 from penstock.spark.jobs.segments import Order, Segments
 from penstock.spark.jobs.task_progress import tasks_done
 from penstock.spark.questions import Questions
@@ -109,7 +110,7 @@ class SparkHost(HostShutdown):
             "spark": self._spark, "job_group": self._job_group, "clock": self._clock,
             "spools": self._spools, "parts": self._parts,
             "delivery": self._delivery, "report": self._report, "cores": self._cores,
-            "settings": self._core.settings}
+            "settings": self._core.settings, "readers": BlockReaders()}
         self._segments = Segments(**means)
         self._panes = Panes(**means, windows=self._windows, outgrow=self._outgrow)
         self._refreshes = Refreshes(self._clock, self._windows, self._delivery)

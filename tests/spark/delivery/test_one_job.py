@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -56,6 +57,8 @@ NESTED: dict[str, tuple[str, pa.DataType, list[Any]]] = {
 ALL = COLUMNS | NESTED
 COUNT = len(HOSTILE) * 2
 FUNCTIONS = """
+import sys
+
 import penstock
 import pyarrow.compute as pc
 
@@ -65,8 +68,7 @@ def odd(n):
         raise ValueError("five of eight")
     return pc.equal(pc.bit_wise_and(n, 1), 1)
 
-CALLS = []
-def first(query, table): CALLS.append((query, table))
+def first(query, table): sys.modules["calls_of_one_job"].append((query, table))
 """
 APP = f"""
 CREATE STREAM s (n INT, {", ".join(f"`{name}` {kind}" for name, (kind, _, _) in ALL.items())})
@@ -120,15 +122,12 @@ def run(engine: Any, tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
 
 def test_driver_and_executors_write_the_same_values(run, monkeypatch):
+    by_driver, by_spark_jobs = [], []  # every engine has a module of its own; these are found by all
+    monkeypatch.setitem(sys.modules, "calls_of_one_job", by_driver)
     few = run("few", APP + PYTHON + LEFT_TO_SPARK)
-    import functions
-
-    by_driver = list(functions.CALLS)
-    functions.CALLS.clear()
+    monkeypatch.setitem(sys.modules, "calls_of_one_job", by_spark_jobs)
     monkeypatch.setattr(small_answers, "MOST_ROWS", -1)
     many = run("many", APP + PYTHON + LEFT_TO_SPARK)
-    import functions as again
-
     assert (few["failed"], many["failed"]) == ([], [])
     # One Spark job for the fan-out, one more for what is left to Spark; one for the Python path.
     assert sorted(job.spark_jobs for job in few["jobs"]) == [1, 2]
@@ -159,7 +158,7 @@ def test_driver_and_executors_write_the_same_values(run, monkeypatch):
     key = [sorted(map(repr, run["kept"])) for run in (few, many)]
     assert key[0] == key[1] and len(key[0]) == 5 + COUNT - 71
     told = [{query: (table.schema.names, sorted(map(repr, table.to_pylist())))
-             for query, table in calls} for calls in (by_driver, again.CALLS)]
+             for query, table in calls} for calls in (by_driver, by_spark_jobs)]
     assert told[0] == told[1] and told[0].keys() == {"c1", "c2"}
 
 

@@ -18,7 +18,14 @@ from penstock.clock import VirtualClock
 from penstock.errors import CheckpointError, SourceError
 from penstock.events import FileSetAside
 from penstock.model import BIGINT, DATE, INT, STRING, TIMESTAMP, Field, Stream, Type
-from penstock.spark.ingest import file_checks, partitions, sources, times
+from penstock.spark.ingest import (
+    file_checks,
+    folder_watch,
+    partitions,
+    sources,
+    stream_ingest,
+    times,
+)
 from penstock.spark.ingest.file_batches import Ages, BatchLimits, KnownFiles
 from penstock.spark.ingest.file_log import FileLog
 from penstock.spark.ingest.file_source import FileSource
@@ -481,7 +488,7 @@ def test_a_folder_on_another_file_system_is_read_through_hadoop(engine, tmp_path
         return None if "/in" in path else local(path)
 
     local = files.local_path
-    for module in (files, file_checks, partitions):
+    for module in (files, file_checks, folder_watch, partitions, stream_ingest):
         monkeypatch.setattr(module, "local_path", elsewhere)
     when = pa.array([BEGIN, BEGIN + timedelta(days=4000)], pa.timestamp("us", "UTC"))
     whole = parquet(tmp_path / "in" / "day=1" / "b.parquet",

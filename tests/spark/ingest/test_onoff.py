@@ -82,7 +82,7 @@ def test_relations_that_are_read_beside_each_other_make_the_source_known_once(sp
         time.sleep(0.2)  # long enough for the others to come by
         register(known)
 
-    monkeypatch.setattr("penstock.spark.session.onoff.register", slowly)
+    monkeypatch.setattr("penstock.spark.ingest.onoff.register", slowly)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(know_onoff, [session] * 4))
     assert calls == [session]

@@ -139,7 +139,7 @@ def set_aside(found: pa.Table, target: Path) -> None:
     with open(target / "part-00000.json", "w", encoding="utf-8", opener=private) as file:
         for reason, text in zip(*(_decoded(found[name]) for name in (_REASON, _TEXT)), strict=True):
             line = {"reason": reason} | ({} if text is None else {"row": text})
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def _decoded(texts: pa.ChunkedArray) -> list[str | None]:

@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from dataclasses import dataclass
+import threading
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import SegmentJob
+from penstock.model import Block
 from penstock.spark.jobs.row_checks import check_read
+
+
+@dataclass(slots=True)
+class BlockReaders:
+    """The jobs under way, and which blocks they read at the same time.
+
+    A job that is to hold a block in memory reads it from its files, unless another job that reads
+    the block meanwhile has read some of it: then nobody can say how many rows each has read.
+    """
+
+    _blocks: dict[int, set[tuple[str, int]]] = field(default_factory=dict)
+    _shared: dict[int, set[tuple[str, int]]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, job: SegmentJob) -> None:
+        """A job begins to read its blocks."""
+        mine = {(block.stream, block.number) for block in job.blocks}
+        with self._lock:
+            for other, theirs in self._blocks.items():
+                self._shared[other] |= mine & theirs
+            self._shared[job.number] = mine & set().union(*self._blocks.values())
+            self._blocks[job.number] = mine
+
+    def end(self, job: SegmentJob) -> None:
+        """A job is over."""
+        with self._lock:
+            del self._blocks[job.number], self._shared[job.number]
+
+    def count(self, job: SegmentJob, blocks: Sequence[Block]) -> int:
+        """The rows of some of a job's blocks, without those that it keeps and another reads."""
+        with self._lock:
+            unsure = self._shared.get(job.number, set())
+            return sum(block.rows for block in blocks if block.number not in job.keep
+                       or (block.stream, block.number) not in unsure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +57,28 @@ class Reading:
     group: str
     """The Spark jobs of it, and of no other."""
     job: SegmentJob
-    rows: int
+    blocks: tuple[Block, ...]
     """Those that they read from files; what is in memory already is not counted."""
+    readers: BlockReaders
     before: frozenset[int]
     """Those of these jobs that were there already, for a sample."""
 
     @staticmethod
-    def begun(spark: SparkSession, group: str, job: SegmentJob, rows: int) -> Reading:
+    def begun(
+        spark: SparkSession, group: str, job: SegmentJob, blocks: Sequence[Block],
+        readers: BlockReaders,
+    ) -> Reading:
         """Count from now on."""
-        return Reading(spark, group, job, rows, frozenset(_jobs(spark, group)))
+        return Reading(spark, group, job, tuple(blocks), readers, frozenset(_jobs(spark, group)))
 
     def check(self) -> None:
         """Refuse what was computed if rows of its blocks were not read."""
-        if not self.rows or seen_so_far(self.spark, self.group, self.before) >= self.rows:
+        rows = self.readers.count(self.job, self.blocks)
+        if not rows or seen_so_far(self.spark, self.group, self.before) >= rows:
             return
         read = rows_read(self.spark, self.group, self.before)
         if read is not None:
-            check_read(self.job, self.rows, read)
+            check_read(self.job, rows, read)
 
 
 def seen_so_far(spark: SparkSession, group: str, but: Container[int] = ()) -> int:

@@ -12,6 +12,7 @@ from penstock.engine.instructions import SegmentJob
 from penstock.engine.paths.stage_costs import names
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
+from penstock.model import Block
 from penstock.plan import Path, Plan
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.compiler import Compiler
@@ -20,7 +21,7 @@ from penstock.spark.compile.pipeline import Progress
 from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivery, added
 from penstock.spark.jobs.intermediate import IntermediateRows, IntermediateStore
-from penstock.spark.jobs.rows_read import Reading
+from penstock.spark.jobs.rows_read import BlockReaders, Reading
 from penstock.spark.storage.spool import Spool
 
 
@@ -53,17 +54,25 @@ class Segments:
     report: Callable[[ev.Event], None]
     cores: int
     settings: Settings
+    readers: BlockReaders
 
     def run(self, order: Order) -> ev.JobFinished:
         """Carry a job out; what it is to be answered for is committed when this returns."""
+        self.readers.begin(order.job)
+        try:
+            return self._run(order)
+        finally:
+            self.readers.end(order.job)
+
+    def _run(self, order: Order) -> ev.JobFinished:
         began, job = self.clock.now(), order.job
         sampled, bare = self._sampled(order)
-        rows = self._rows_in_files(job)
+        files = self._read_from_files(job)
         frame = self._frame(job)
         if order.path.expensive:
             kept = self.parts.tasks(job.parts)
             frame = dealt(frame, job, self.settings.quantum, self.cores, kept)
-        reading = Reading.begun(self.spark, self.job_group(job.number), job, rows)
+        reading = Reading.begun(self.spark, self.job_group(job.number), job, files, self.readers)
         ready = self.clock.now() if job.sample else began
         finish = self._finish if job.final else self._keep
         done = finish(order, frame, reading)
@@ -97,17 +106,12 @@ class Segments:
         entering = self.parts.rows(job.parts) if job.parts else job.rows
         return progress.measured(names(order.path)[job.first:job.last], entering, self.cores)
 
-    def _rows_in_files(self, job: SegmentJob) -> int:
-        """The rows that a job reads from files itself.
-
-        A block that it is the first to keep may be read by a job beside it, if there is any.
-        """
+    def _read_from_files(self, job: SegmentJob) -> list[Block]:
+        """The blocks that a job reads from files itself."""
         if job.parts:
-            return 0
+            return []
         spool = self.spools[job.blocks[0].stream]
-        shared = job.keep if self.settings.concurrent else ()
-        return sum(block.rows for block in job.blocks
-                   if block.number not in shared and not spool.is_hot(block.number))
+        return [block for block in job.blocks if not spool.is_hot(block.number)]
 
     def _frame(self, job: SegmentJob) -> DataFrame:
         """The rows that a job begins with."""
