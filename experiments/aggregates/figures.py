@@ -106,7 +106,7 @@ def _draw(telling: Telling, low: Sweep, high: Sweep) -> None:
         "fig7", Drawing("Fig. 7: throughput at 3000 packets a second", QUERIES, THROUGHPUT,
                         marks=True), high, "throughput",
         "Twice the packets and twice the values in every field: a scan takes twice as long.",
-        ("lp-doubles", *LATE[:2], "worst"))
+        ("lp-doubles", *LATE[:2], "worst", "as-drops"))
     telling.curves(
         "fig8", Drawing("Fig. 8: latency at 3000 packets a second", QUERIES, LATENCY, marks=True),
         high, "latency", "CS falls back to No-S: tasks that are late to different degrees never "

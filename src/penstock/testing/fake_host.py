@@ -260,11 +260,13 @@ class FakeHost(VirtualHost):
         return carried(rows, stages, self.operators)
 
     def _measured(self, job: SegmentJob) -> dict[str, ev.StageFigures]:
+        """What is measured of the stages of a path, in the job or beside it."""
         stages = self.core.plan.path(job.path).stages
-        if not self.operators or len(stages) == 1 or self.samples and not job.sample:
+        if not self.operators or len(stages) == 1:
             return {}
-        return measured(stages if job.sample else stages[job.first : job.last], self.operators,
-                        how="sample" if self.samples else "worker")
+        if self.samples:
+            return measured(stages, self.operators, "sample") if job.sample else {}
+        return measured(stages[job.first : job.last], self.operators, "worker")
 
     # --- what happened -----------------------------------------------------------------------
 

@@ -186,10 +186,14 @@ class _RecordReader:
     def _home(self, job: RecordedJob) -> str:
         return self.homes.get(job.work.riders, job.work.segment)
 
+    @property
+    def _overlaps(self) -> bool:
+        return self.started is not None and self.started.overlap
+
     def models(self) -> dict[str, PathModel]:
         """What paths cost and keep."""
         jobs: dict[str, list[tuple[RecordedJob, float]]] = {}
-        for job, took in zip(self.finished, _own(self.finished), strict=True):
+        for job, took in zip(self.finished, _own(self.finished, self._overlaps), strict=True):
             jobs.setdefault(self._home(job), []).append((job, took))
         return self.told.models(jobs)
 
@@ -230,7 +234,7 @@ class _RecordReader:
                     present.pop(event.query, None)
 
 
-def _own(jobs: Sequence[RecordedJob]) -> list[float]:
+def _own(jobs: Sequence[RecordedJob], overlap: bool) -> list[float]:
     """What each job took by itself: from the decision to its end, less its sample.
 
     Of the time for which it preempted another, or another preempted it, half is its own, as the
@@ -247,8 +251,9 @@ def _own(jobs: Sequence[RecordedJob]) -> list[float]:
         shared[one] += both.sum()
         shared += np.where(urgent, 0.0, both)
     apart = np.array([job.result.sampling for job in jobs])
-    own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart - _waited(
-        begun, ended, urgent)
+    own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart
+    if overlap and len(jobs):
+        own -= _waited(begun, ended, urgent)
     return np.maximum(own, 0.0).tolist()  # type: ignore[no-any-return]
 
 
@@ -312,7 +317,7 @@ class _Replay(VirtualHost):
         _, left = model.through(job.first, job.last, rows)
         seconds = model.seconds(job.first, job.last, rows, self._made[job.path])
         self._made[job.path] += 1
-        if not job.urgent:
+        if self.recording.started.overlap and not job.urgent:
             seconds += self.busy_after(model.cost.fixed)
         sampling = self.recording.sampling if job.sample else 0.0
         at = self.clock.now() + seconds + sampling

@@ -122,7 +122,7 @@ def run(engine: Any, tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
 
 def test_driver_and_executors_write_the_same_values(run, monkeypatch):
-    by_driver, by_spark_jobs = [], []  # every engine has a module of its own; these are found by all
+    by_driver, by_spark_jobs = [], []  # every engine has a module of its own, and finds these
     monkeypatch.setitem(sys.modules, "calls_of_one_job", by_driver)
     few = run("few", APP + PYTHON + LEFT_TO_SPARK)
     monkeypatch.setitem(sys.modules, "calls_of_one_job", by_spark_jobs)

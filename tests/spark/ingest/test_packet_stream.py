@@ -19,7 +19,7 @@ from penstock.events import kinds as ev
 from penstock.generators.packets import OnOff
 from penstock.model import BIGINT, TIMESTAMP, Field, Stream
 from penstock.spark.ingest.onoff import Options
-from penstock.spark.ingest.packet_stream import PacketBatch, PacketStream, Place
+from penstock.spark.ingest.packet_stream import PacketBatch, PacketStream, PacketPosition
 from penstock.spark.ingest.times import Bounds
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
@@ -35,7 +35,7 @@ def stream(clock: VirtualClock | None = None, **options: str) -> PacketStream:
     return PacketStream(Options.parse(given), COLUMNS, (clock or VirtualClock(10.0)).now)
 
 
-def rows_of(packets: PacketStream, first: Place, last: Place) -> pa.Table:
+def rows_of(packets: PacketStream, first: PacketPosition, last: PacketPosition) -> pa.Table:
     return PacketBatch(packets, first, last).table()
 
 
@@ -48,7 +48,7 @@ def micros(table: pa.Table) -> list[int]:
 
 def test_a_block_has_at_most_the_rows_of_the_limit_and_the_last_place_stays():
     packets = stream(rows="250", maxRowsPerTrigger="100")
-    places = [Place()]
+    places = [PacketPosition()]
     while len(places) < 6:
         places.append(packets.next(places[-1]))
     assert [place.position.rows for place in places] == [0, 100, 200, 250, 250, 250]
@@ -59,7 +59,7 @@ def test_a_block_has_at_most_the_rows_of_the_limit_and_the_last_place_stays():
 def test_a_paced_stream_gives_what_is_due_by_whole_ticks():
     clock = VirtualClock(10.0)
     packets = stream(clock, slice="100")
-    began = packets.next(Place())
+    began = packets.next(PacketPosition())
     traffic = OnOff(rate=1000, burst=1, length=0.1)
     assert began.position.rows == traffic.count(0, 0.1) > 0  # the tick before now
     clock.time += 0.099_999
@@ -71,7 +71,7 @@ def test_a_paced_stream_gives_what_is_due_by_whole_ticks():
 def test_a_paced_stream_is_asked_when_a_tick_is_over():
     clock = VirtualClock(10.0)
     packets = stream(clock, slice="100")
-    place = packets.next(Place())
+    place = packets.next(PacketPosition())
     assert packets.pause(place, 0.05) == pytest.approx(0.1)
     clock.time += 0.03
     assert packets.pause(place, 0.05) == pytest.approx(0.07)
@@ -81,17 +81,17 @@ def test_a_paced_stream_is_asked_when_a_tick_is_over():
     clock.time -= 3600
     assert packets.pause(place, 0.05) == 1, "the clock may be set back, and forth again"
     assert packets.next(place) == place
-    assert stream(rows="9").pause(Place(), 0.05) == 0.05
+    assert stream(rows="9").pause(PacketPosition(), 0.05) == 0.05
 
 
 def test_a_paced_stream_has_event_times_of_the_clock_or_from_start():
     clock = VirtualClock(10.0)
     for options, began in (({}, 9_950_000), ({"start": "1970-01-01T01:00"}, 3600 * 10**6)):
         packets = stream(clock, **options)
-        end = packets.next(Place())
-        times = micros(rows_of(packets, Place(), end))
+        end = packets.next(PacketPosition())
+        times = micros(rows_of(packets, PacketPosition(), end))
         assert times[0] == began
-        assert packets.times(Place(), end) == (times[0], times[-1])
+        assert packets.times(PacketPosition(), end) == (times[0], times[-1])
         clock.time += 1
         later = packets.next(end)
         following = micros(rows_of(packets, end, later))
@@ -104,7 +104,7 @@ def test_the_rows_are_the_same_however_often_it_is_asked_and_begun_again(steps, 
     """The clock moves on by any steps; before some of them the engine dies and starts again."""
     clock = VirtualClock(10.0)
     packets = stream(clock, maxRowsPerTrigger=str(limit))
-    place, pieces = Place(), []
+    place, pieces = PacketPosition(), []
     for step, dies in steps:
         clock.time += step / 1e6
         if dies:
@@ -127,13 +127,13 @@ def test_the_rows_are_the_same_however_often_it_is_asked_and_begun_again(steps, 
 def test_files_share_a_large_block_evenly_and_a_small_one_is_not_shared():
     for rows, shares in (40_001, [13333, 13334, 13334]), (5000, [5000]), (0, []):
         packets = stream(rows="40001", partitions="3", maxRowsPerTrigger=str(rows or 1))
-        end = packets.next(Place()) if rows else Place()
-        files = packets.files(Place(), end)
+        end = packets.next(PacketPosition()) if rows else PacketPosition()
+        files = packets.files(PacketPosition(), end)
         assert [sum(map(len, batches)) for batches in files] == shares
 
 
 def test_a_place_of_another_stream_is_refused():
-    noted = stream(rows="10").noted(Place())
+    noted = stream(rows="10").noted(PacketPosition())
     with pytest.raises(ValueError, match=r"is of onoff with .* seed=0; it cannot .* seed=1"):
         stream(rows="10", seed="1").place(noted)
 
@@ -154,7 +154,7 @@ def spool_of(checkpoint: Checkpoint, columns=COLUMNS, time: str | None = "ts") -
 
 def test_a_block_has_its_packets_their_figures_and_the_place_behind_them(checkpoint):
     spool, packets = spool_of(checkpoint), stream(rows="30000", maxRowsPerTrigger="25000")
-    first = Place()
+    first = PacketPosition()
     for number, rows in enumerate((25_000, 5000)):
         last = packets.next(first)
         batch = PacketBatch(packets, first, last)
@@ -175,7 +175,7 @@ def test_a_block_has_its_packets_their_figures_and_the_place_behind_them(checkpo
 
 def test_times_near_a_bound_are_left_to_spark_and_streams_without_a_time_are_not(checkpoint):
     packets = stream(rows="100")
-    batch = PacketBatch(packets, Place(), packets.next(Place()))
+    batch = PacketBatch(packets, PacketPosition(), packets.next(PacketPosition()))
     _, newest = packets.times(batch.first, batch.last)
     spool = spool_of(checkpoint)
     assert batch.write(spool, 0, None, Bounds(0, newest + 10)) is None
@@ -186,7 +186,7 @@ def test_times_near_a_bound_are_left_to_spark_and_streams_without_a_time_are_not
 def test_blocks_that_do_not_say_how_far_they_came_are_refused(checkpoint):
     spool, packets = spool_of(checkpoint), stream(rows="10")
     spool.refuse_without_place()
-    PacketBatch(packets, Place(), packets.next(Place())).write(spool, 0, None, ALWAYS)
+    PacketBatch(packets, PacketPosition(), packets.next(PacketPosition())).write(spool, 0, None, ALWAYS)
     spool.add(Manifest(0, 10, 160, 1.0, 10, offsets=7))
     with pytest.raises(CheckpointError, match="00000000.json was written by an earlier version"):
         spool.refuse_without_place()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 from penstock.engine.paths.queue_entries import AGAIN, QueueEntry
 from penstock.model import Block
@@ -26,8 +27,9 @@ class ActiveJob:
     """Whether others may preempt it."""
     expected: float = 0.0
     """Seconds that it was expected to take; 0 if that was unknown."""
-    fixed: float = 0.0
-    """The part of them that it takes however few its rows are."""
+    planning: float = inf
+    """Seconds in which it can make use of the time in which an earlier job has the cores. Without
+    end if jobs that are under way together always share the cores."""
     waited: float = 0.0
     """Seconds in which it was planned, but an earlier job still had the cores."""
     shared: float = 0.0
@@ -69,7 +71,7 @@ class ActiveJob:
                 self.shared += both
                 other.shared += both
             elif other.began >= self.began:
-                other.waited = max(at - other.began - other.fixed, 0.0)
+                other.waited = max(at - other.began - other.planning, 0.0)
 
     def own(self, seconds: float) -> float:
         """What is its own of the seconds that it took: half of those in which it shared the cores.

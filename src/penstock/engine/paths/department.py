@@ -258,8 +258,9 @@ class PathsDepartment:
         expected = self.costs.expected(sum(entry.rows for entry in train), *place, last)
         fixed = self.costs.model(*place, last).fixed
         yields = self._preemption.may_be(segment, expected, self.state.settings.quantum)
+        planning = fixed if self.state.settings.overlap else inf
         active = ActiveJob(path, segment, train, retried, at, offer.preempting, yields, expected,
-                           fixed)
+                           planning)
         self.active[job] = active
         self.queues.touch(path.id)
         riders, formed = self.queues.riders.group(path.id, active.members)

@@ -23,7 +23,7 @@ from penstock.spark.delivery.driver_files import widened
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _CollectedRows:
     """What a job has brought."""
 
     answers: pa.Table
@@ -49,7 +49,7 @@ class CollectedAnswers:
         self._places = {
             _identity(field): output_name(number)
             for number, field in enumerate(distinct(answers.branches.values()))}
-        self._rows: _Rows | None = None
+        self._rows: _CollectedRows | None = None
 
     @property
     def has_rejects(self) -> bool:
@@ -116,12 +116,12 @@ class CollectedAnswers:
 
     # --- the rows ----------------------------------------------------------------------------
 
-    def _collected(self) -> _Rows:
+    def _collected(self) -> _CollectedRows:
         if self._rows is None:
             self._rows = self._sorted(self._path.collect().combine_chunks())
         return self._rows
 
-    def _sorted(self, rows: pa.Table) -> _Rows:
+    def _sorted(self, rows: pa.Table) -> _CollectedRows:
         rejects = pa.table({MEMBER: [], "row": [], "error": []})
         if self.has_rejects:
             is_reject = pc.is_valid(rows[ERROR])
@@ -132,7 +132,7 @@ class CollectedAnswers:
         sizes = np.bincount(members, minlength=len(self._numbers))
         order = np.argsort(members, kind="stable")
         is_sorted = len(sizes) == 1
-        return _Rows(rows, rows if is_sorted else rows.take(pa.array(order)),
+        return _CollectedRows(rows, rows if is_sorted else rows.take(pa.array(order)),
                      np.concatenate([[0], np.cumsum(sizes)]), rejects)
 
     def _sizes(self, members: Sequence[Member]) -> list[int]:

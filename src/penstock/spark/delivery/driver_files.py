@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from penstock.events.record import write_all
 from penstock.spark.storage.files import local_path
+from penstock.spark.storage.local_store import write_new
 
 _AT_ONCE = 8
 """Files that are written at the same time: they wait for the disk more than they compute."""
@@ -63,12 +63,7 @@ def write_files(
 
 def _write_file(path: str, format_: str, table: pa.Table) -> int:
     content = encoded(format_, table)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        write_all(file, content)
-        os.fsync(file)
-    finally:
-        os.close(file)
+    write_new(path, content)
     return len(content)
 
 

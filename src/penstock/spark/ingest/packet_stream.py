@@ -34,7 +34,7 @@ LONGEST_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PacketPosition:
     """How far a stream was read."""
 
     position: Position = ORIGIN
@@ -58,18 +58,18 @@ class PacketStream:
 
     # --- places ------------------------------------------------------------------------------
 
-    def noted(self, place: Place) -> dict[str, Any]:
+    def noted(self, place: PacketPosition) -> dict[str, Any]:
         """A place as a manifest holds it, with the parameters that it was made with."""
         return asdict(place.position) | {"clock": place.clock, "stream": self._parameters()}
 
-    def place(self, noted: Mapping[str, Any] | None) -> Place:
+    def place(self, noted: Mapping[str, Any] | None) -> PacketPosition:
         """The place that a manifest holds; ValueError if it is one of another stream."""
         if noted is None:
-            return Place()
+            return PacketPosition()
         if noted["stream"] != self._parameters():
             raise ValueError(f"the checkpoint is of onoff with {noted['stream']}; it cannot go on "
                              f"with {self._parameters()}")
-        return Place(Position(noted["epoch"], noted["row"], noted["rows"]), noted["clock"])
+        return PacketPosition(Position(noted["epoch"], noted["row"], noted["rows"]), noted["clock"])
 
     def _parameters(self) -> str:
         traffic = self._options.traffic
@@ -80,11 +80,11 @@ class PacketStream:
         """Whether packets come when their time has come, and not as they are asked for."""
         return self._options.paced
 
-    def is_over(self, place: Place) -> bool:
+    def is_over(self, place: PacketPosition) -> bool:
         """Whether all packets of a bounded stream have been given."""
         return self._options.traffic.rows == place.position.rows
 
-    def next(self, place: Place) -> Place:
+    def next(self, place: PacketPosition) -> PacketPosition:
         """As far as the clock, `maxRowsPerTrigger` and the end of the stream allow."""
         options, rows = self._options, EVERYTHING
         if options.paced:
@@ -97,7 +97,7 @@ class PacketStream:
         taken = options.traffic.advance(place.position, min(rows, options.block))
         return replace(place, position=taken)
 
-    def pause(self, place: Place, interval: float) -> float:
+    def pause(self, place: PacketPosition, interval: float) -> float:
         """Seconds until there may be more, asked for at most once per ``interval`` seconds.
 
         A stream that follows the clock is asked when a tick is over, and not just before.
@@ -111,20 +111,20 @@ class PacketStream:
 
     # --- packets -----------------------------------------------------------------------------
 
-    def files(self, first: Place, last: Place) -> list[Iterator[pa.RecordBatch]]:
+    def files(self, first: PacketPosition, last: PacketPosition) -> list[Iterator[pa.RecordBatch]]:
         """The packets between two places, as those of each file of a block."""
         traffic, rows = self._traffic(last), last.position.rows - first.position.rows
         parts = max(1, min(self._options.partitions, rows // FILE_ROWS))
         cuts = traffic.cut(first.position, last.position, parts)
         return [map(self._declared, traffic.batches(*cut)) for cut in cuts]
 
-    def times(self, first: Place, last: Place) -> tuple[int, int]:
+    def times(self, first: PacketPosition, last: PacketPosition) -> tuple[int, int]:
         """Before the time of the first packet between two places, and that of the last one."""
         traffic = self._traffic(last)
         return (traffic.start + traffic.last_time(first.position),
                 traffic.start + traffic.last_time(last.position))
 
-    def _traffic(self, place: Place) -> OnOff:
+    def _traffic(self, place: PacketPosition) -> OnOff:
         """The packets with their event times: from the clock on if the stream follows it."""
         options = self._options
         follows = options.paced and not options.dated
@@ -141,8 +141,8 @@ class PacketBatch:
     """The packets of one block."""
 
     packets: PacketStream
-    first: Place
-    last: Place
+    first: PacketPosition
+    last: PacketPosition
 
     def write(
         self, spool: Spool, number: int, cutoff: int | None, bounds: Bounds

@@ -47,7 +47,7 @@ from penstock.spark.ingest.file_log import FILE_LOG
 from penstock.spark.ingest.file_source import FileSource
 from penstock.spark.ingest.folder_watch import FolderWatch
 from penstock.spark.ingest.offsets import synced
-from penstock.spark.ingest.packet_stream import PacketBatch, PacketStream, Place
+from penstock.spark.ingest.packet_stream import PacketBatch, PacketStream, PacketPosition
 from penstock.spark.ingest.retries import StreamReader
 from penstock.spark.ingest.source_options import opened
 from penstock.spark.ingest.sources import FAULTS, FILES, files_frame, plain, stream_frame
@@ -249,7 +249,7 @@ class Ingest:
             block = self._spool.add(manifest)
         self._tell(block, manifest)
 
-    def _take_packets(self, packets: PacketStream) -> Place:
+    def _take_packets(self, packets: PacketStream) -> PacketPosition:
         """Store the packets that are due, if there are any; how far the stream has come then."""
         self._wait_for_room()
         with self._busy:

@@ -263,3 +263,13 @@ def _lock_of(path: Path, flags: int, how: int) -> int:
         os.close(file)
         raise
     return file
+
+
+def write_new(path: str, content: bytes) -> None:
+    """Write a file that must not be there yet, and have it on the disk when this returns."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        write_all(file, content)
+        os.fsync(file)
+    finally:
+        os.close(file)
