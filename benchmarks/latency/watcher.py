@@ -1,7 +1,8 @@
 """A process that sees files as they come: `python -m benchmarks.latency.watcher LOG FOLDER ...`.
 
-The kernel says when a file is whole under its final name: when it was renamed into place, or closed
-after it was written there. The second is earlier than the moment at which native Spark's own
+The kernel says when a file is whole under its final name: when it was renamed into place, got this
+name besides another (a file that is created with content), or was closed after it was written
+there. The last is earlier than the moment at which native Spark's own
 readers would see it, which read the log of its sink. The clock is read when the kernel's message
 is; on a busy machine that is some milliseconds later.
 """
@@ -18,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-CLOSE_WRITE, MOVED_TO = 0x8, 0x80
+CLOSE_WRITE, MOVED_TO, CREATE = 0x8, 0x80, 0x100
 _HEAD = struct.Struct("iIII")
 
 
@@ -45,7 +46,7 @@ def watch(log: Path, folders: Sequence[str]) -> None:
     descriptor = libc.inotify_init()
     numbers = {}
     for number, folder in enumerate(folders):
-        given = libc.inotify_add_watch(descriptor, os.fsencode(folder), CLOSE_WRITE | MOVED_TO)
+        given = libc.inotify_add_watch(descriptor, os.fsencode(folder), CLOSE_WRITE | MOVED_TO | CREATE)
         if given < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), folder)
         numbers[given] = number
@@ -53,18 +54,28 @@ def watch(log: Path, folders: Sequence[str]) -> None:
         while True:
             read = os.read(descriptor, 1 << 20)
             now = time.time()
-            for watched, name in _messages(read):
-                if not name.startswith((".", "_")):
-                    file.write(f"{now:.6f}\t{numbers[watched]}\t{name}\n")
+            for watched, what, name in _messages(read):
+                number = numbers[watched]
+                if name.startswith((".", "_")) or (
+                        what & CREATE and not _has_content(Path(folders[number], name))):
+                    continue
+                file.write(f"{now:.6f}\t{number}\t{name}\n")
 
 
-def _messages(read: bytes) -> Iterator[tuple[int, str]]:
-    """The folder and the file of every message."""
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _messages(read: bytes) -> Iterator[tuple[int, int, str]]:
+    """The folder of every message, what happened, and the file."""
     at = 0
     while at < len(read):
-        watched, _, _, size = _HEAD.unpack_from(read, at)
+        watched, what, _, size = _HEAD.unpack_from(read, at)
         at += _HEAD.size
-        yield watched, os.fsdecode(read[at : at + size].rstrip(b"\0"))
+        yield watched, what, os.fsdecode(read[at : at + size].rstrip(b"\0"))
         at += size
 
 

@@ -353,7 +353,7 @@ def on_spark(
     with engine(on_event=watch) as e:
         e._clock = inbox.clock
         e.execute(f"{trace.application} SET {trace.first.family} = '{trace.first.policy}';"
-                  " SET quantum = '1 second';", folder=folder)
+                  " SET quantum = '1 second'; SET slots = 1;", folder=folder)
         e.start()
         assert through.wait(240), (inbox.failed, decisions(events)[-3:])
         e.stop()

@@ -140,7 +140,8 @@ def fit(
         if seconds[first] <= COLD * (ahead[0] + ahead[1] * rows[first]):
             break
         first, line = first + 1, ahead
-    fixed, slope, told = line
+    fixed, slope = (float(f"{part:.12g}") for part in line[:2])  # the last digits are chance
+    told = line[2]
     beyond, warm = seconds - fixed - slope * rows, slice(first, None)
     away = _mean(np.abs(beyond[warm]), weight[warm])
     usual = max(_mean(seconds[warm], weight[warm]), 1e-9)

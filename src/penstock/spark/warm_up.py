@@ -35,6 +35,7 @@ from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.jobs.intermediate import IntermediateStore
 from penstock.spark.jobs.panes import Panes
+from penstock.spark.jobs.rows_read import BlockReaders
 from penstock.spark.jobs.segments import Order, Segments
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
@@ -159,7 +160,8 @@ class _Doubles:
                     Spool(of.spark, checkpoint, files, of.application.streams[name]))
         means: dict[str, Any] = {
             "spools": spools, "delivery": delivery, "parts": IntermediateStore(of.spark),
-            "job_group": lambda number: of._group, "report": lambda event: None}
+            "job_group": lambda number: of._group, "report": lambda event: None,
+            "readers": BlockReaders()}
         return _Doubles(of, plan, replace(of.segments, **means),
                         replace(of.panes, **means, windows=windows, outgrow=lambda group: None))
 

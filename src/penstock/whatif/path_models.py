@@ -222,7 +222,7 @@ def _fitted(
     if len(stages) == 1:
         return fit(_works(stages, taken), cheapest)
     bare = median_low([job.result.bare for job, _ in taken if job.result.bare] or [0.0])
-    return fit(_works(stages, taken), cheapest, (JOBS * bare or cheapest, 1.0))
+    return fit(_works(stages, taken), cheapest, (JOBS * bare, 1.0))
 
 
 def _works(

@@ -121,6 +121,14 @@ def run(engine: Any, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return run
 
 
+@pytest.fixture(autouse=True)
+def calls(monkeypatch):
+    """What callbacks were called with, wherever their module is."""
+    found = []
+    monkeypatch.setitem(sys.modules, "calls_of_one_job", found)
+    return found
+
+
 def test_driver_and_executors_write_the_same_values(run, monkeypatch):
     by_driver, by_spark_jobs = [], []  # every engine has a module of its own, and finds these
     monkeypatch.setitem(sys.modules, "calls_of_one_job", by_driver)

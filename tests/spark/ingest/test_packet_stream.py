@@ -19,7 +19,7 @@ from penstock.events import kinds as ev
 from penstock.generators.packets import OnOff
 from penstock.model import BIGINT, TIMESTAMP, Field, Stream
 from penstock.spark.ingest.onoff import Options
-from penstock.spark.ingest.packet_stream import PacketBatch, PacketStream, PacketPosition
+from penstock.spark.ingest.packet_stream import PacketBatch, PacketPosition, PacketStream
 from penstock.spark.ingest.times import Bounds
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
@@ -186,7 +186,8 @@ def test_times_near_a_bound_are_left_to_spark_and_streams_without_a_time_are_not
 def test_blocks_that_do_not_say_how_far_they_came_are_refused(checkpoint):
     spool, packets = spool_of(checkpoint), stream(rows="10")
     spool.refuse_without_place()
-    PacketBatch(packets, PacketPosition(), packets.next(PacketPosition())).write(spool, 0, None, ALWAYS)
+    begin = PacketPosition()
+    PacketBatch(packets, begin, packets.next(begin)).write(spool, 0, None, ALWAYS)
     spool.add(Manifest(0, 10, 160, 1.0, 10, offsets=7))
     with pytest.raises(CheckpointError, match="00000000.json was written by an earlier version"):
         spool.refuse_without_place()

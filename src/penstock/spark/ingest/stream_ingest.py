@@ -47,7 +47,7 @@ from penstock.spark.ingest.file_log import FILE_LOG
 from penstock.spark.ingest.file_source import FileSource
 from penstock.spark.ingest.folder_watch import FolderWatch
 from penstock.spark.ingest.offsets import synced
-from penstock.spark.ingest.packet_stream import PacketBatch, PacketStream, PacketPosition
+from penstock.spark.ingest.packet_stream import PacketBatch, PacketPosition, PacketStream
 from penstock.spark.ingest.retries import StreamReader
 from penstock.spark.ingest.source_options import opened
 from penstock.spark.ingest.sources import FAULTS, FILES, files_frame, plain, stream_frame
