@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
+from penstock.engine.paths import queue_entries
 from penstock.events import kinds as ev
 from penstock.spark.host import SparkHost
 from penstock.spark.session import tuned
@@ -105,6 +106,8 @@ def test_storage_holds_what_the_account_says(
     ledger = Ledger(spark)
     ledger.watch(monkeypatch)
     with engine(on_event=ledger) as e:
+        # All blocks have come before the first job, which would take all of them.
+        monkeypatch.setattr(queue_entries, "TRAIN_BLOCKS", 2)
         e.execute(sql + "SET memory = '20 MB'; SET quantum = '100 ms';", folder=tmp_path)
         summary = e.run()
     assert (summary.run.state, summary.failures()) == ("drained", [])

@@ -30,13 +30,13 @@ CREATE QUERY python AS SELECT ts FROM sent WHERE long(length);
 CREATE QUERY sums AS SELECT port, SUM(length) AS bytes FROM sent [WINDOW 5 SECONDS] GROUP BY port;
 """
 MARKS = """
+import sys
+
 import penstock
 import pyarrow.compute as pc
 
-CALLS = []
-
-def called(table):
-    CALLS.append(table)
+def called(query, table):
+    sys.modules["calls_of_a_start"].append(table)
 
 @penstock.predicate
 def long(length):
@@ -72,6 +72,8 @@ def test_paths_are_warm_before_the_first_row_and_nothing_of_it_is_seen(
         warmed.append(path.id)
 
     monkeypatch.setattr(warm_up._Doubles, "run", counted)
+    calls: list[pa.Table] = []
+    monkeypatch.setitem(sys.modules, "calls_of_a_start", calls)
     running, told = live(engine, tmp_path, monkeypatch)
     eventually(lambda: steps(told)[-1:] == [""], "the paths are warm", 400)
     assert len(warmed) == 3
@@ -81,15 +83,15 @@ def test_paths_are_warm_before_the_first_row_and_nothing_of_it_is_seen(
     assert (seen.run.decided, seen.run.jobs) == (0, 0)
     assert not list((tmp_path / "answers").rglob("*.parquet"))
     assert running.results("python").num_rows == 0
-    __import__("marks").CALLS.clear()
+    assert calls == []
     pq.write_table(pa.table({
-        "ts": pa.array([1_800_000_000_000_000], pa.timestamp("us", "UTC")),
+        "ts": pa.array([1_700_000_000_000_000], pa.timestamp("us", "UTC")),
         "port": pa.array([80], pa.int32()), "length": pa.array([500], pa.int32())}),
         tmp_path / "sent" / "one.parquet")
     eventually(lambda: all(running.status().queries[name].rows_out == 1
                            for name in ("web", "big", "python")), "all have answered")
     running.stop()
-    assert [table.num_rows for table in __import__("marks").CALLS] == [1]
+    assert [table.num_rows for table in calls] == [1]
     assert running.status().failures() == []
 
 
