@@ -46,7 +46,8 @@ def watch(log: Path, folders: Sequence[str]) -> None:
     descriptor = libc.inotify_init()
     numbers = {}
     for number, folder in enumerate(folders):
-        given = libc.inotify_add_watch(descriptor, os.fsencode(folder), CLOSE_WRITE | MOVED_TO | CREATE)
+        given = libc.inotify_add_watch(
+            descriptor, os.fsencode(folder), CLOSE_WRITE | MOVED_TO | CREATE)
         if given < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), folder)
         numbers[given] = number
