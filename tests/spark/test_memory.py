@@ -106,9 +106,11 @@ def test_storage_holds_what_the_account_says(
     ledger = Ledger(spark)
     ledger.watch(monkeypatch)
     with engine(on_event=ledger) as e:
-        # All blocks have come before the first job, which would take all of them.
+        # All blocks have come before the first job, which would take all of them. Jobs that overlap
+        # leave few moments in which none changes what is stored.
         monkeypatch.setattr(queue_entries, "TRAIN_BLOCKS", 2)
-        e.execute(sql + "SET memory = '20 MB'; SET quantum = '100 ms';", folder=tmp_path)
+        e.execute(sql + "SET memory = '20 MB'; SET quantum = '100 ms'; SET slots = 1;",
+                  folder=tmp_path)
         summary = e.run()
     assert (summary.run.state, summary.failures()) == ("drained", [])
     kinds = {type(event) for event in ledger.seen}

@@ -66,7 +66,7 @@ def test_rows_are_dealt_out_for_long_runs_and_gathered_for_short_ones(spark: Any
 @pytest.mark.spark
 def test_what_runs_have_kept_tells_by_how_many_tasks_it_is_read(spark: Any) -> None:
     from penstock.spark.jobs.intermediate import IntermediateStore
-    from penstock.spark.jobs.rows_read import Reading
+    from penstock.spark.jobs.rows_read import BlockReaders, Reading
 
     through = SimpleNamespace(part=lambda path, member, frame, first, last: SimpleNamespace(
         frame=frame, counts=dict))
@@ -74,7 +74,7 @@ def test_what_runs_have_kept_tells_by_how_many_tasks_it_is_read(spark: Any) -> N
     path: Any = SimpleNamespace(panes=False)
     for count in (2, 5):
         kept = replace(RUN, number=count, members=("m",))  # type: ignore[arg-type]
-        nothing = Reading.begun(spark, "no jobs", kept, rows=0)
+        nothing = Reading.begun(spark, "no jobs", kept, (), BlockReaders())
         assert parts.keep(through, path, kept, spark.range(0, 100, 1, count), nothing).rows == 100
     assert parts.tasks([]) == 0
     assert parts.tasks([2, 5]) == parts.frame([2, 5]).rdd.getNumPartitions() == 7

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.spark.jobs.rows_read import rows_read
+from penstock.engine.instructions import SegmentJob
+from penstock.model import Block
+from penstock.spark.jobs.rows_read import BlockReaders, rows_read
 from penstock.spark.storage.spool import Spool
 
 pytestmark = pytest.mark.spark
@@ -80,3 +82,24 @@ def test_a_job_that_reads_fewer_rows_than_its_blocks_have_answers_nobody(
         for name in short:
             assert "have 100 rows to read, but 60 were read" in failed[f"query {name}"]
             assert e.results(name).num_rows == 0
+
+
+def job(number: int, blocks: Sequence[int], keep: Sequence[int]) -> SegmentJob:
+    made = tuple(Block("s", block, rows=10, bytes=0, arrived=0.0) for block in blocks)
+    return SegmentJob(number=number, kind="segment", segment="p", path="p", riders=1, members=(),
+                      blocks=made, keep=tuple(keep))
+
+
+def test_rows_of_a_kept_block_count_unless_another_job_reads_it_meanwhile() -> None:
+    readers = BlockReaders()
+    one, other = job(1, [0, 1], keep=[0]), job(2, [0, 1], keep=[])
+    readers.begin(one)
+    assert readers.count(one, one.blocks) == 20
+    readers.begin(other)
+    assert (readers.count(one, one.blocks), readers.count(other, other.blocks)) == (10, 20)
+    readers.end(other)
+    assert readers.count(one, one.blocks) == 10, "nobody knows what the other has read"
+    readers.end(one)
+    third = job(3, [0], keep=[0])
+    readers.begin(third)
+    assert readers.count(third, third.blocks) == 10

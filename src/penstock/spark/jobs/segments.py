@@ -77,7 +77,9 @@ class Segments:
         finish = self._finish if job.final else self._keep
         done = finish(order, frame, reading)
         now = self.clock.now()
-        for block in (each for each in job.blocks if each.number in job.keep):
+        # A job beside it may have kept the same blocks, and they may have become cold since.
+        for block in (each for each in job.blocks if each.number in job.keep
+                      and self.spools[each.stream].is_hot(each.number)):
             self.report(ev.BlockHot(at=now, stream=block.stream, number=block.number,
                                     bytes=block.bytes))
         assert not isinstance(done.result, ev.RefreshResult)
