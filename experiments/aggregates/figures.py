@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from experiments.aggregates.runs import (
     Size,
     Sweep,
 )
-from harness.findings import Report
-from penstock.report.figures import Drawing, Points, draw
+from experiments.telling import ReportOfRuns
+from penstock.report.figures import Drawing
 from penstock.simulator.outcomes import Floats
 
 THROUGHPUT, LATENCY = "answers per second", "panes too many between answers"
@@ -33,24 +32,8 @@ LATE = ("lp-throughput", "lp-throughput-but-as", "lp-latency", "lp-latency-but-a
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Telling(ReportOfRuns[Runs]):
     """What the parts of the experiment read from and write to."""
-
-    report: Report
-    runs: Runs
-    folder: Path
-
-    def check(self, id: str, text: str, target: str, measured: str, holds: bool) -> None:
-        """Add a claim and what became of it."""
-        self.report.check(id, text, target, measured, holds)
-
-    def figure(
-        self, id: str, drawing: Drawing, series: Mapping[str, Points], caption: str,
-        checks: Sequence[str] = (),
-    ) -> None:
-        """Draw lines."""
-        file = draw(self.folder / "figures" / f"aggregates-{id}.png", drawing, series)
-        self.report.figure(id, drawing.title, file, caption, checks)
 
     def mean(self, sweep: Sweep, name: str, what: str) -> Floats:
         """A figure under a policy, over the parameter of a sweep."""

@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from experiments.joins.runs import POLICIES, Runs, Sweep
-from harness.findings import Report
-from penstock.report.figures import Drawing, Points, draw
+from experiments.telling import ReportOfRuns
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Telling(ReportOfRuns[Runs]):
     """A report, and the runs it is made from."""
-
-    report: Report
-    runs: Runs
-    folder: Path
-
-    def check(self, id: str, text: str, target: str, measured: str, holds: bool) -> None:
-        """Add a claim and what became of it."""
-        self.report.check(id, text, target, measured, holds)
-
-    def figure(
-        self, id: str, drawing: Drawing, series: Mapping[str, Points], caption: str,
-        checks: Sequence[str] = (),
-    ) -> None:
-        """Draw lines."""
-        file = draw(self.folder / "figures" / f"joins-{id}.png", drawing, series)
-        self.report.figure(id, drawing.title, file, caption, checks)
 
     def mean(self, sweep: Sweep, name: str, what: str = "mean") -> np.ndarray:
         """A figure under a policy, over the parameter of a sweep."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from experiments.prb.runs import FIFO, PRB, RB, RR, Runs, Sweep
-from harness.findings import Report
-from penstock.report.figures import Drawing, Points, draw
+from experiments.telling import ReportOfRuns
+from penstock.report.figures import Drawing
 from penstock.simulator.outcomes import Floats
 
 SHORT = {RR: "RR", FIFO: "FIFO", RB: "RB", PRB: "PRB"}
@@ -18,13 +17,8 @@ COST_SKEW = "skew of the costs (Zipf parameter)"
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Telling(ReportOfRuns[Runs]):
     """What the parts of the experiment read from and write to."""
-
-    report: Report
-    runs: Runs
-    folder: Path
-    """Pictures go into its `figures`."""
 
     def response(self, sweep: Sweep, name: str) -> Floats:
         """Mean response times over the parameter."""
@@ -33,18 +27,6 @@ class Telling:
     def gains(self, sweep: Sweep) -> Floats:
         """Per cent that PRB saves over RB, a row per draw."""
         return sweep.gains(self.runs)
-
-    def check(self, id: str, text: str, target: str, measured: str, holds: bool) -> None:
-        """Add a claim and what became of it."""
-        self.report.check(id, text, target, measured, holds)
-
-    def figure(
-        self, id: str, drawing: Drawing, series: Mapping[str, Points], caption: str,
-        checks: Sequence[str] = (),
-    ) -> None:
-        """Draw lines, each point marked."""
-        file = draw(self.folder / "figures" / f"prb-{id}.png", drawing, series)
-        self.report.figure(id, drawing.title, file, caption, checks)
 
     def responses(
         self, id: str, drawing: Drawing, sweep: Sweep, caption: str, checks: Sequence[str] = ()
