@@ -44,7 +44,7 @@ class Moment:
 # Each start finds one more file in every stream, so that there is always something left to do.
 CHAINS: dict[str, dict[str, Moment]] = {
     "ingest": {
-        "spark starts": Moment("session:local_session", "1500"),
+        "spark starts": Moment("session:SessionStart.session", "1500"),
         "queries join": Moment("delivery.delivery_log:Deliveries.join", "after"),
         "streaming starts": Moment("ingest.stream_ingest:Ingest.start", "after", about="csv"),
         "a batch was handed over": Moment("ingest.stream_ingest:Ingest._store", about="csv"),
@@ -106,15 +106,19 @@ def die(alone: bool) -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def install(moment: Moment) -> None:
-    """Wrap the function of a moment."""
+def found(moment: Moment) -> tuple[Any, str]:
+    """Whose the function of a moment is, and its name there."""
     module, _, path = moment.where.partition(":")
     owner: Any = import_module(f"penstock.spark.{module}")
     *parents, name = path.split(".")
     for parent in parents:
         owner = getattr(owner, parent)
-    if moment.where.endswith("local_session"):
-        owner = import_module("penstock.api")
+    return owner, name
+
+
+def install(moment: Moment) -> None:
+    """Wrap the function of a moment."""
+    owner, name = found(moment)
     setattr(owner, name, _wrapped(getattr(owner, name), moment))
 
 

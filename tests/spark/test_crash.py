@@ -116,7 +116,7 @@ def _driver():
     return module
 
 
-CHAINS = _driver().CHAINS
+CHAINS, found = _driver().CHAINS, _driver().found
 STEPS = max(len(chain) for chain in CHAINS.values())
 
 
