@@ -241,6 +241,10 @@ def test_a_block_that_many_still_have_to_read_is_kept_hot_within_the_budget() ->
     host.arrive("s", at=1.0)
     host.run()
     assert [run.keep for run in host.runs] == [(0,), (), ()]
+    small = FakeHost.of(sql, settings=Settings(memory=2000, keep_from=1700))
+    small.arrive("s", at=1.0)
+    small.run()
+    assert [run.keep for run in small.runs] == [(), (), ()], "it is read again sooner"
     tight = FakeHost.of(sql, settings=Settings(memory=1000))
     tight.arrive("s", at=1.0)
     tight.run()

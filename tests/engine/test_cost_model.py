@@ -106,4 +106,4 @@ def test_stages_that_nobody_measured_share_what_is_left(
     known = sum(rows * cost for rows, cost in stages if cost is not None)
     free = sum(rows for rows, cost in stages if cost is None)
     assert share >= 0
-    assert share * free == pytest.approx(max(spent - known, 0.0) if free else 0.0)
+    assert share * free == pytest.approx(max(spent - known, 0.0) if free >= 1 else 0.0)

@@ -18,6 +18,7 @@ import pytest
 
 from penstock.errors import RunError
 from penstock.events import kinds as ev
+from penstock.spark import defaults
 from penstock.spark.session import tuned
 from tests.spark.kit import eventually
 
@@ -486,7 +487,10 @@ def test_blocks_leave_the_spool_when_their_retention_is_over(engine, tmp_path):
         assert sources(e.results("q")) == [0, 1, 2, 3]
 
 
-def test_a_block_that_several_paths_read_is_hot_while_they_need_it(spark, engine, module, tmp_path):
+def test_a_block_that_several_paths_read_is_hot_while_they_need_it(
+    spark, engine, module, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(defaults, "KEEP_FROM", 0)
     for number in range(2):
         put(tmp_path / "in", number, number * 10, 10)
     module("hot_paths", (

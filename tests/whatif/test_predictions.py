@@ -473,7 +473,7 @@ def test_the_record_of_a_run_on_spark_can_be_replayed(spark: Any, tmp_path: Path
         engine.run()
     comparison = compare(read_events(tmp_path), policies("chain"))
     assert comparison.state == "drained"
-    assert comparison.recording.started.gather == 1.0
+    assert comparison.recording.started.gather == 0.0, "packets come in their own time"
     assert set(comparison.recorded.queries) == {"web", "known"}
     for name, close in comparison.closeness().items():
         assert close.percent is not None

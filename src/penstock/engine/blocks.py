@@ -114,12 +114,18 @@ class Blocks:
 
     # --- memory ------------------------------------------------------------------------------
 
-    def worth_keeping(self, blocks: Iterable[Block], room: int) -> tuple[int, ...]:
-        """The blocks that should stay in memory once read, for the readers that follow."""
+    def worth_keeping(
+        self, blocks: Iterable[Block], room: int, smallest: int = 0
+    ) -> tuple[int, ...]:
+        """The blocks that should stay in memory once read, for the readers that follow.
+
+        One of fewer bytes than the ``smallest`` is read again sooner than it is put there.
+        """
         keep = []
         for block in blocks:
             held = self._held[block.stream, block.number]
-            if not held.hot and held.readers - 1 >= HOT_READERS and block.bytes <= room:
+            if not held.hot and held.readers - 1 >= HOT_READERS and (
+                    smallest <= block.bytes <= room):
                 keep.append(block.number)
                 room -= block.bytes
         return tuple(keep)

@@ -309,6 +309,7 @@ def unmeasured_cost(
 
     They share what the rows of the job have cost (``spent``) beyond the measured stages, alike per
     row. ``entering`` has per stage the rows that came to it, and its seconds per row if known.
+    Where less than one row came to them, nothing is known of them: 0.
 
     >>> unmeasured_cost(2.0, [(100.0, None), (80.0, 0.02), (20.0, None)])
     0.0033333333333333327
@@ -318,4 +319,4 @@ def unmeasured_cost(
     stages = list(entering)
     rows = sum(rows for rows, cost in stages if cost is None)
     known = sum(rows * cost for rows, cost in stages if cost is not None)
-    return max(spent - known, 0.0) / rows if rows else 0.0
+    return max(spent - known, 0.0) / rows if rows >= 1 else 0.0

@@ -20,7 +20,12 @@ class Settings:
     """Bytes of blocks that may be hot."""
     retention: float = 3600.0
     """Seconds a block stays in the spool after it arrived, once all have read it."""
+    keep_from: int = 0
+    """Bytes of the smallest block that is worth holding in memory."""
     until_drained: bool = False
+    """Whether the run ends when all rows of its streams are answered for."""
+    paced: bool = False
+    """Whether rows come in their own time also where the run ends with them."""
     hold: float = 0.5
     """The part of a query's latency goal for which its blocks may wait to be batched."""
     gather: float = 0.0
@@ -36,17 +41,22 @@ class Settings:
     timeout: float = inf
     """Seconds after which a job is cancelled, unless jobs like it are known to take as long."""
 
+    @property
+    def only_the_end_counts(self) -> bool:
+        """Whether nobody waits for the first answer."""
+        return self.until_drained and not self.paced
+
     def lasting(self, panes: bool) -> float:
         """Seconds that a job should take.
 
         A job that makes panes answers nothing. If nobody waits for a first answer it takes all
         blocks, however long: its fixed cost may exceed that of its rows.
         """
-        return inf if panes and self.until_drained else self.quantum
+        return inf if panes and self.only_the_end_counts else self.quantum
 
     def longest(self, panes: bool) -> float:
         """The most rows of a train: more for panes, if nobody waits for answers.
 
         But not all rows: the driver answers from the panes of one train while the next is made.
         """
-        return (2 if panes and self.until_drained else 1) * TRAIN_ROWS
+        return (2 if panes and self.only_the_end_counts else 1) * TRAIN_ROWS

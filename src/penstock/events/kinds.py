@@ -75,6 +75,8 @@ class EngineStarted:
     """The part of a query's latency for which its blocks may gather."""
     memory: int = 512 * 2**20
     """Bytes that may be held in executor memory."""
+    keep_from: int = 0
+    """Bytes of the smallest block that is worth holding there."""
     quantum: float | None = None
     """Seconds for which a job may run, going by the one before; None: for as long as it takes."""
 

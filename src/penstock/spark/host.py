@@ -70,7 +70,7 @@ from penstock.spark.stopping import TICK, HostShutdown
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Spool, contents_of
-from penstock.spark.warm_up import WarmUp, has_time
+from penstock.spark.warm_up import WarmUp
 
 
 class SparkHost(HostShutdown):
@@ -133,7 +133,10 @@ class SparkHost(HostShutdown):
             self._deliveries.leave(name)  # it was dropped while nothing ran
         self._adopt(self.application)
         self._warm_up = WarmUp(self._spark, self.application, self._core.plan, self._compiler,
-                               self._segments, self._panes, self._tell_step)
+                               self._segments, self._panes, self._tell_warm)
+        if not self._core.settings.only_the_end_counts:
+            self._on_event(ev.StartupStep(at=self._clock.now(), step=self._warm_up.step))
+            self._warm_up.start()
         wanted = self._streams_of(self.application.queries.values())
         opened = self._open(wanted, self.application)
         # A block without a manifest would be read again, and its rows delivered twice.
@@ -152,14 +155,13 @@ class SparkHost(HostShutdown):
             unit={s: e.unit for s, e in extents.items()}, checkpoint=str(self._checkpoint.root),
             progress={s: spool.last.progress for s, spool in self._spools.items() if spool.last},
             slots=settings.slots, overlap=settings.overlap, gather=settings.gather,
-            hold=settings.hold, memory=settings.memory, quantum=settings.quantum))
+            hold=settings.hold, memory=settings.memory, keep_from=settings.keep_from,
+            quantum=settings.quantum))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(at=self._clock.now(), block=block))
         self._join(list(self.application.queries.values()))
         self._loop.start()
-        if has_time(self.application.streams[name] for name in wanted) or not self._until_drained:
-            self._warm_up.start()
         self._begin(opened)
 
     def stop(self, within: float | None = None) -> None:
@@ -168,9 +170,9 @@ class SparkHost(HostShutdown):
             self._warm_up.close()
         super().stop(within)
 
-    def _tell_step(self, step: str) -> None:
-        """Have the loop tell what the engine does before it can answer."""
-        self._inbox.put(lambda: self._on_event(ev.StartupStep(at=self._clock.now(), step=step)))
+    def _tell_warm(self) -> None:
+        """Have the loop tell that nothing is compiled beside it any more."""
+        self._inbox.put(lambda: self._on_event(ev.StartupStep(at=self._clock.now(), step="")))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; True when it has come."""
@@ -269,8 +271,8 @@ class SparkHost(HostShutdown):
             case Note(event=event):
                 self._on_event(event)
             case SegmentJob() | RefreshJob():
-                if self._warm_up is not None:
-                    self._warm_up.stop()
+                if self._warm_up is not None and isinstance(instruction, SegmentJob):
+                    self._warm_up.leave_out(instruction.path)
                 self._submit(self._execute, instruction, self._work(instruction))
             case Cancel(job=job, limit=limit):
                 self._cancel(job, f"within {written(limit)}")

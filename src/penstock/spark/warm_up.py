@@ -7,15 +7,15 @@ real work, with the same compiler, over an empty block of the stream's columns. 
 on a temporary checkpoint: spools, sinks, delivery log and synopses. So nothing of it reaches a
 sink, the record's books or the real checkpoint.
 
-The first real job ends the warm-up after the path it is at, and a failure of it is no failure of
-the run: what could not be warmed is compiled when it is needed.
+A path that has its first real job is left out, and a failure of the warm-up is no failure of the
+run: what could not be warmed is compiled when it is needed.
 """
 
 from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 
 from penstock.arrow import arrow_schema
 from penstock.engine.instructions import SegmentJob
-from penstock.model import Application, Block, Sink, Stream
+from penstock.model import Application, Block, Sink
 from penstock.plan import Path, Plan
 from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.synopsis_store import SynopsisStore
@@ -49,12 +49,6 @@ MOST = 1 << 30
 """Bytes of synopses that the doubles may have; they have none."""
 
 
-def has_time(streams: Iterable[Stream]) -> bool:
-    """Whether rows of some stream come in their own time, also where it ends."""
-    return any(name.lower() == "pace" and str(value).lower() == "clock"
-               for stream in streams for name, value in stream.options)
-
-
 @dataclass
 class WarmUp:
     """Warms the paths of a plan, in a thread of its own."""
@@ -65,25 +59,31 @@ class WarmUp:
     compiler: Compiler
     segments: Segments
     panes: Panes
-    tell: Callable[[str], None]
-    """Called with what it does, and with nothing when it ends."""
+    done: Callable[[], None]
+    """Called when it has ended."""
     _ended: threading.Event = field(default_factory=threading.Event)
+    _ran: set[str] = field(default_factory=set)
+    """The paths that have had a real job."""
     _thread: threading.Thread | None = None
 
+    @property
+    def step(self) -> str:
+        """What it does, in words."""
+        paths = len(self.plan.paths)
+        return f"compiling {paths} path{'s' if paths > 1 else ''}"
+
     def start(self) -> None:
-        """Begin, unless a real job has come first."""
-        if self._ended.is_set():
-            return
+        """Begin, beside all else."""
         self._thread = threading.Thread(target=self._run, name="penstock-warm-up", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Begin with no other path."""
-        self._ended.set()
+    def leave_out(self, path: str) -> None:
+        """A path has a real job: that one is as good."""
+        self._ran.add(path)
 
     def close(self) -> None:
-        """Stop, and wait until nothing of it uses Spark any more."""
-        self.stop()
+        """Begin with no other path, and wait until nothing of it uses Spark any more."""
+        self._ended.set()
         if self._thread is not None and self._thread.is_alive():
             with suppress(Exception):  # Spark may be gone
                 self.spark.sparkContext.cancelJobGroup(self._group)
@@ -94,14 +94,12 @@ class WarmUp:
         return f"{self.segments.job_group(0)}-warm-up"
 
     def _run(self) -> None:
-        paths = self.plan.paths
-        self.tell(f"compiling {len(paths)} path{'s' if len(paths) > 1 else ''}")
         workers = threading.Thread(target=self._fork_workers, daemon=True)
         workers.start()
         with suppress(Exception):
-            self._warm(paths)
+            self._warm(self.plan.paths)
         workers.join()
-        self.tell("")
+        self.done()
 
     def _fork_workers(self) -> None:
         """Have a Python worker forked for each core, which imports what all of them need."""
@@ -121,8 +119,9 @@ class WarmUp:
             for number, path in enumerate(paths):
                 if self._ended.is_set():
                     return
-                with suppress(Exception):  # the real job says what is wrong with it
-                    doubles.run(number, path)
+                if path.id not in self._ran:
+                    with suppress(Exception):  # the real job says what is wrong with it
+                        doubles.run(number, path)
         finally:
             checkpoint.close()
             shutil.rmtree(checkpoint.root, ignore_errors=True)

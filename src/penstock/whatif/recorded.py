@@ -358,7 +358,7 @@ def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
     """The record of the same run under a policy, to the last answer."""
     started = recording.started
     settings = Settings(slots=started.slots, overlap=started.overlap, gather=started.gather,
-                        hold=started.hold, memory=started.memory,
+                        hold=started.hold, memory=started.memory, keep_from=started.keep_from,
                         quantum=started.quantum or inf)
     host = _Replay(Core({"operators": policy}, settings), recording=recording)
     for step in recording.script:

@@ -91,3 +91,17 @@ def test_the_policy_is_told_what_rows_cost_and_not_what_small_jobs_do() -> None:
     assert costs.model("s/fanout", 0).seconds(BLOCK) == pytest.approx(0.51, rel=0.01)
     (stage,) = costs.tell(host.core.plan)[0].stages
     assert stage.cost == pytest.approx(5e-6, rel=0.2), "a job of one block costs 255 us a row"
+
+
+@pytest.mark.parametrize(("quantum", "first"), [(1.0, 5), (float("inf"), 40)])
+def test_the_first_train_is_short_if_jobs_should_not_last_for_ever(
+    quantum: float, first: int
+) -> None:
+    """Forty blocks have come before the first job can begin, as while Spark starts."""
+    host = FakeHost.of(ONE, cost=cost(0.1, 5e-6), settings=Settings(quantum=quantum, gather=5.0))
+    for _ in range(40):
+        host.arrive("s", at=0.0, rows=BLOCK)
+    host.run()
+    trains = [e.work.rows for e in host.record if isinstance(e, ev.JobDecided)]
+    assert trains[0] == first * BLOCK
+    assert len(trains) <= 3, "they grow at once when the first is through"

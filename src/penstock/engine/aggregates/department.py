@@ -60,7 +60,7 @@ class AggregatesDepartment:
     @property
     def goes_first(self) -> bool:
         """Refreshes go first if nobody waits for a first answer: then few panes are held."""
-        return self.state.settings.until_drained
+        return self.state.settings.only_the_end_counts
 
     @property
     def idle(self) -> bool:

@@ -305,7 +305,8 @@ class PathsDepartment:
         return SegmentJob(
             number=number, kind=_kind(job), segment=job.segment.id, path=job.path.id,
             riders=riders, members=job.members, blocks=blocks,
-            keep=self.state.blocks.worth_keeping(blocks, self.room) if job.first == 0 else (),
+            keep=self.state.blocks.worth_keeping(blocks, self.room, settings.keep_from)
+            if job.first == 0 else (),
             first=job.first, last=job.last, final=job.is_final,
             parts=tuple(entry.job for entry in job.entries if entry.job),
             on_disk=self._is_too_much(job), urgent=job.urgent, yields=job.yields,

@@ -24,6 +24,9 @@ half a second where a job costs 0.12. A smaller share would gain little and make
 RISK = 2.0
 """A train larger than any job before it may take so many times as long as it should, or as the
 largest job took, if all of a job's seconds turn out to be those of its rows."""
+FIRST_ROWS = 10_000
+"""Rows of the first train of a path, if it should not last for ever: nobody knows what they cost,
+and the first job waits for code to be compiled anyway."""
 LEAST = 1e-8
 """Seconds that a row costs at least, as policies are told: they divide by it."""
 SAMPLING_SHARE = 0.02
@@ -282,8 +285,10 @@ class StageCosts:
         Those of a train stay together, so what is left of them at the stages where the path goes
         ``onward`` must not take longer either. It is longer if the fixed parts of these jobs would
         be more than `FIXED_SHARE` of them. Where the parts are not told apart yet, it is twice as
-        large as any job before, to learn them.
+        large as any job before, to learn them; the first one has `FIRST_ROWS`.
         """
+        if seconds < inf and self._like(path, first, last) is None:
+            return FIRST_ROWS
         most = limit = inf
         fixed = per_row = 0.0
         for stage, ended in ((first, last), *((stage, None) for stage in onward)):

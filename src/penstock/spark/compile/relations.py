@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 from pyspark.storagelevel import StorageLevel
 
 from penstock.model import Relation, quoted
@@ -27,34 +30,48 @@ class Relations:
         """Nothing is read yet. Without a checkpoint malformed rows are left out and not kept."""
         self._spark, self._checkpoint, self._warn = spark, checkpoint, warn
         self._frames: dict[Relation, DataFrame] = {}
+        self._reading = threading.Lock()
 
     def frame(self, relation: Relation) -> DataFrame:
         """The relation's rows; SourceError when it cannot be read."""
-        if relation not in self._frames:
-            check(self._spark, Files(self._spark), relation)
-            self._frames[relation] = self._kept(self._good(relation))
-        return self._frames[relation]
+        with self._reading:
+            if relation not in self._frames:
+                check(self._spark, Files(self._spark), relation)
+                self._frames[relation] = self._read(relation)
+            return self._frames[relation]
 
-    def _good(self, relation: Relation) -> DataFrame:
-        """The well-formed rows; the others are set aside and told of."""
+    def _read(self, relation: Relation) -> DataFrame:
+        """The well-formed rows, kept; the others are set aside and told of."""
         frame = relation_frame(self._spark, relation)
+        head = frame.limit(LOCAL_ROWS + 1).toArrow()
+        if head.num_rows > LOCAL_ROWS:
+            return self._good(relation, frame).persist(StorageLevel.MEMORY_AND_DISK)
+        if CORRUPT in head.column_names:
+            is_bad = pc.is_valid(head[CORRUPT])
+            if bad := head.filter(is_bad).select([CORRUPT]):
+                self._set_aside(relation, self._spark.createDataFrame(bad), bad.num_rows)
+            head = head.filter(pc.invert(is_bad)).drop_columns([CORRUPT])
+        columns = [field for field in frame.schema if field.name != CORRUPT]
+        return self._spark.createDataFrame(head, StructType(columns))
+
+    def _good(self, relation: Relation, frame: DataFrame) -> DataFrame:
+        """The same for a relation that stays on the executors."""
         if CORRUPT not in frame.columns:
             return frame
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)  # or Spark would skip bad rows' parsing
         bad = frame.where(F.col(quoted(CORRUPT)).isNotNull())
-        if self._checkpoint is not None and (count := bad.count()):
-            target = self._checkpoint.folder("rejects", relation.name) / "relation"
-            bad.select(F.lit("malformed row").alias("reason"), F.col(quoted(CORRUPT)).alias("row")
-                       ).write.mode("overwrite").json(str(target))
-            self._warn(relation.name, f"{count} malformed rows of relation {relation.name} are "
-                                      f"left out; see {target}")
+        if count := bad.count():
+            self._set_aside(relation, bad, count)
         return frame.where(F.col(quoted(CORRUPT)).isNull()).drop(CORRUPT)
 
-    def _kept(self, frame: DataFrame) -> DataFrame:
-        head = frame.limit(LOCAL_ROWS + 1).toArrow()
-        if head.num_rows <= LOCAL_ROWS:
-            return self._spark.createDataFrame(head, frame.schema)
-        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+    def _set_aside(self, relation: Relation, bad: DataFrame, count: int) -> None:
+        if self._checkpoint is None:
+            return
+        target = self._checkpoint.folder("rejects", relation.name) / "relation"
+        bad.select(F.lit("malformed row").alias("reason"), F.col(quoted(CORRUPT)).alias("row")
+                   ).write.mode("overwrite").json(str(target))
+        self._warn(relation.name, f"{count} malformed rows of relation {relation.name} are "
+                                  f"left out; see {target}")
 
     def close(self) -> None:
         """Let go of what is held."""
