@@ -134,9 +134,6 @@ class SparkHost(HostShutdown):
         self._adopt(self.application)
         self._warm_up = WarmUp(self._spark, self.application, self._core.plan, self._compiler,
                                self._segments, self._panes, self._tell_warm)
-        if not self._core.settings.only_the_end_counts:
-            self._on_event(ev.StartupStep(at=self._clock.now(), step=self._warm_up.step))
-            self._warm_up.start()
         wanted = self._streams_of(self.application.queries.values())
         opened = self._open(wanted, self.application)
         # A block without a manifest would be read again, and its rows delivered twice.
@@ -160,9 +157,14 @@ class SparkHost(HostShutdown):
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(at=self._clock.now(), block=block))
+        live = not settings.only_the_end_counts
+        if live:
+            self._on_event(ev.StartupStep(at=self._clock.now(), step=self._warm_up.step))
         self._join(list(self.application.queries.values()))
         self._loop.start()
         self._begin(opened)
+        if live:
+            self._warm_up.start()
 
     def stop(self, within: float | None = None) -> None:
         """Let the work under way finish, and end; see `HostShutdown.stop`."""
@@ -271,8 +273,8 @@ class SparkHost(HostShutdown):
             case Note(event=event):
                 self._on_event(event)
             case SegmentJob() | RefreshJob():
-                if self._warm_up is not None and isinstance(instruction, SegmentJob):
-                    self._warm_up.leave_out(instruction.path)
+                if self._warm_up is not None:
+                    self._warm_up.stop()
                 self._submit(self._execute, instruction, self._work(instruction))
             case Cancel(job=job, limit=limit):
                 self._cancel(job, f"within {written(limit)}")
