@@ -84,7 +84,6 @@ class Recorder:
             self._file = None
 
     def __enter__(self) -> Recorder:
-        """Itself."""
         return self
 
     def __exit__(
@@ -93,7 +92,6 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
         self.close()
 
     def _run(self) -> None:
