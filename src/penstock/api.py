@@ -45,7 +45,7 @@ class Engine:
     the end. ``checkpoint`` is the folder from which a stopped or killed run resumes. Without one
     the engine uses a temporary folder and deletes it. ``on_event`` is called with every event of a
     run. With ``reading`` the engine only reads a checkpoint, which another engine may be using:
-    `results` and `ask` work, and every other call is refused.
+    `results` and `ask` work, and calls that change anything are refused.
     """
 
     def __init__(
