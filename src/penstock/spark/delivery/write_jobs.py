@@ -17,7 +17,7 @@ from penstock.plan import Member, Plan
 from penstock.planning.outputs import dataset
 
 QUERY = "query"
-"""The column that tells whose a row is, where several queries share a dataset."""
+"""The column that names a row's query, if several queries share a dataset."""
 Key = TypeVar("Key")
 Split = Callable[[Plan, Sequence[Member]], Iterable["WriteJob"]]
 """How a sink divides its members into write jobs."""
@@ -31,15 +31,15 @@ class WriteJob:
     """The kind of the sink."""
     members: tuple[Member, ...]
     format: str = ""
-    """Of files: parquet, csv or json."""
+    """The format of files: parquet, csv or json."""
     folders: tuple[str, ...] = ()
-    """Where the files go; one for all members, or one per query."""
+    """Where the files go; one folder for all members, or one per query."""
     homes: tuple[int, ...] = ()
-    """Per member the number of the folder that its rows go to."""
+    """By member, the number of the folder that its rows go to."""
     shared: bool = False
     """Whether the rows carry the name of their query."""
     columns: tuple[Field, ...] = ()
-    """What every file of a shared folder has, whichever of its queries a job is for."""
+    """The columns of every file in a shared folder, whichever of its queries a job is for."""
     target: str = ""
     """What the query names behind the kind, where the job is for one query."""
 
