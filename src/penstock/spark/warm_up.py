@@ -1,14 +1,14 @@
 """Warming up: every path is run over an empty block before the first rows come.
 
-Spark generates code for a path when it first runs, and Python workers are forked when they are
-first needed; together that makes the first job of each kind take seconds. Here both happen in the
-background, while the sources are still being opened. Jobs go through the executors that will do the
-real work, with the same compiler, over an empty block of the stream's columns. All else is a double
-on a temporary checkpoint: spools, sinks, delivery log and synopses. So nothing of it reaches a
-sink, the record's books or the real checkpoint.
+Spark generates code for a path when it first runs, and forks Python workers when they are first
+needed. So the first job of each kind takes seconds. Here both happen in the background, while the
+sources are still being opened. Jobs go through the executors that will do the real work, with the
+same compiler, over an empty block of the stream's columns. Everything else is a double on a
+temporary checkpoint: spools, sinks, delivery log and synopses. So nothing of it reaches a sink, the
+record's books or the real checkpoint.
 
-A path that has its first real job is left out, and a failure of the warm-up is no failure of the
-run: what could not be warmed is compiled when it is needed.
+A path that has its first real job is left out. A failure of the warm-up is not a failure of the
+run: a path that could not be warmed up is compiled when it is needed.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Manifest, Spool
 
 POOL = "warm-up"
-"""The pool of its Spark jobs: they share the cores with real ones, and are small."""
+"""The pool of its Spark jobs: they are small, and share the cores with real ones."""
 JOIN_WITHIN = 5.0
-"""Seconds for which a run that ends waits for its warm-up."""
+"""Seconds for which an ending run waits for its warm-up."""
 MOST = 1 << 30
-"""Bytes of synopses that the doubles may have; they have none."""
+"""Bytes of synopses that the doubles may have; they hold none."""
 
 
 @dataclass
@@ -68,21 +68,21 @@ class WarmUp:
 
     @property
     def step(self) -> str:
-        """What it does, in words."""
+        """Its present step, in words."""
         paths = len(self.plan.paths)
         return f"compiling {paths} path{'s' if paths > 1 else ''}"
 
     def start(self) -> None:
-        """Begin, beside all else."""
+        """Begin in the background."""
         self._thread = threading.Thread(target=self._run, name="penstock-warm-up", daemon=True)
         self._thread.start()
 
     def leave_out(self, path: str) -> None:
-        """A path has a real job: that one is as good."""
+        """A path has a real job, which warms it up as well."""
         self._ran.add(path)
 
     def close(self) -> None:
-        """Begin with no other path, and wait until nothing of it uses Spark any more."""
+        """Begin with no other path, and wait until it no longer uses Spark."""
         self._ended.set()
         if self._thread is not None and self._thread.is_alive():
             with suppress(Exception):  # Spark may be gone
@@ -120,7 +120,7 @@ class WarmUp:
                 if self._ended.is_set():
                     return
                 if path.id not in self._ran:
-                    with suppress(Exception):  # the real job says what is wrong with it
+                    with suppress(Exception):  # the real job will report what is wrong
                         doubles.run(number, path)
         finally:
             checkpoint.close()
@@ -134,7 +134,7 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class _Doubles:
-    """The executors with a checkpoint, spools, sinks and synopses that nobody else sees."""
+    """Executors with a checkpoint, spools, sinks and synopses that nothing else sees."""
 
     of: WarmUp
     plan: Plan
@@ -143,7 +143,7 @@ class _Doubles:
 
     @staticmethod
     def on(checkpoint: Checkpoint, of: WarmUp) -> _Doubles:
-        """Empty blocks of all streams, and every answer into memory."""
+        """Empty blocks of all streams, and sinks that keep every answer in memory."""
         files = Files(of.spark)
         plan = replace(of.plan, queries=tuple(
             replace(query, sink=Sink()) for query in of.plan.queries))
