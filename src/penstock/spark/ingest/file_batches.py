@@ -112,5 +112,5 @@ class Ages:
         return now - written
 
     def forget(self, file: ListedFile) -> None:
-        """This file will not be asked for again."""
+        """Forget a file that will not be asked for again."""
         self._written.pop(file.path, None)

@@ -106,7 +106,7 @@ def _unfit_partition(column: Field, text: str | None) -> str:
 
 def fits(kind: pa.DataType, wanted: pa.DataType) -> Fit:
     """Whether a column of a file can be read as one of another type, and how."""
-    if pa.types.is_dictionary(kind):  # so Arrow remembers it; in the file it is the values' type
+    if pa.types.is_dictionary(kind):  # only Arrow sees it so; the file has its values' type
         return fits(kind.value_type, wanted)
     if pa.types.is_null(kind):
         return "cast"
