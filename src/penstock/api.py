@@ -20,7 +20,8 @@ from penstock.spark import jvm
 from penstock.spark.session import SessionStart, activate, forget, lost, tuned
 from penstock.spark.storage.checkpoint import Checkpoint
 
-# What runs, asks and reads is imported where it is needed: `prepare` has started the JVM by then.
+# Modules that run, ask and read are imported where they are used: by then `prepare` has started the
+# JVM.
 if TYPE_CHECKING:
     import pandas
     import pyarrow
@@ -40,11 +41,11 @@ class Engine:
     ...     engine.run()
     ...     engine.results("web")
 
-    ``spark`` is the session to use; without one a local session is started, and stopped at the end.
-    ``checkpoint`` is the folder from which a stopped or killed run goes on; without one a temporary
-    folder is used and deleted. ``on_event`` is called with every event of a run. With ``reading``
-    the engine only looks at a checkpoint, which another engine may have at the same time: `results`
-    and `ask` work, nothing else does.
+    ``spark`` is the session to use. Without one the engine starts a local session, and stops it at
+    the end. ``checkpoint`` is the folder from which a stopped or killed run resumes. Without one
+    the engine uses a temporary folder and deletes it. ``on_event`` is called with every event of a
+    run. With ``reading`` the engine only reads a checkpoint, which another engine may be using:
+    `results` and `ask` work, and calls that change anything are refused.
     """
 
     def __init__(
@@ -86,14 +87,14 @@ class Engine:
         return self._checkpoint.root
 
     def execute(self, sql: str, *, folder: str | Path = ".") -> None:
-        """Bind statements and put them into force, also while the engine runs.
+        """Bind statements and put them into force, even while the engine runs.
 
-        Nothing happens unless all of the text can be bound. Relative paths start at ``folder``.
+        If any statement cannot be bound, nothing changes. Relative paths start at ``folder``.
         """
         self._put_into_force(bind(sql, self._application, folder=folder))
 
     def load(self, sql: str, *, folder: str | Path = ".") -> None:
-        """Make this text the whole application; queries of the checkpoint that it lacks go."""
+        """Make this text the whole application; queries that it lacks are dropped."""
         fresh = bind(sql, folder=folder)
         for name, stream in self._application.streams.items():
             if name in fresh.streams and fresh.streams[name] != stream:
@@ -104,7 +105,7 @@ class Engine:
 
     def _put_into_force(self, application: Application) -> None:
         self._refuse_if_reading()
-        policies.read(application.settings)  # a wrong one is refused at once
+        policies.read(application.settings)  # a wrong policy is refused at once
         if self._host is not None and not self._host.wait(0):
             self._host.change(application)
         self._application = application
@@ -129,7 +130,7 @@ class Engine:
     # --- running -----------------------------------------------------------------------------
 
     def start(self, until_drained: bool = False) -> None:
-        """Begin to read the streams and to answer the queries; returns at once."""
+        """Begin to read the streams and to answer the queries; return at once."""
         self._refuse_if_reading()
         if self._host is not None:
             raise RunError("the engine is running already")
@@ -159,13 +160,13 @@ class Engine:
                 activate(self._given)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the run ends by itself; True when it has."""
+        """Wait until the run ends by itself; return True if it has ended."""
         return self._host is None or self._host.wait(timeout)
 
     def stop(self, within: float | None = None) -> None:
-        """Finish the work under way and stop; the same checkpoint goes on from here.
+        """Finish the active jobs and stop; a run on the same checkpoint resumes from here.
 
-        Work that takes longer than ``within`` seconds is cancelled; the next run does it again.
+        A job that takes longer than ``within`` seconds is cancelled, and the next run repeats it.
         """
         if self._host is not None:
             self._host.stop(within)
@@ -179,7 +180,7 @@ class Engine:
                                     text=text + recorder.fault))
 
     def run(self, until_drained: bool = True) -> Summary:
-        """Start, wait for the end, stop; the summary says what happened to every query."""
+        """Start, wait for the end, and stop; the summary says what happened to every query."""
         self.start(until_drained)
         try:
             while not self.wait(0.5):
@@ -189,7 +190,7 @@ class Engine:
         return self._summary
 
     def status(self) -> Summary:
-        """The run so far in numbers: streams, queries, latency, memory."""
+        """A summary of the run so far: streams, queries, latency, memory."""
         return self._summary
 
     def _record(self, event: Event) -> None:
@@ -202,16 +203,16 @@ class Engine:
     # --- answers -----------------------------------------------------------------------------
 
     def results(self, query: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
-        """The answers of a query with a memory or Parquet sink so far, in order of delivery."""
+        """The answers so far of a query with a memory or Parquet sink, in order of delivery."""
         from penstock.spark.delivery.stored_answers import Results
 
         table = Results(self._checkpoint).table(self._application, query)
         return table.to_pandas() if as_pandas else table
 
     def ask(self, sql: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
-        """The answer to a SELECT, once, from what is held now; nothing that stands changes.
+        """Answer a SELECT once from what the spool holds now; no standing query changes.
 
-        A window aggregate answers for its last window; every other query for all rows in the spool.
+        A window aggregate answers for its last window, every other query for all rows in the spool.
         """
         query = bind_question(sql, self._application)
         self.prepare()
@@ -231,7 +232,8 @@ class Engine:
     def prepare(self) -> None:
         """Start Spark in the background; `start` and `ask` wait for it.
 
-        Called before `execute` or `load`, it comes up while the application is read and bound.
+        If it is called before `execute` or `load`, Spark starts while the application is read and
+        bound.
         """
         if self._spark is not None or self._given is not None or self._start is not None:
             return
@@ -240,16 +242,16 @@ class Engine:
 
     @property
     def session(self) -> Session:
-        """The Spark session that the engine works with."""
+        """The Spark session that the engine uses."""
         if self._spark is None:
             self.prepare()
             found = self._start.session() if self._start is not None else self._given
-            assert found is not None  # `prepare` starts one where none is given
+            assert found is not None  # `prepare` starts a session if none is given
             self._spark, self._start = tuned(found), None
         return self._spark
 
     def close(self) -> None:
-        """Stop, let the checkpoint go, and stop Spark if the engine started it."""
+        """Stop, release the checkpoint, and stop Spark if the engine started it."""
         self.stop()
         self._checkpoint.close()
         if self._spark is not None and lost(self._spark):
@@ -265,16 +267,14 @@ class Engine:
             shutil.rmtree(self._checkpoint.root, ignore_errors=True)
 
     def __enter__(self) -> Engine:
-        """Itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
         self.close()
 
     def __repr__(self) -> str:
-        """What it runs and where."""
+        """Show the number of queries and the checkpoint."""
         return f"Engine({len(self._application.queries)} queries, checkpoint={self.checkpoint})"

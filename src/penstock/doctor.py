@@ -23,7 +23,7 @@ from penstock.java import OLDEST, found_java, install_java, java_major, version_
 
 GIGABYTE = 2**30
 MEMORY = 2 * GIGABYTE
-"""The driver's heap, Python and the system beside it."""
+"""Room for the driver's heap, Python and the system."""
 DISK = GIGABYTE
 
 
@@ -67,7 +67,7 @@ def examine(console: Console, *, spark: bool = True) -> int:
 
 
 def examine_checkpoint(console: Console, folder: Path) -> int:
-    """Read all of a checkpoint and say what is damaged; 1 when something is."""
+    """Read all of a checkpoint and say what is damaged; return 1 if anything is."""
     from penstock.spark.storage.inspection import inspected
 
     found, faults = inspected(folder)
@@ -149,7 +149,7 @@ def _judged(java: str) -> Finding:
 
 
 def _odd_home(home: str | None) -> Iterator[Finding]:
-    """JAVA_HOME goes before the path, which surprises those who installed a Java there."""
+    """JAVA_HOME precedes the path, which surprises people who installed a Java there."""
     on_path = shutil.which("java")
     if home and on_path and java_major(version_text(on_path)) != java_major(
         version_text(f"{home}/bin/java")
@@ -226,7 +226,7 @@ def check_port() -> Iterator[Finding]:
 def check_archive() -> Iterator[Finding]:
     """The archive of Spark's classes, without which all works, but starts later."""
     if importlib.util.find_spec("pyspark") is None or found_java() is None:
-        return  # told already
+        return  # reported already
     from penstock.spark.jvm import archive
 
     found = archive()

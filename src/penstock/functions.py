@@ -15,21 +15,21 @@ _FORMS = ("arrow", "pandas")
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """A declared function: what SQL needs to know of it, and the function itself."""
+    """A declared function: what SQL needs to know about it, and the function itself."""
 
     call: Callable[..., Any]
     returns: str
     """The SQL type of its values, such as ``BOOLEAN`` or ``DECIMAL(10,2)``."""
     columns: str
-    """``arrow`` or ``pandas``: the form in which it takes its columns."""
+    """The form in which it takes its columns: ``arrow`` or ``pandas``."""
 
     def __call__(self, *args: Any) -> Any:
-        """The plain function, so that it can be tested by hand."""
+        """Call the plain function, so that it can be tested by hand."""
         return self.call(*args)
 
     @property
     def arity(self) -> int | None:
-        """How many columns it takes; None when it takes any number."""
+        """The number of columns it takes; None if it takes any number."""
         parameters = inspect.signature(self.call).parameters.values()
         if any(p.kind is p.VAR_POSITIONAL for p in parameters):
             return None
@@ -52,8 +52,8 @@ def predicate(
     >>> is_long(pa.array([10, 2000])).to_pylist()
     [False, True]
 
-    A null answer counts as false. When the function raises for a row, that row goes to the query's
-    rejects with the error and the query goes on.
+    A null answer counts as false. If the function raises an error for a row, that row goes to the
+    query's rejects together with the error. The query goes on.
     """
     declare = scalar("BOOLEAN", columns=columns)
     return declare if call is None else declare(call)

@@ -45,9 +45,9 @@ def version_text(java: str) -> str:
 
 
 def release(java: str) -> str:
-    """What the folder of a Java says about it; empty where it says nothing.
+    """What the folder of a Java says about it; empty if it says nothing.
 
-    To read that takes no time, to start `java -version` takes a tenth of a second.
+    Reading it takes no time; starting `java -version` takes a tenth of a second.
     """
     try:
         return (Path(os.path.realpath(java)).parents[1] / "release").read_text(encoding="utf-8")

@@ -221,9 +221,9 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What makes a SELECT a window aggregate, beside the window of its input.
+    """What makes a SELECT a window aggregate, besides the window of its input.
 
-    The SELECT list and ``having`` of such a branch look at columns of source `ANSWER` alone.
+    The SELECT list and ``having`` of such a branch refer only to columns of source `ANSWER`.
     """
 
     keys: tuple[Expression, ...]
@@ -233,7 +233,7 @@ class Grouping:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """What is computed of each row: the keys, and what is aggregated."""
+        """What is computed from each row: the keys, and the arguments of the aggregates."""
         return (*self.keys, *(arg for aggregate in self.aggregates for arg in aggregate.args))
 
 
@@ -333,7 +333,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A stream that a branch reads, with its window where it has one."""
+    """A stream that a branch reads, with its window if it has one."""
 
     stream: str
     window: Window | None = None
@@ -462,8 +462,8 @@ class Block:
     arrived: float
     """When its rows were there to be read, in seconds."""
     cutoff: int | None = None
-    """Rows with an earlier time, in microseconds, are late: no window takes them. None where that
-    is not known, and no row is late."""
+    """Rows with an earlier time, in microseconds, are late: no window takes them. None if that is
+    not known; then no row is late."""
     watermark: int | None = None
     """No row of a later block has an earlier time, in microseconds."""
     newest: int | None = None

@@ -109,9 +109,9 @@ class Path:
     def stages(self) -> tuple[tuple[Operator, ...], ...]:
         """The operators in the smallest parts that a job may run, in order.
 
-        A path that calls Python may be left after every operator, with the rows kept until they go
-        on; what is written leaves together with what is projected. Any other path is one pass of
-        code that Spark generates, and is not worth a cut.
+        A job may stop after every operator of a path that calls Python; its rows are kept until
+        they go on. Projecting and writing belong together. Any other path is one pass of code that
+        Spark generates, and is not worth a cut.
         """
         if not self.expensive:
             return (self.operators,)

@@ -1,7 +1,7 @@
 """Makes the archive of Spark's classes: runs the demonstration in a JVM that notes its classes.
 
-`python -m penstock.rehearsal ARCHIVE` is started by `penstock.spark.class_archive` after a run that
-found no archive. It works at low priority, on packets of its own, and tells nobody.
+`penstock.spark.class_archive` starts `python -m penstock.rehearsal ARCHIVE` after a run that found
+no archive. It works silently, at low priority, on packets of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS, RATE = 2.0, 1000.0
 
 
 def main(target: str) -> int:
-    """Make an archive, unless somebody else does; 1 where it cannot be made."""
+    """Make an archive, unless another process does; return 1 if it cannot be made."""
     with suppress(OSError):
         os.nice(19)
     archive = ClassArchive(Path(target))

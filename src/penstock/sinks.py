@@ -1,7 +1,7 @@
 """The kinds of sinks: one catalogue for the language, the planner and the hosts.
 
-A new sink is a line here and the file that the line names. The class is named by a text and not
-imported: it works with Spark, which nothing on this floor may know.
+To add a sink, add a line here and the file that it names. The line names the class as text instead
+of importing it: the class uses Spark, which nothing on the ground floor may import.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class SinkKind:
-    """What everybody must know of a kind of sink."""
+    """What the language, the planner and the hosts must know about a kind of sink."""
 
     made_by: str
-    """``module:Class`` of what delivers: a `penstock.spark.delivery.sinks.base.AnswerSink`."""
+    """``module:Class`` of the `penstock.spark.delivery.sinks.base.AnswerSink` that delivers."""
     target: Literal["none", "folder", "function"] = "none"
-    """What a query names behind the kind."""
+    """What a query names after the kind."""
     holds_nested: bool = True
     """Whether its answers may have columns of type ARRAY, MAP or STRUCT."""
     is_readable: bool = False
@@ -38,7 +38,7 @@ SINKS: dict[str, SinkKind] = {
 
 
 def folder_sinks() -> tuple[str, ...]:
-    """The kinds that write files into a folder of the user's; each is the name of its format.
+    """The kinds that write files into a folder of the user's; each is named after its format.
 
     >>> folder_sinks()
     ('parquet', 'csv', 'json')

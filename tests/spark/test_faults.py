@@ -122,7 +122,7 @@ def test_a_function_or_callback_that_raises(engine, place):
     reasons = dict(summary.failures())
     assert reasons["query silent"] == (
         "its function rejected every row of 1 block (10 rows), beginning with: "
-        "Mute: its text cannot be had: ValueError")
+        "Mute: its text cannot be read: ValueError")
     assert reasons["query dead"].startswith("the Python process that called its function died")
     phone = summary.queries["phone"]
     assert phone.state == "failed"

@@ -261,7 +261,7 @@ def test_what_came_later_than_promised_is_in_the_picture_and_in_the_account() ->
         assert (shown["p50"], shown["p99"]) == ("250ms", "250ms")
         assert shown["missed"].replace(",", "") in ("4.00k", "4000")
     text = " ".join(" ".join(drawn(RunTotals(late()), 200)).split())
-    assert "later than promised: 1 block of 4,000 rows, for 1 query" in text
+    assert "later than the latency goal: 1 block of 4,000 rows, for 1 query" in text
     assert "250 ms (p50), 250 ms (p99), 250 ms (max) by rows" in text
     assert "50 ms (p50), 250 ms (p99) by blocks" in text
     assert "1 block late" in "\n".join(drawn(Picture(late(), "app.sql"), 80))
@@ -271,7 +271,7 @@ def test_a_query_that_was_promised_nothing_has_a_dash_where_misses_are_counted()
     for what in (Picture(late(None), "app.sql"), RunTotals(late(None))):
         lines = drawn(what, 80)
         assert cells(lines, "q")["missed"] == "-"
-        assert "later than promised" not in "\n".join(lines)
+        assert "later than the latency goal" not in "\n".join(lines)
 
 
 def test_queues_are_shown_hot_and_cold_where_there_are_several() -> None:

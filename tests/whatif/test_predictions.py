@@ -302,7 +302,7 @@ def test_runs_that_failed_are_left_out_and_counted() -> None:
 
     host = play(FakeHost.of(TWO, cost=linear(BY_HAND), fails=fails), BURST)
     comparison = compare(host.record, {})
-    assert any("1 runs failed" in note for note in comparison.notes)
+    assert any("1 jobs failed" in note for note in comparison.notes)
     assert comparison.simulated[0].runs == comparison.recorded.runs
 
 
@@ -310,7 +310,7 @@ def test_a_query_that_never_had_a_run_waits_in_the_replay_too() -> None:
     host = FakeHost.of(TWO, cost=linear(BY_HAND),
                        fails=lambda run: "boom" if run.path[0] == "t" else "")
     comparison = compare(play(host, BURST).record, {})
-    assert any(note.startswith("fast: no run finished") for note in comparison.notes)
+    assert any(note.startswith("fast: no job finished") for note in comparison.notes)
     assert list(comparison.simulated[0].queries) == ["slow"]
     assert comparison.closeness()["peak waiting"].simulated > 0
 
@@ -351,7 +351,7 @@ def test_a_record_without_a_finished_run_is_refused() -> None:
     host = FakeHost.of(TWO)
     host.arrive("s", 1.0)
     host.run(until=1.5)
-    with pytest.raises(CheckpointError, match="no run finished"):
+    with pytest.raises(CheckpointError, match="no job finished"):
         Recording.of(host.record)
 
 
@@ -438,7 +438,7 @@ def test_a_wrong_call_gives_status_2_and_says_why(
 
 @pytest.mark.parametrize(("events", "message"), [
     ((), "is empty"), ((ev.EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"},
-                                      cores=2),), "no run finished")])
+                                      cores=2),), "no job finished")])
 def test_a_record_that_tells_nothing_gives_status_2(
     events: tuple[ev.Event, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""The command line: thin, so that whatever it does can be done through the API too."""
+"""The command line: thin, so that everything it does can be done through the API too."""
 
 from __future__ import annotations
 

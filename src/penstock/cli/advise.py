@@ -26,16 +26,16 @@ examples:
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     add_record(parser)
-    parser.add_argument("--memory", metavar="SIZE", help="the most that may wait, as '64 MB'")
+    parser.add_argument("--memory", metavar="SIZE", help="the most that may wait, such as '64 MB'")
     parser.add_argument("--latency", metavar="TIME",
-                        help="the longest from arrival to delivery, as '2 seconds'")
+                        help="the longest time from arrival to delivery, such as '2 seconds'")
     parser.add_argument("--json", action="store_true", help="all figures as JSON")
 
 
 def run(arguments: Namespace) -> int:
-    """Replay, rank, say; status 1 when nothing would have met the limits."""
+    """Replay, rank and report; the status is 1 if no policy would have met the limits."""
     from penstock.events import find_record, read_events
     from penstock.view.advice import shown
     from penstock.whatif.advice import advise

@@ -1,4 +1,4 @@
-"""The parser of the whole command line, made of the commands."""
+"""The parser of the whole command line, assembled from the commands."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from penstock.cli import advise, ask, demo, doctor, events, explain, run, simula
 COMMANDS = (run, ask, explain, demo, doctor, events, simulate, whatif, advise)
 """To add a command, add a file with `add` and `run`, and its name here.
 
-A file imports what its command needs inside `run`: the help should not wait for it, and only some
-commands need Spark.
+A file imports what its command needs inside `run`: the help should not wait for these imports, and
+only some commands need Spark.
 """
 
 _ABOUT = """\
@@ -33,7 +33,7 @@ or the call is wrong.
 
 
 def parser() -> ArgumentParser:
-    """The parser; what it parses has the `run` of its command."""
+    """The parser; what it parses carries the `run` of its command."""
     top = ArgumentParser("penstock", description=_ABOUT, epilog=_EXAMPLES,
                          formatter_class=RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"penstock {__version__}")

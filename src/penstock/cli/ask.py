@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HELP = "answer a question once"
 ABOUT = "Answer a SELECT once, from what a checkpoint holds now."
 EXAMPLES = """\
-CHECKPOINT is the folder of a run, finished or under way: a question changes
+CHECKPOINT is the folder of a run, finished or still going: a question changes
 nothing and may be asked beside a run. A window aggregate answers for its last
 window, every other SELECT for all rows that the spool holds.
 
@@ -29,7 +29,7 @@ examples:
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="the folder of a run")
     parser.add_argument("question", metavar="SELECT",
                         help="one SELECT over the application's streams")
@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
     from penstock.view.answers import plain, shown
 
     with Engine(checkpoint=arguments.checkpoint, master=arguments.master, reading=True) as engine:
-        engine.prepare()  # Spark comes up while the question is bound
+        engine.prepare()  # Spark starts while the question is bound
         with Console(stderr=True).status("asking", spinner="dots"):
             answer = engine.ask(arguments.question)
     if arguments.json:

@@ -17,9 +17,9 @@ run again with `penstock run penstock-demo/packets.sql`.
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     parser.add_argument("--seconds", type=positive, default=30.0, metavar="N",
-                        help="so long the packets come (default: 30)")
+                        help="for how many seconds packets arrive (default: 30)")
     parser.add_argument("--rate", type=positive, metavar="N",
                         help="packets a second (default: what this machine carries with ease, by "
                              "a quick measurement)")
@@ -27,7 +27,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Copy the application, run it to its end, show its answers."""
+    """Copy the application, run it to its end, and show its answers."""
     from rich.text import Text
 
     from penstock import demo

@@ -1,4 +1,4 @@
-"""`penstock doctor`: whether this machine can run Penstock, or a checkpoint is whole."""
+"""`penstock doctor`: whether this machine can run Penstock, or whether a checkpoint is intact."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ missing. Exit status 1 when there is a fault.
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     parser.add_argument("checkpoint", nargs="?", type=Path,
-                        help="the checkpoint to read; nothing of it is changed")
+                        help="the checkpoint to check; nothing in it is changed")
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
 
 
 def run(arguments: Namespace) -> int:
-    """Look, and name every fault with its remedy."""
+    """Check, and name every fault with its remedy."""
     from penstock.doctor import examine, examine_checkpoint
 
     if arguments.checkpoint is not None:

@@ -1,4 +1,4 @@
-"""From the command line to a command, and from whatever happens to an exit status."""
+"""From the command line to a command, and from its outcome to an exit status."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FAILED, WRONG, BROKEN, INTERRUPTED = 1, 2, 3, 130
 
 _CALLERS_FAULT = (
     CallFault, CheckpointError, FunctionError, LanguageError, PolicyError, WorkloadError)
-"""Errors in what was written or asked; all others lie in the machine or in the data."""
+"""Errors in what the user wrote or asked; all others lie in the machine or in the data."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the command line asks; the answer is the exit status."""
+    """Carry out the command line, and return the exit status."""
     arguments = parser().parse_args(argv)
     try:
         status: int = arguments.call(arguments)
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG if isinstance(error, _CALLERS_FAULT) else FAILED
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # Whoever read our output has had enough; Python must not complain while it exits.
+            # The reader of our output has closed it; Python must not complain while it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED
         _complain(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))

@@ -1,4 +1,4 @@
-"""`penstock events`: the record of a run, summarised, and its books checked."""
+"""`penstock events`: summarise the record of a run and check its books."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ examples:
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     add_record(parser)
     parser.add_argument("--json", action="store_true", help="the same as JSON")
 
 
 def run(arguments: Namespace) -> int:
-    """Summarise; status 1 when the books do not balance."""
+    """Summarise the record; the status is 1 if the books do not balance."""
     from rich.text import Text
 
     from penstock.events import Summary, digest, read_events

@@ -20,7 +20,7 @@ examples:
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     parser.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
     parser.add_argument("--json", action="store_true", help="the same as JSON, with every name")
     parser.add_argument("--import", action="store_true", dest="imports",
@@ -29,7 +29,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Bind, plan, ask the policies, tell."""
+    """Bind, plan, ask the policies, and print."""
     from penstock.explain.foreseen import notes
     from penstock.explain.plans import explain, explain_json
     from penstock.explain.refresh_preview import renewals

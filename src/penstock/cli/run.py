@@ -21,7 +21,7 @@ examples:
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     parser.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
     parser.add_argument("--until-drained", action="store_true",
                         help="read bounded inputs to their end, answer, and stop")
@@ -34,7 +34,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Run it, show it, account for it."""
+    """Run the application, show it, and account for it."""
     from penstock.cli.running import RunRequest, run_job
 
     file: Path = arguments.application
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
 
 
 def fresh_checkpoint(file: Path, now: float) -> Path:
-    """A folder that no run has used, named after the application and the moment.
+    """A folder that no run has used, named after the application and the time.
 
     >>> fresh_checkpoint(Path("apps/web.sql"), 0).as_posix()
     '.penstock/web-19700101-000000'

@@ -1,4 +1,4 @@
-"""Running an application on the command line: show it, and stop it when asked to."""
+"""Running an application on the command line: show it, and stop it on request."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from penstock.api import Engine
 
 GLANCE = 0.25
-"""Seconds between two looks at the run."""
+"""Seconds between two updates of the view."""
 STOP_WITHIN, CLOSE_WITHIN = 8.0, 4.0
-"""Seconds that a run may take to stop when it is told to, and Spark to end after that."""
+"""Seconds that a run may take to stop when it is told to, and that Spark may then take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class RunRequest:
     title: str
     checkpoint: Path
     file: Path
-    """The application, for the command that goes on."""
+    """The path of the application, for the command that resumes the run."""
     until_drained: bool = False
     master: str | None = None
     policies: Mapping[str, str] = field(default_factory=dict)
-    """By family, instead of what the application sets."""
+    """By family, the policies that replace those that the application sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """How a job ended."""
+    """How a run ended."""
 
     summary: Summary
     interrupted: bool
@@ -59,7 +59,7 @@ class RunEnding:
     def status(self) -> int:
         """The exit status: 1 when a query or a stream failed, 3 when the run itself broke.
 
-        Who ends us may end Spark, too: then the run was stopped.
+        Whoever ends this process may end Spark too. Then the run counts as stopped.
         """
         if self.summary.run.state == "broken" and not self.interrupted:
             return BROKEN
@@ -69,14 +69,14 @@ class RunEnding:
 def run_job(
     job: RunRequest, console: Console, then: Callable[[Engine], None] | None = None
 ) -> RunEnding:
-    """Run a job to its end or until a signal, show it all the while, and account for it.
+    """Run an application to its end or until a signal, show it meanwhile, and account for it.
 
-    ``then`` is called when the run has ended by itself, with the engine still open.
+    ``then`` is called if the run has ended by itself, while the engine is still open.
     """
     from penstock.api import Engine
 
     with Engine(checkpoint=job.checkpoint, master=job.master) as engine:
-        engine.prepare()  # Spark comes up meanwhile
+        engine.prepare()  # Spark starts meanwhile
         _declare(engine, job)
         with Interrupts() as interrupts:
             told = _follow(engine, job, console, interrupts)
@@ -95,19 +95,19 @@ def run_job(
 
 
 def _is_held_up() -> bool:
-    """Whether a job that does not come back would keep the process alive."""
+    """Whether a job that does not return would keep the process alive."""
     return any(thread.name.startswith("penstock-run") for thread in enumerate_threads())
 
 
 def _leave(status: int) -> None:
-    """End at once: all that must outlive the process is in the checkpoint."""
+    """End at once: everything that must outlive the process is in the checkpoint."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
 def _declare(engine: Engine, job: RunRequest) -> None:
-    """Everything is bound before anything starts."""
+    """Bind everything before anything starts."""
     engine.load(job.text, folder=job.folder)
     for family, text in job.policies.items():
         quoted = text.replace("'", "''")
@@ -117,7 +117,7 @@ def _declare(engine: Engine, job: RunRequest) -> None:
 def _follow(
     engine: Engine, job: RunRequest, console: Console, interrupts: Interrupts
 ) -> Collection[str]:
-    """Start a run and show it until it ends; the failures and warnings that were told."""
+    """Start a run and show it until it ends; return the failures and warnings that were shown."""
     with closing(watch(console, job.title)) as view:
         try:
             _start(engine, job, view)
@@ -126,13 +126,13 @@ def _follow(
             view.show(engine.status())
         finally:
             if interrupts.count:
-                console.print(Text("stopping; Ctrl-C again leaves at once", "yellow"))
+                console.print(Text("stopping; press Ctrl-C again to leave at once", "yellow"))
             engine.stop(STOP_WITHIN if interrupts.count else None)
         return view.told
 
 
 def _start(engine: Engine, job: RunRequest, view: Watch) -> None:
-    """Start in another thread: in the main one a SparkContext takes the signals over."""
+    """Start in another thread: in the main thread a SparkContext would take over the signals."""
     with ThreadPoolExecutor(1) as other:
         starting = other.submit(engine.start, until_drained=job.until_drained)
         while not wait([starting], timeout=GLANCE).done:
@@ -159,7 +159,7 @@ def how_called() -> str:
 
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM instead of dying of them; the second one leaves at once."""
+    """Counts Ctrl-C and SIGTERM instead of ending at the first; the second one leaves at once."""
 
     def __init__(self) -> None:
         """Nobody has asked to stop."""
@@ -167,7 +167,7 @@ class Interrupts:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        """Listen."""
+        """Take the signals over."""
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._heard)
         return self
@@ -178,13 +178,13 @@ class Interrupts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave signals to whoever had them."""
+        """Give the signals back to their previous handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if self.count > 1:
-            # No clean-up: the checkpoint is made for a driver that vanishes, and Spark's JVM ends
-            # when the pipe from its parent closes.
+            # No clean-up: a checkpoint survives a driver that vanishes, and Spark's JVM ends when
+            # the pipe from its parent closes.
             os._exit(128 + number)

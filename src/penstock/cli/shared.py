@@ -17,28 +17,28 @@ WIDE = 120
 
 
 class CallFault(PenstockError):
-    """The command line names something that is not there."""
+    """The command line names something that does not exist."""
 
 
 def add_record(parser: ArgumentParser) -> None:
-    """The record of a run."""
+    """Declare the argument that names the record of a run."""
     parser.add_argument("run", type=Path, metavar="RUN", help="a checkpoint, a run, or a file")
 
 
 def add_checkpoint(parser: ArgumentParser, default: str) -> None:
-    """The checkpoint of a run."""
+    """Declare the argument that names the checkpoint of a run."""
     parser.add_argument("--checkpoint", type=Path, metavar="DIR",
-                        help=f"the folder from which a stopped run goes on (default: {default})")
+                        help=f"the folder from which a stopped run resumes (default: {default})")
 
 
 def add_master(parser: ArgumentParser) -> None:
-    """Where Spark runs."""
+    """Declare the argument that says where Spark runs."""
     parser.add_argument("--master", metavar="URL",
                         help="the Spark master (default: all cores of this machine)")
 
 
 def positive(text: str) -> float:
-    """A number that is not zero: of seconds, of packets a second."""
+    """A positive number, such as of seconds or of packets a second."""
     value = float(text)
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number below a million")
@@ -49,7 +49,7 @@ def count(text: str) -> int:
     """A number of things, at least one."""
     value = int(text)
     if not 1 <= value <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 100,000")
     return value
 
 
@@ -64,7 +64,7 @@ def read(file: Path) -> str:
 
 
 def console() -> Console:
-    """Standard output: as wide as the terminal, or wide enough for a table."""
+    """Standard output: as wide as the terminal, or else wide enough for a table."""
     from rich.console import Console
 
     found = Console(highlight=False)

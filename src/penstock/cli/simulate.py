@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.simulator.scenario import Scenario
 
 _WORTH_A_FLEET = 300_000
-"""Operator invocations, roughly, below which starting processes takes longer than it saves."""
+"""Below about this many operator invocations, starting processes takes longer than it saves."""
 
 HELP = "compare policies on a described workload"
 ABOUT = "Run a described workload under several policies, in virtual time."
@@ -35,12 +35,12 @@ examples:
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     parser.add_argument("workload", type=Path, metavar="workload.toml", help="a description")
     parser.add_argument("--policies", metavar="LIST",
                         help="policies, separated by commas (default: the file's, or all)")
     parser.add_argument("--seeds", type=count, default=1, metavar="N",
-                        help="run with so many seeds and show the means (default: 1)")
+                        help="run with this many seeds and show the means (default: 1)")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="where figures go (default: out/simulate/NAME)")
     parser.add_argument("--no-figures", action="store_true", help="draw none")
@@ -55,7 +55,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the simulations, show what came of them, draw them."""
+    """Run the simulations, show their results, and draw them."""
     from rich.console import Console
 
     from penstock.policies.operators import policies
@@ -100,7 +100,7 @@ def _scatter(arguments: Namespace, scenarios: Sequence[Scenario], policies: int)
 
 
 def _steps(scenario: Scenario) -> int:
-    """How many operators have to be run on how many blocks."""
+    """The number of operator invocations: each operator runs on each of its blocks."""
     workload = scenario.workload
     return sum(len(workload.times(r.id)) * len(r.stages) for r in workload.network.routes)
 

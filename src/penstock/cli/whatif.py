@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from penstock.whatif.predictions import Comparison, PolicyOutcome
 
 HELP = "replay a recorded run under other policies"
-ABOUT = "Tell what a recorded run would have been under other policies."
+ABOUT = "Show what a recorded run would have been under other policies."
 EXAMPLES = """\
 RUN is a checkpoint folder (its newest run), the folder of one run, or an
 events.jsonl. Blocks arrive as they were recorded, jobs cost what the record
-tells of them, and the engine decides again. Needs neither Spark nor Java.
+says of them, and the engine decides again. Needs neither Spark nor Java.
 Latencies of window aggregates are left out: their answers are not replayed.
 
 examples:
@@ -29,7 +29,7 @@ examples:
 
 
 def add(parser: ArgumentParser) -> None:
-    """What can be asked of it."""
+    """Declare the arguments."""
     add_record(parser)
     parser.add_argument("--policies", metavar="LIST",
                         help="policies, separated by commas (default: all)")
@@ -40,7 +40,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Replay, show, draw."""
+    """Replay, show and draw."""
     from rich.console import Console
 
     from penstock.events import find_record, read_events
@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _name(record: Path) -> str:
-    """The run that a record is of.
+    """The name of the run that a record belongs to.
 
     >>> _name(Path("state/runs/20250101T000000.000000Z/events.jsonl"))
     '20250101T000000.000000Z'
@@ -76,7 +76,7 @@ def _name(record: Path) -> str:
 
 
 def _report(comparison: Comparison) -> dict[str, Any]:
-    """Everything as data, but for the curves."""
+    """Everything as data, except the curves."""
     recording = comparison.recording
     return {
         "state": comparison.state,

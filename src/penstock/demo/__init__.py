@@ -1,4 +1,4 @@
-"""The demonstration: an application that ships with the package, run where it can be changed."""
+"""The demonstration: an application that ships with the package, copied for users to change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RATE = re.compile(r"rate = ([\d.]+)")
 
 
 def prepare(folder: Path, seconds: float, *, rate: float, fresh: bool) -> Path:
-    """Put the application into a folder, with so many packets a second; its file is returned.
+    """Copy the application into a folder, with this many packets a second; return its file.
 
     ``fresh`` removes earlier answers and the checkpoint beside them.
     """
@@ -86,7 +86,7 @@ def introduction(file: Path, seconds: float, rate: float) -> str:
 
 
 def show_answers(engine: Engine, console: Console, file: Path, penstock: str) -> None:
-    """A few rows of each query's answers, where they all are, and what to try next.
+    """A few rows of each query's answers, where all of them are, and what to try next.
 
     ``penstock`` is how the reader calls the command.
     """

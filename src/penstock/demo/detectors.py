@@ -14,7 +14,7 @@ SERVICES = pa.array([21, 22, 23, 25, 80, 443, 3306, 8080], pa.int32())
 
 @predicate
 def looks_like_a_scan(port: pa.Array, length: pa.Array) -> Any:
-    """Short packets to ports where nobody listens.
+    """Short packets to ports on which no service listens.
 
     >>> ports, lengths = pa.array([443, 31337], pa.int32()), pa.array([40, 40], pa.int32())
     >>> looks_like_a_scan(ports, lengths).to_pylist()

@@ -27,7 +27,7 @@ def suitable_rate(clock: Callable[[], float] = time.perf_counter) -> float:
 
 
 def rate_at(speed: float) -> float:
-    """Packets a second for a machine that groups so many rows a second, in round numbers.
+    """Packets a second for a machine that groups this many rows a second, in round numbers.
 
     >>> rate_at(40e6), rate_at(8e6), rate_at(0.0)
     (12500.0, 5000.0, 1000.0)

@@ -1,4 +1,4 @@
-"""The blocks in the spool: how many still read each, which are in memory, which may go."""
+"""The blocks in the spool: how many readers each still has, which are in memory, which may go."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from penstock.engine.instructions import Cool, Instruction, Release
 from penstock.model import Block
 
 HOT_READERS = 2
-"""A block is worth keeping in memory when at least this many paths still have to read it after
-the one that reads it now: filling the cache costs about three times what one hot read saves."""
+"""A block is worth keeping in memory if at least this many paths still have to read it after the
+present one: filling the cache costs about three times what one hot read saves."""
 OPENING = 4 * 2**20
 """Opening a block's files costs about as much as reading this many bytes. Spark assumes the same
 (`spark.sql.files.openCostInBytes`)."""
@@ -119,7 +119,7 @@ class Blocks:
     ) -> tuple[int, ...]:
         """The blocks that should stay in memory once read, for the readers that follow.
 
-        One of fewer bytes than the ``smallest`` is read again sooner than it is put there.
+        A block smaller than ``smallest`` bytes is not kept: reading it again is cheaper.
         """
         keep = []
         for block in blocks:

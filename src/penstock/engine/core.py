@@ -94,7 +94,7 @@ class Core:
         self._take(event, out)
         self._end_lifetimes(at, out)
         out.extend(Cancel(job=job, limit=limit) for job, limit in self._timeouts.over(at))
-        if not isinstance(event, _JOINING):  # others may join with it and share its jobs
+        if not isinstance(event, _JOINING):  # other queries may join with it and share its jobs
             for department in departments:
                 out.extend(department.tidy(at))
             out.extend(self._dispatcher.fill(at))
@@ -247,7 +247,7 @@ class Core:
     def _remove_query(self, name: str, at_once: bool = True) -> None:
         self._ending.pop(name, None)
         self._timeouts.clear(self.state.retire(name))
-        for department in reversed(self._departments.values()):  # panes look at what waits
+        for department in reversed(self._departments.values()):  # panes depend on what waits
             department.leave(name, at_once)
 
     def _fail_query(self, at: float, query: str, reason: str, out: list[Instruction]) -> None:

@@ -1,7 +1,7 @@
-"""The cost model: what a job takes is a fixed part and a part per row.
+"""The cost model: a job takes a fixed part and a part per row.
 
-It is fitted to jobs that finished: by the engine to the recent ones of every path, by what-if to
-all those of a record.
+It is fitted to jobs that have finished: the engine fits it to the recent jobs of every path,
+what-if to all jobs of a record.
 """
 
 from __future__ import annotations
@@ -16,40 +16,41 @@ import numpy as np
 import numpy.typing as npt
 
 COLD = 1.5
-"""A first job that took so many times what the later ones suggest was a cold one."""
+"""A first job was cold if it took this many times what the later jobs suggest."""
 SPREAD = 1.5
-"""The largest job must be so many times the smallest before a cost per row can be told from a
-fixed one."""
+"""The largest job must be this many times the smallest before a cost per row can be told from a
+fixed cost."""
 OFF = 1.25
 """Measured stages are off by this factor at most."""
 OUTLIER = 3.0
-"""A job further from the fit than so many usual deviations pulls no harder than one at this
+"""A job further from the fit than this many usual deviations pulls no harder than one at this
 distance."""
 CALM = 0.05
-"""Jobs deviate by at least this part of what they take: a smaller deviation is chance."""
+"""Jobs deviate by at least this part of their duration: a smaller deviation is chance."""
 CLEAR = 2.0
-"""The largest job must take longer than the smallest by so many mean deviations before the rise
-counts as seen."""
+"""The largest job must take longer than the smallest by this many mean deviations before the rise
+counts."""
 ROUNDS = 3
-"""How often outliers are looked for again, after the fit has moved away from them."""
+"""How often outliers are searched for again, after the fit has moved away from them."""
 PAIRS = 64
-"""Jobs that are compared in pairs for a first guess; of more, as many are picked evenly."""
+"""At most this many jobs are compared in pairs for a first guess; of more, this many are picked
+evenly."""
 OF_A_SIZE, IN_ALL = 8, 64
 """Recent jobs that are remembered: of about one size, and of all sizes. Large jobs are rare while
 little waits, and must not be forgotten meanwhile."""
 HALF_LIFE, LEAST_WEIGHT = 16, 0.01
-"""Jobs after which one counts half, and how much it counts in the end: it may be the only one of
-another size."""
+"""A job counts half after this many later ones, and never less than this weight: it may be the only
+one of another size."""
 
 Jobs: TypeAlias = Sequence[tuple[float, float]]
-"""Rows and seconds of jobs in the order in which they were done."""
+"""Rows and seconds of jobs, in the order in which they were done."""
 _Line: TypeAlias = tuple[float, float, bool]
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A fixed part per job, a part per row, and what the first jobs took beyond that.
+    """A fixed part per job, a part per row, and the extra seconds of the first jobs.
 
     >>> cost = Cost(fixed=0.25, per_row=0.001, cold=(2.0,))
     >>> cost.seconds(500), cost.seconds(500, earlier=0), cost.seconds(500, earlier=1)
@@ -59,19 +60,19 @@ class Cost:
     fixed: float
     per_row: float
     cold: tuple[float, ...] = ()
-    """Seconds beyond the others that the first job took, the second, ..."""
+    """Seconds that the first job took beyond the others, then the second, and so on."""
     error: float = 0.0
-    """How far the later jobs lay from the fit: the mean deviation, as a part of their mean."""
+    """The mean deviation of the later jobs from the fit, as a part of their mean."""
     distinct: bool = True
-    """Whether the sizes of jobs, or their stages, told the parts from each other."""
+    """Whether job sizes, or measured stages, could tell the two parts from each other."""
 
     def seconds(self, rows: float, earlier: float = inf) -> float:
-        """A job on so many rows, after so many earlier ones."""
+        """The seconds of a job with this many rows, after this many earlier jobs."""
         extra = self.cold[int(earlier)] if earlier < len(self.cold) else 0.0
         return self.fixed + self.per_row * rows + extra
 
     def rows_in(self, seconds: float) -> float:
-        """Rows of a job that takes so long; infinite if rows cost nothing.
+        """The rows of a job that takes this long; infinite if rows cost nothing.
 
         >>> Cost(fixed=0.25, per_row=0.5).rows_in(2.25), Cost(fixed=1.0, per_row=0.0).rows_in(3.0)
         (4.0, inf)
@@ -83,7 +84,7 @@ def fit(
     jobs: Jobs, cheapest: float, measured: tuple[float, float] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Cost:
-    """The cost behind jobs (rows, seconds) in the order in which they were done.
+    """Fit a cost to jobs (rows, seconds), in the order in which they were done.
 
     Least squares, with neither part negative:
 
@@ -91,33 +92,34 @@ def fit(
     >>> cost.fixed, cost.per_row
     (0.5, 0.0025)
 
-    A job that was disturbed does no harm: a first guess comes from the median of the slopes
-    between all pairs of jobs (Theil and Sen), and a job far from the fit pulls no harder than one
-    at `OUTLIER` usual deviations (Huber).
+    A job that was disturbed does no harm. A first guess comes from the median of the slopes between
+    all pairs of jobs (Theil and Sen). A job far from the fit pulls no harder than one at `OUTLIER`
+    usual deviations (Huber).
 
     >>> jobs = [(100, 0.75), (300, 1.25), (500, 1.75), (700, 9.0), (900, 2.75), (1100, 3.25)]
     >>> cost = fit(jobs, cheapest=0.0)
     >>> round(cost.fixed, 1), round(cost.per_row, 3)
     (0.5, 0.003)
 
-    The first jobs of a path wait for code to be compiled and processes to be started. As long as a
-    job took `COLD` times what all later ones suggest, it is kept out of the fit, and what it took
-    beyond is paid by the job of the same rank whenever the path is replayed. At most half of the
-    jobs are cold.
+    The first jobs of a path wait for code to be compiled and processes to be started. A first job
+    that took `COLD` times what all later ones suggest is kept out of the fit. Its extra seconds are
+    charged to the job of the same rank whenever the path is replayed. At most half of the jobs are
+    cold.
 
     >>> cost = fit([(500, 9.75), (100, 0.75), (500, 1.75), (900, 2.75)], cheapest=0.0)
     >>> cost.fixed, cost.per_row, cost.cold
     (0.5, 0.0025, (8.0,))
 
-    Jobs of one size do not tell the parts from each other. A job is a job whichever path it is
-    for, so the fixed part is then that of the ``cheapest`` job of all paths.
+    Jobs of one size cannot tell the parts from each other. A job costs about the same whichever
+    path it is for, so the fixed part is then that of the ``cheapest`` job of all paths.
 
     >>> cost = fit([(100, 0.75), (100, 0.75)], cheapest=0.25)
     >>> cost.fixed, cost.per_row, cost.distinct
     (0.25, 0.005, False)
 
-    If both parts are known from measured stages, they are taken, longer or shorter by the same
-    factor: the machine was busier, or less so. It is `OFF` at most; what jobs took beyond is fixed.
+    If measured stages give both parts, these are used, scaled by one common factor: the machine may
+    have been busier, or less busy. The factor is `OFF` at most; the remaining seconds of the jobs
+    count as fixed.
 
     >>> cost = fit([(100, 1.125), (100, 1.125)], cheapest=0.25, measured=(0.5, 0.005))
     >>> cost.fixed, cost.per_row
@@ -133,7 +135,8 @@ def fit(
     weight = np.ones(len(jobs)) if weights is None else np.array(weights, float)
     first = 0
     line = _line(rows, seconds, weight, cheapest, measured)
-    # A job below the line of all is below that of the later ones, too: most need no second fit.
+    # A job below the line of all jobs is also below that of the later ones: most need no second
+    # fit.
     while first < len(jobs) // 2 and seconds[first] > line[0] + line[1] * rows[first]:
         later = slice(first + 1, None)
         ahead = _line(rows[later], seconds[later], weight[later], cheapest, measured)
@@ -177,7 +180,7 @@ def _of_one_size(
 
 
 def _least_squares(rows: _Floats, seconds: _Floats, weight: _Floats) -> tuple[float, float]:
-    """The line that jobs lie on, but for outliers."""
+    """The line through the jobs, with outliers weighted down."""
     slope = _median_slope(rows, seconds, weight)
     fixed = _median(seconds - slope * rows, weight)
     for _ in range(ROUNDS):
@@ -200,7 +203,7 @@ def _through_origin(rows: _Floats, seconds: _Floats, weight: _Floats) -> float:
 
 
 def _level(seconds: _Floats, weight: _Floats) -> float:
-    """The mean of jobs, but for outliers."""
+    """The mean of the jobs, with outliers weighted down."""
     level = _median(seconds, weight)
     for _ in range(ROUNDS):
         level = _mean(seconds, _calmed(seconds, np.full_like(seconds, level), weight))
@@ -208,21 +211,21 @@ def _level(seconds: _Floats, weight: _Floats) -> float:
 
 
 def _calmed(seconds: _Floats, fitted: _Floats, weight: _Floats) -> _Floats:
-    """The weights of jobs, less for those that lie far from a fit."""
+    """The weights of jobs, reduced for those that lie far from a fit."""
     away = np.abs(seconds - fitted)
     usual = max(1.4826 * _median(away, weight), CALM * _median(seconds, weight), 1e-12)
     return weight * np.minimum(1.0, OUTLIER * usual / np.maximum(away, 1e-12))
 
 
 def _median_slope(rows: _Floats, seconds: _Floats, weight: _Floats) -> float:
-    """The median of the slopes between pairs; those far apart in size say more."""
+    """The median of the slopes between pairs; pairs far apart in size count more."""
     if len(rows) > PAIRS:
         picked = np.linspace(0, len(rows) - 1, PAIRS).astype(int)
         rows, seconds, weight = rows[picked], seconds[picked], weight[picked]
     one, other = np.triu_indices(len(rows), 1)
     apart = rows[other] - rows[one]
     differ = apart != 0
-    if not differ.any():  # those that were picked are all of one size
+    if not differ.any():  # the picked jobs are all of one size
         return 0.0
     one, other, apart = one[differ], other[differ], apart[differ]
     return _median((seconds[other] - seconds[one]) / apart,
@@ -234,7 +237,7 @@ def _mean(values: _Floats, weight: _Floats) -> float:
 
 
 def _median(values: _Floats, weight: _Floats) -> float:
-    """The value with half of the weight below it; between two, their mean."""
+    """The value with half of the weight below it, or the mean of the two in the middle."""
     order = np.argsort(values, kind="stable")
     values, through = values[order], np.cumsum(weight[order])
     half = through[-1] / 2
@@ -245,7 +248,7 @@ def _median(values: _Floats, weight: _Floats) -> float:
 
 @dataclass(slots=True)
 class RecentJobs:
-    """The jobs that a live cost is fitted to: the latest of every size, the later the weightier.
+    """The jobs that a live cost is fitted to: the latest of every size; later ones weigh more.
 
     >>> recent = RecentJobs()
     >>> for rows, seconds in ((2000, 4.0), (2000, 0.51), (8000, 0.54)):
@@ -262,10 +265,10 @@ class RecentJobs:
     _sizes: dict[int, deque[tuple[int, float, float]]] = field(default_factory=dict)
     """By the power of two above its rows: number, rows and seconds of a job."""
     _fitted: tuple[float, tuple[float, float] | None, Cost] | None = None
-    """The last fit, with what it was asked for by."""
+    """The last fit, with the arguments that it was computed for."""
 
     def add(self, rows: float, seconds: float) -> None:
-        """A job is done; the oldest one of its size goes, or of all."""
+        """Add a finished job; forget the oldest one of its size, or of all."""
         self._done += 1
         self._fitted = None
         alike = self._sizes.setdefault(int(rows).bit_length(), deque(maxlen=OF_A_SIZE))
@@ -278,24 +281,24 @@ class RecentJobs:
 
     @property
     def jobs(self) -> list[tuple[int, float, float]]:
-        """Number, rows and seconds of those that are remembered, in order."""
+        """Number, rows and seconds of the remembered jobs, in order."""
         return sorted(job for alike in self._sizes.values() for job in alike)
 
     @property
     def weights(self) -> list[float]:
-        """How much each of them counts."""
+        """The weight of each remembered job."""
         return [max(0.5 ** ((self._done - number) / HALF_LIFE), LEAST_WEIGHT)
                 for number, _, _ in self.jobs]
 
     @property
     def largest(self) -> tuple[float, float]:
-        """Rows and seconds of the largest of them; of several the quickest."""
+        """Rows and seconds of the largest remembered job; of several, the fastest."""
         size = max(self._sizes)
         _, rows, seconds = max(self._sizes[size], key=lambda job: (job[1], -job[2]))
         return rows, seconds
 
     def cost(self, cheapest: float, measured: tuple[float, float] | None = None) -> Cost:
-        """What a job costs, going by them (see `fit`)."""
+        """The cost of a job, fitted to the remembered jobs (see `fit`)."""
         if self._fitted is None or self._fitted[:2] != (cheapest, measured):
             jobs = [(rows, seconds) for _, rows, seconds in self.jobs]
             self._fitted = cheapest, measured, fit(jobs, cheapest, measured, self.weights)
@@ -305,11 +308,11 @@ class RecentJobs:
 def unmeasured_cost(
     spent: float, entering: Iterable[tuple[float, float | None]]
 ) -> float:
-    """Seconds per row of the stages of a job that nobody measured.
+    """Seconds per row of the stages of a job that nothing measured.
 
-    They share what the rows of the job have cost (``spent``) beyond the measured stages, alike per
-    row. ``entering`` has per stage the rows that came to it, and its seconds per row if known.
-    Where less than one row came to them, nothing is known of them: 0.
+    They share, equally per row, what the rows of the job have cost (``spent``) beyond the measured
+    stages. ``entering`` has, per stage, the rows that entered it, and its seconds per row if known.
+    If less than one row entered them, their cost is unknown: 0.
 
     >>> unmeasured_cost(2.0, [(100.0, None), (80.0, 0.02), (20.0, None)])
     0.0033333333333333327

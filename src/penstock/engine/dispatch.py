@@ -1,4 +1,4 @@
-"""The dispatcher fills the slots with what departments offer, and knows whose each job is."""
+"""The dispatcher fills slots with the jobs that departments offer, and knows whose each job is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.events import kinds as ev
 
 @dataclass(slots=True)
 class Dispatcher:
-    """Asks departments for work while slots are free, in the order of the time they have had."""
+    """Asks departments for work while slots are free; whoever has had least time is asked first."""
 
     state: EngineState
     departments: Sequence[Department[Any]]

@@ -24,14 +24,15 @@ class SegmentJob:
     segment: str
     path: str
     kind: Literal["segment", "panes"]
-    """Panes: its last stage puts the rows into the panes of window aggregates."""
+    """Panes: the last stage puts the rows into the panes of window aggregates."""
     riders: int
     """The number of its members as a whole."""
     members: tuple[Member, ...]
     blocks: tuple[Block, ...]
     """Consecutive work of one queue: a train."""
     keep: tuple[int, ...] = ()
-    """Numbers of the blocks to hold in memory as they are read: others will read them soon."""
+    """Numbers of the blocks to keep in memory when they are read: other jobs will read them soon.
+    """
     first: int = 0
     last: int = 1
     """The stages first to last - 1."""
@@ -43,13 +44,15 @@ class SegmentJob:
     urgent: bool = False
     """Whether it preempts active jobs: it gets the cores as they become free."""
     yields: bool = False
-    """Whether it may be preempted itself: then it is done in short pieces."""
+    """Whether it may be preempted itself: then it is done in small pieces."""
     expected: float = 0.0
     """Seconds that it will take, by the cost model; 0 while unknown."""
+    fixed: float = 0.0
+    """Seconds of it that do not depend on the number of rows."""
     sample: tuple[str, ...] = ()
     """The stages to sample, beside the job."""
     again: bool = False
-    """Whether its members have had these blocks before: only the panes are made once more."""
+    """Whether its members have already had these blocks: only the panes are made again."""
     in_driver: bool = False
     """Whether few answers are expected: one Spark job brings them to the driver, which writes them.
     Otherwise the executors write them."""
@@ -61,7 +64,7 @@ class SegmentJob:
 
     @property
     def late(self) -> dict[str, int]:
-        """By query the rows of its blocks that came too late for windows, if there are any."""
+        """By query, the rows of its blocks that came too late for windows, if there are any."""
         late = sum(block.late for block in self.blocks)
         return dict.fromkeys((member.query for member in self.members), late) if late else {}
 
@@ -79,9 +82,9 @@ class Scan:
     waiting: int = 0
     """Tasks that were due when the choice was made."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Answers that it leaves out, per query: the machine is late."""
+    """Answers that it skips, per query, because the machine is late."""
     since: int = 0
-    """The pane after which those end."""
+    """The pane after which the skipped windows end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,7 @@ class RefreshJob:
     number: int
     group: str
     pane: int
-    """How long a pane is, in microseconds."""
+    """The length of a pane, in microseconds."""
     scans: tuple[Scan, ...]
     """In order of their ends."""
     arrived: float
@@ -122,7 +125,7 @@ Job: TypeAlias = SegmentJob | RefreshJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
-    """Stop a job that has passed its limit; its end is reported as any other's."""
+    """Cancel a job that has passed its limit; its end is reported like any other."""
 
     job: int
     limit: float
@@ -131,7 +134,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trim:
-    """Drop the panes of a group before this one: no answer will look at them."""
+    """Drop the panes of a group before this one: no answer will read them."""
 
     group: str
     before: int

@@ -36,7 +36,7 @@ class LatencyGoals:
         self._earlier = {m: n for m, n in self._earlier.items() if m.query in self._goals}
 
     def join(self, member: Member, backlog: Iterable[int]) -> None:
-        """A branch of a query begins; what its namesakes missed does not count."""
+        """A branch of a query begins; what an earlier query of its name missed does not count."""
         self._missed.pop(member.query, None)
         if member.query in self._goals:
             self._earlier[member] = set(backlog)

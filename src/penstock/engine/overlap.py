@@ -8,12 +8,12 @@ from math import inf
 
 @dataclass(slots=True)
 class Overlap:
-    """The jobs under way, each with the time from which on it leaves the cores to others.
+    """The active jobs, each with the time from which on it leaves the cores to others.
 
-    A job is planned by the driver before the executors have anything to do, and the driver delivers
-    its answers after they are done. This is the fixed part of its cost, in which the cores are
-    idle. So the next job begins when what is left of the present one is about as long as a job's
-    fixed part. Then the driver plans the one while the executors work on the other.
+    The driver plans a job before the executors have anything to do, and delivers its answers after
+    they are done. This is the fixed part of its cost, in which the cores are idle. So the next job
+    begins when the rest of the present one takes about as long as a job's fixed part. Then the
+    driver plans one job while the executors work on the other.
 
     >>> overlap = Overlap()
     >>> overlap.opens_at
@@ -22,8 +22,8 @@ class Overlap:
     >>> overlap.opens_at
     10.75
 
-    A job that is mostly fixed part, as a job over few rows is, has the next one beside it from the
-    beginning. Nothing begins beside a job of which it is not known how long it takes.
+    A job over few rows is mostly fixed part, so the next one begins beside it at once. Nothing
+    begins beside a job whose duration is unknown.
 
     >>> overlap.begin(2, at=10.75, expected=0.3, fixed=0.3)
     >>> overlap.opens_at
@@ -37,29 +37,29 @@ class Overlap:
     """
 
     _opens: dict[int, float] = field(default_factory=dict)
-    """By job under way: from when on it leaves the cores to others."""
+    """By active job, the time from which on it leaves the cores to others."""
     _ends: dict[int, float] = field(default_factory=dict)
-    """By job under way: when it should end."""
+    """By active job, when it should end."""
 
     def begin(self, job: int, at: float, expected: float, fixed: float) -> None:
-        """A job begins that should take so long; ``fixed``: the part in which the cores idle.
+        """A job begins that should take ``expected`` seconds; the cores idle for ``fixed`` of them.
 
-        That is infinite for a job which the driver does alone, however long it takes.
+        ``fixed`` is infinite for a job that the driver does alone, however long it takes.
         """
         self._ends[job] = at + expected
         self._opens[job] = at + max(expected - fixed, 0.0) if expected or fixed else inf
 
     def end(self, job: int) -> None:
-        """A job is through."""
+        """A job has ended."""
         del self._ends[job], self._opens[job]
 
     @property
     def opens_at(self) -> float:
-        """From when on one more job may begin; never while none is under way."""
+        """The time from which on one more job may begin; never while no job is active."""
         return max(self._opens.values(), default=inf)
 
     def beside(self, at: float) -> str:
-        """Why a job begins that has no slot, in words."""
+        """In words, why a job begins although it has no slot."""
         job = max(self._ends, key=self._ends.__getitem__)
         return f"beside job {job}, which should end in {max(self._ends[job] - at, 0.0):.2f} s"
 

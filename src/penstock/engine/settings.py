@@ -13,9 +13,9 @@ class Settings:
     """Settled when the run begins."""
 
     slots: int = 1
-    """Jobs under way at once."""
+    """How many jobs may be active at once."""
     overlap: bool = False
-    """Whether one more job may begin while those under way are about to end."""
+    """Whether one more job may begin while the active ones are about to end."""
     memory: int = 512 * 2**20
     """Bytes of blocks that may be hot."""
     retention: float = 3600.0
@@ -25,7 +25,7 @@ class Settings:
     until_drained: bool = False
     """Whether the run ends when all rows of its streams are answered for."""
     paced: bool = False
-    """Whether rows come in their own time also where the run ends with them."""
+    """Whether rows come at their own pace even if the run ends with them."""
     hold: float = 0.5
     """The part of a query's latency goal for which its blocks may wait to be batched."""
     gather: float = 0.0

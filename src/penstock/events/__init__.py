@@ -1,4 +1,4 @@
-"""The record of a run: what can happen, writing it, reading it, and what it amounts to."""
+"""The record of a run: what can happen, how it is written and read, and what it adds up to."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from penstock.events.measures import QueryMeasures
 
 @dataclass(frozen=True, slots=True)
 class RidingGroup:
-    """Members that ride together, bound to their queries when the group was formed."""
+    """Members that ride together, resolved to their queries when the group was formed."""
 
     riders: tuple[tuple[str, QueryMeasures, Ledger | None], ...]
     queries: Mapping[str, QueryMeasures]
@@ -20,7 +20,7 @@ class RidingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A job that was decided and has not ended: the blocks as they were then."""
+    """A job that was decided and has not ended, with the blocks as they were then."""
 
     work: k.PathWork
     group: RidingGroup

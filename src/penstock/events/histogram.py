@@ -10,9 +10,9 @@ _STEPS = 8
 _SMALLEST = 2.0**-20
 """A microsecond: anything shorter falls into one bucket."""
 SLOT = 10
-"""Seconds that the last minute is forgotten by at a time."""
+"""Seconds per slot: the last minute forgets one slot at a time."""
 _SLOTS = 6
-"""Slots of the last minute, beside the one that is being filled."""
+"""Slots of the last minute, besides the one that is being filled."""
 
 
 class Histogram:
@@ -37,7 +37,7 @@ class Histogram:
         self.maximum = 0.0
 
     def add(self, seconds: float, weight: int = 1) -> None:
-        """Count a duration ``weight`` times; a negative one, of a clock set back, counts as 0."""
+        """Count a duration ``weight`` times; a negative one, from a clock set back, counts as 0."""
         if weight > 0:
             self.add_bucket(bucket(seconds), seconds, weight)
 
@@ -50,7 +50,7 @@ class Histogram:
 
     def percentile(self, share: float) -> float | None:
         """The duration that ``share`` of the weight does not exceed; None when there is none."""
-        # A list first: another thread may be adding while the live view reads.
+        # Copied into a list first: another thread may add durations while the live view reads.
         ordered = sorted(list(self.buckets.items()))
         goal, seen = share * sum(weight for _, weight in ordered), 0
         for index, weight in ordered:
@@ -61,7 +61,7 @@ class Histogram:
 
     @staticmethod
     def merged(parts: Iterable[Histogram]) -> Histogram:
-        """All of them in one."""
+        """One histogram of all the parts."""
         whole = Histogram()
         for part in parts:
             for index, weight in list(part.buckets.items()):
@@ -71,10 +71,10 @@ class Histogram:
 
 
 class RollingHistogram:
-    """Weighted durations of a run that can tell those of the last minute apart.
+    """Weighted durations of a run, of which it can show those of the last minute separately.
 
-    A duration is counted once, in the slot of the moment at which it ended; what is read is merged
-    from the slots. The last minute has sixty to seventy seconds.
+    A duration is counted once, in the slot in which it ended. Readers get the slots merged. The
+    last minute covers sixty to seventy seconds.
 
     >>> waits = RollingHistogram()
     >>> for at, seconds in ((0.0, 8.0), (50.0, 0.1), (100.0, 0.1)):
@@ -92,45 +92,46 @@ class RollingHistogram:
         self._number, self._latest = -1, self._earlier
 
     def add_bucket(self, slot: int, index: int, seconds: float, weight: int) -> None:
-        """Count a duration whose bucket is known, in a slot; slots do not go back."""
+        """Count a duration whose bucket is known, in a slot; slots never go back."""
         if slot != self._number:
             self._turn(slot)
         self._latest.add_bucket(index, seconds, weight)
 
     def _turn(self, slot: int) -> None:
         for old in [number for number in self._slots if number < slot - _SLOTS]:
-            # First merged, then removed: who reads meanwhile may see it twice, but not miss it.
+            # Merged first, then removed: a concurrent reader may see a slot twice, but never misses
+            # it.
             self._earlier = Histogram.merged((self._earlier, self._slots[old]))
             del self._slots[old]
         self._number, self._latest = slot, self._slots.setdefault(slot, Histogram())
 
     def whole(self) -> Histogram:
-        """What was counted in the run."""
+        """The durations of the whole run."""
         return Histogram.merged((self._earlier, *list(self._slots.values())))
 
     def last_minute(self, now: float) -> Histogram:
-        """What was counted lately."""
+        """The durations of the last minute."""
         first = int(now) // SLOT - _SLOTS
         return Histogram.merged(slot for number, slot in list(self._slots.items())
                                 if number >= first)
 
     def percentile(self, share: float) -> float | None:
-        """That of the run."""
+        """The percentile over the whole run."""
         return self.whole().percentile(share)
 
     @property
     def maximum(self) -> float:
-        """That of the run."""
+        """The maximum of the whole run."""
         return self.whole().maximum
 
     @property
     def weight(self) -> int:
-        """That of the run."""
+        """The weight of the whole run."""
         return self.whole().weight
 
 
 def bucket(seconds: float) -> int:
-    """Where a duration is counted.
+    """The bucket in which a duration is counted.
 
     >>> bucket(1.0), bucket(1.05), bucket(2.0)
     (0, 0, 8)

@@ -1,8 +1,8 @@
 """What can happen to a job: it is decided, and then it finishes or fails, whatever its kind.
 
-A job has one number, under which all events name it. The head of the events is common to all kinds:
-who counts jobs, seconds or rows asks for nothing else. What only one kind has to tell is its *work*
-when it is decided, and its *result* when it finishes.
+A job has one number, by which all events name it. The head of these events is the same for all
+kinds, and holds everything that is needed to count jobs, seconds or rows. Only its *work*, when it
+is decided, and its *result*, when it finishes, depend on the kind.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ class PathWork:
 
     segment: str
     riders: int
-    """Those for whom it is done, by the number that `RidersFormed` gave them."""
+    """The members it is done for, by the number that `RidersFormed` gave them."""
     stream: str
     blocks: tuple[int, ...]
     rows: int
     stages: tuple[int, int] = (0, 1)
     """The stages of the path: the first one, and the one before which the job ends."""
     entering: int | None = None
-    """Rows that go into the first stage, where earlier jobs have left fewer or more."""
+    """Rows that go into the first stage, if earlier jobs have left fewer or more."""
     urgent: bool = False
     """Whether it preempts active jobs."""
     again: bool = False
-    """Whether its members have had the blocks before, and only panes are made of them."""
+    """Whether its members have already had the blocks, so that only panes are made from them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanWork:
-    """Windows that end together, answered in one scan back over the panes, for a reason."""
+    """Windows that end together, answered in one scan back over the panes, with the reason."""
 
     end: int
     """The pane before which all windows end."""
@@ -61,7 +61,7 @@ class RefreshWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDecided:
-    """The core ordered a job, for a reason."""
+    """The core ordered a job, with the reason."""
 
     at: float
     job: int
@@ -72,7 +72,7 @@ class JobDecided:
     """What the policy had to choose from: blocks waiting in all queues, or answers that were due.
     """
     seconds: float = 0.0
-    """What the choice itself cost."""
+    """Seconds that the decision itself took."""
 
 
 # --- what comes of it -----------------------------------------------------------------------------
@@ -88,13 +88,13 @@ class StageFigures:
     bytes_in: float = 0.0
     bytes_out: float = 0.0
     how: Literal["sample", "worker", "count"] = "sample"
-    """Sample: beside the job, on a part of its rows. Worker: by the Python workers, in the job.
-    Count: in the job, its rows alone."""
+    """Sample: measured beside the job, on part of its rows. Worker: measured by the Python workers,
+    in the job. Count: counted in the job, rows only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRows:
-    """What a job has left between two stages of its path, for a later one."""
+    """What a job has left between two stages of its path, for a later job."""
 
     rows: int
     bytes: int
@@ -103,14 +103,14 @@ class KeptRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathResult:
-    """What stages of a path made of blocks."""
+    """What stages of a path have made of blocks."""
 
     rows_in: int
     """The rows of its blocks."""
     rejected: Mapping[str, int] = field(default_factory=dict)
-    """Rows per query that a Python function raised for."""
+    """Rows per query for which a Python function raised an error."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """What it raised first, per query."""
+    """The first error that it raised, per query."""
     added: Mapping[str, int] = field(default_factory=dict)
     """Rows per query that relation joins added beyond one per input row."""
     operators: Mapping[str, int] = field(default_factory=dict)
@@ -120,26 +120,27 @@ class PathResult:
     sampling: float = 0.0
     """Seconds that a sample took, beside the job."""
     bare: float = 0.0
-    """Seconds of it that a stage took for hardly any rows: what a Spark job costs by itself."""
+    """Seconds that a stage of the sample took for hardly any rows: the fixed cost of a Spark job.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentResult(PathResult):
-    """Answers were delivered; or rows were kept, where a stage of the path is still to come."""
+    """Answers were delivered, or rows were kept because a stage of the path is still to come."""
 
     kept: KeptRows | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanesResult(PathResult):
-    """The rows are in the panes of window aggregates: answers come of them when they are due."""
+    """The rows are in the panes of window aggregates, which answer from them once due."""
 
     panes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Per group the panes that got rows."""
+    """Per group, the panes that got rows."""
     summarised: Mapping[str, int] = field(default_factory=dict)
     """Rows per query that went into panes of windows still to be answered."""
     late: Mapping[str, int] = field(default_factory=dict)
-    """Rows per query that came too late: for all windows, or for its own."""
+    """Rows per query that came too late, for all windows or for its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +150,13 @@ class RefreshResult:
     answers: Mapping[str, int]
     """Windows answered per query."""
     arrived: float
-    """When the rows came that closed the last of these windows."""
+    """When the rows arrived that closed the last of these windows."""
     ends: Mapping[str, int] = field(default_factory=dict)
-    """The end of the last window that each query is answered for, in microseconds."""
+    """The end of the last window that each query was answered for, in microseconds."""
     scanning: float | None = None
-    """Seconds for reading and merging panes; None: all but the answering."""
+    """Seconds spent reading and merging panes; None means all but the answering."""
     answering: float = 0.0
-    """Seconds for making answers of merged panes."""
+    """Seconds spent making answers from merged panes."""
 
 
 Result: TypeAlias = SegmentResult | PanesResult | RefreshResult
@@ -163,7 +164,7 @@ Result: TypeAlias = SegmentResult | PanesResult | RefreshResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFinished:
-    """A job is through, and what it delivered counts."""
+    """A job has finished, and what it delivered counts."""
 
     at: float
     job: int
@@ -179,13 +180,13 @@ class JobFinished:
 
     @property
     def kept(self) -> KeptRows | None:
-        """What is left of its rows between two stages; None where it delivered."""
+        """The rows that it left between two stages; None if it delivered."""
         return self.result.kept if isinstance(self.result, SegmentResult) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFailed:
-    """A job broke before it delivered anything."""
+    """A job failed before it delivered anything."""
 
     at: float
     job: int
@@ -195,7 +196,7 @@ class JobFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProgressed:
-    """How much of a job's work is done, as a part of it: asked for when it might be preempted."""
+    """The part of a job's work that is done; the core asks when the job might be preempted."""
 
     at: float
     job: int

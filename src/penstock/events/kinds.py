@@ -1,7 +1,7 @@
 """What can happen in a run. A host reports these, the core acts on them, the record keeps them.
 
-An event is a frozen fact with the time it happened. The live view, the summary, the tests and the
-what-if read events and nothing else, so whatever a person may ask of a run must be in one.
+An event is a frozen fact with the time at which it happened. The live view, the summary, the tests
+and what-if read nothing but events. So whatever a person may ask about a run must be in one.
 """
 
 from __future__ import annotations
@@ -37,48 +37,48 @@ from penstock.model import Block, Query
 from penstock.plan import Member
 
 Outcome: TypeAlias = Literal["drained", "stopped", "failed", "broken"]
-"""How a run ends: nothing was left to do, it was told to stop, no query is left, or it could not go
-on."""
+"""How a run ends: nothing was left to do, it was told to stop, no query was left, or it could not
+go on."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartupStep:
-    """What the engine does before it can answer: people who wait should know what for."""
+    """What the engine does before it can answer, for the people who wait for it."""
 
     at: float
     step: str
-    """As people read it: ``starting Spark``, ``compiling 3 paths``; empty when nothing is left."""
+    """In words: ``starting Spark``, ``compiling 3 paths``; empty when nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStarted:
-    """The engine began to run an application, anew or after a stop."""
+    """The engine began to run an application, for the first time or after a stop."""
 
     at: float
     streams: tuple[str, ...]
     policies: Mapping[str, str]
-    """By family the policy that decides, as `SET` names it."""
+    """By family, the policy that decides, as `SET` names it."""
     cores: int
     totals: Mapping[str, int | None] = field(default_factory=dict)
-    """Per stream how much a bounded source holds, in its unit; None when it is endless."""
+    """Per stream, how much a bounded source holds, in its unit; None if it is endless."""
     unit: Mapping[str, str] = field(default_factory=dict)
-    """Per stream the unit of its total: rows or bytes."""
+    """Per stream, the unit of its total: rows or bytes."""
     checkpoint: str = ""
     progress: Mapping[str, int] = field(default_factory=dict)
-    """Per stream how much of its total earlier runs had read."""
+    """Per stream, how much of its total earlier runs had read."""
     slots: int = 1
-    """Jobs under way at once."""
+    """How many jobs may be active at once."""
     overlap: bool = False
-    """Whether one more may begin while they are about to end."""
+    """Whether one more job may begin while the active ones are about to end."""
     gather: float = 0.0
-    """Seconds for which any block may wait for others to ride with."""
+    """Seconds for which any block may wait to be batched."""
     hold: float = 0.5
-    """The part of a query's latency for which its blocks may gather."""
+    """The part of a query's latency goal for which its blocks may wait to be batched."""
     memory: int = 512 * 2**20
-    """Bytes that may be held in executor memory."""
+    """Bytes that executor memory may hold."""
     keep_from: int = 0
-    """Bytes of the smallest block that is worth holding there."""
+    """Bytes of the smallest block that is worth keeping there."""
     quantum: float | None = None
-    """Seconds for which a job may run, going by the one before; None: for as long as it takes."""
+    """Seconds that a job should take at most, by the cost model; None means no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,23 +92,23 @@ class EngineStopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockArrived:
-    """A block is durable in the spool and may be run."""
+    """A block is durable in the spool and may be processed."""
 
     at: float
     block: Block
     read: int
-    """Rows the source gave: those of the block, late ones among them, and the rejected ones."""
+    """Rows that the source gave: those of the block, including late ones, and the rejected ones."""
     late: int = 0
     rejected: int = 0
     progress: int = 0
     """How much of the source's total has been read, in the unit of the total."""
     files: int = 0
-    """Files that the rows were read from, where the source is a folder."""
+    """Files that the rows were read from, if the source is a folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHeld:
-    """A block that an earlier run on this checkpoint left in the spool; it was counted then."""
+    """A block that an earlier run on this checkpoint left in the spool, and counted."""
 
     at: float
     block: Block
@@ -125,19 +125,19 @@ class WatermarkMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSetAside:
-    """A file of a stream is not read, for a reason; another version of it may be."""
+    """A file of a stream is not read, with the reason; another version of it may be."""
 
     at: float
     stream: str
     file: str
     reason: str
     rows: int = 0
-    """The rows it is known to have; they count as read and rejected."""
+    """The rows that it is known to hold; they count as read and rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryAdded:
-    """A query joins, with the blocks it still has to see from before."""
+    """A query joins, with the earlier blocks that it still has to see."""
 
     at: float
     query: str
@@ -160,13 +160,13 @@ class QueryAdded:
 
     @property
     def members(self) -> Iterator[tuple[Member, str]]:
-        """Each of its members, with the stream that it reads."""
+        """Each of its members, with the stream that the member reads."""
         for branch, streams in enumerate(self.inputs):
             for input, stream in enumerate(streams):
                 yield Member(self.query, branch, input), stream
 
     def owed(self, member: Member) -> list[int]:
-        """The numbers of the blocks from before that a member has not delivered yet."""
+        """The numbers of the earlier blocks that a member has not delivered yet."""
         return [number for branch, input, number in self.backlog
                 if (branch, input) == (member.branch, member.input)]
 
@@ -179,7 +179,7 @@ class QueryAdded:
         joined: float | None = None,
         since: int | None = None,
     ) -> QueryAdded:
-        """A query as it was declared joins."""
+        """The event that a declared query joins."""
         sink, window = query.sink, query.branches[0].window
         return QueryAdded(at=at, query=query.name,
                           inputs=tuple(branch.streams for branch in query.branches),
@@ -192,7 +192,7 @@ class QueryAdded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryDropped:
-    """A query leaves because it was told to, or because its lifetime is over."""
+    """A query leaves because it was dropped, or because its lifetime is over."""
 
     at: float
     query: str
@@ -201,7 +201,7 @@ class QueryDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFailed:
-    """A query stops alone, with its reason."""
+    """A query stops, with its reason; the others go on."""
 
     at: float
     query: str
@@ -210,7 +210,7 @@ class QueryFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RidersFormed:
-    """Members that ride together from now on; later events name them by their number."""
+    """Members that ride together from now on; later events name them by this number."""
 
     at: float
     riders: int
@@ -226,12 +226,12 @@ class PolicyChanged:
 
     at: float
     policies: Mapping[str, str]
-    """By family; those of other families stay."""
+    """By family; a family that is missing keeps its policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathCut:
-    """A path is run in these segments from now on, for a reason."""
+    """The policy runs a path in these segments from now on, with the reason."""
 
     at: float
     path: str
@@ -245,7 +245,7 @@ class QueueLevel:
     """What waits in a queue."""
 
     entries: int = 0
-    """Blocks, or what jobs have kept of some."""
+    """Blocks, or intermediate rows that jobs have left."""
     bytes: int = 0
     hot: int = 0
     """Bytes of it in executor memory."""
@@ -253,41 +253,41 @@ class QueueLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """What waits or is under way has changed: the core's own account of its memory."""
+    """What waits or is in an active job has changed: the core's own account of its memory."""
 
     at: float
     blocks: int
-    """Blocks, and what is left of some between two stages."""
+    """Blocks, and intermediate rows between two stages."""
     bytes: int
-    """In decoded form, hot or cold; a block that several paths wait for counts once."""
+    """In decoded form, hot or cold; a block that waits for several paths counts once."""
     hot: int
     """Bytes of it in executor memory."""
     queues: Mapping[str, QueueLevel] = field(default_factory=dict)
-    """What waits before a stage of a path, for each queue that has changed: `path` before its first
-    stage, `path@2` before its third. What is under way waits in none, and a block that several
-    paths wait for is in the queue of each."""
+    """For each queue that has changed, what waits in it. `path` is the queue before the path's
+    first stage, `path@2` the one before its third. Blocks in an active job are in no queue. A block
+    that waits for several paths is in the queue of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyMissed:
-    """A query's answers came later than promised: for the first time, or ten times as often."""
+    """A query's answers missed its latency goal: for the first time, or ten times as often."""
 
     at: float
     query: str
     promised: float
-    """Its latency, in seconds."""
+    """The latency goal, in seconds."""
     seconds: float
-    """From arrival to delivery, of the oldest block just delivered."""
+    """The time from arrival to delivery of the oldest block just delivered."""
     blocks: int
-    """Blocks delivered late so far, once for each branch that reads them; of a window aggregate the
-    deliveries of answers."""
+    """Blocks delivered late so far, once for each branch that reads them. For a window aggregate,
+    late deliveries of answers."""
     rows: int
-    """The rows of these blocks, or answers."""
+    """The rows of these blocks, or of these answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHot:
-    """A block is held in executor memory for those who still have to read it."""
+    """A block is kept in executor memory for the paths that still have to read it."""
 
     at: float
     stream: str
@@ -297,7 +297,7 @@ class BlockHot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockCold:
-    """A block is in memory no longer; the spool still has it."""
+    """A block is no longer in memory; the spool still has it."""
 
     at: float
     stream: str
@@ -306,7 +306,7 @@ class BlockCold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockReleased:
-    """A block has left the spool: all have read it and its retention is over."""
+    """A block has left the spool: all queries have read it, and its retention is over."""
 
     at: float
     stream: str
@@ -315,14 +315,14 @@ class BlockReleased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Nothing happened but time."""
+    """Nothing happened except that time passed."""
 
     at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
-    """Something a person should know that stops nothing."""
+    """Something a person should know, which stops nothing."""
 
     at: float
     subject: str
@@ -331,13 +331,13 @@ class Warned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What the driver process held at this moment, in bytes."""
+    """What the driver process holds at this moment, in bytes."""
 
     at: float
     driver: int
     jvm: int = 0
     synopses: int = 0
-    """Of the driver's: the panes of window aggregates."""
+    """The part of the driver's memory that holds the panes of window aggregates."""
 
 
 Event: TypeAlias = (

@@ -1,8 +1,8 @@
 """Who still waits for which block: the bookkeeping behind "never lost, never twice".
 
-A stream keeps the blocks that somebody waits for, and a member (one input of one branch of a query)
-keeps how far it has come. Both forget a block when it is delivered, and the stream forgets its size
-when it leaves the spool, so an endless run needs no more memory than its spool has blocks.
+A stream keeps the blocks that a member waits for. A member, which is one input of one branch of a
+query, keeps how far it has come. Both forget a block when it is delivered, and the stream forgets
+its size when it leaves the spool. So an endless run needs memory only for the blocks in its spool.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ class WaitingBlock:
 
     block: Block
     order: int
-    """Its place among the stream's arrivals in this run; -1 when it is waited for again."""
+    """Its place among the stream's arrivals in this run; -1 if a member waits for it again."""
     members: int = 0
     """How many members wait for it."""
 
 
 @dataclass(slots=True, eq=False)
 class StreamQueue:
-    """The blocks of a stream that somebody waits for, in order of arrival."""
+    """The blocks of a stream that members wait for, in order of arrival."""
 
     waiting: dict[int, WaitingBlock] = field(default_factory=dict)
     spool: dict[int, Block] = field(default_factory=dict)
-    """All blocks that are still to be had: a query may ask for earlier ones."""
+    """All blocks in the spool: a query may ask for earlier ones."""
     arrivals: int = 0
     """Blocks with rows that arrived in this run: the `order` of the next one."""
     newest: int = -1
@@ -41,7 +41,7 @@ class StreamQueue:
     bytes: int = 0
 
     def hold(self, block: Block) -> bool:
-        """A block is in the spool; False when it was before."""
+        """A block is in the spool; return False if it was there before."""
         if block.number <= self.newest:
             return False
         self.newest = block.number
@@ -49,10 +49,10 @@ class StreamQueue:
         return True
 
     def arrive(self, block: Block) -> bool:
-        """A block arrives for every reader there is; False when it came before."""
+        """A block arrives for all readers; return False if it arrived before."""
         if not self.hold(block):
             return False
-        if block.rows:  # nobody waits for an empty one
+        if block.rows:  # nobody waits for an empty block
             if self.readers:
                 self._add(WaitingBlock(block, self.arrivals, self.readers))
             self.arrivals += 1
@@ -71,13 +71,13 @@ class StreamQueue:
         return True
 
     def settle(self, waiting: WaitingBlock) -> None:
-        """One member less waits for the block; after the last one it waits no more."""
+        """One member fewer waits for the block; after the last one it waits no more."""
         waiting.members -= 1
         if waiting.members == 0:
             self._remove(waiting.block.number)
 
     def release(self, number: int) -> WaitingBlock | None:
-        """The block is gone; it is returned if somebody waits for it."""
+        """The block has left the spool; return it if a member still waits for it."""
         self.spool.pop(number, None)
         return self._remove(number)
 
@@ -95,10 +95,10 @@ class StreamQueue:
 
 
 class Ledger:
-    """What one member has been given of its stream.
+    """The blocks of its stream that one member has been given.
 
-    ``frontier`` is the first arrival it has not got; ``ahead`` are those it got beyond. Blocks from
-    before it joined are ``owed`` by number.
+    ``frontier`` is the first arrival that it has not been given. ``ahead`` are those after it that
+    it has been given. ``owed`` are the numbers of blocks from before it joined.
     """
 
     __slots__ = ("ahead", "frontier", "live", "name", "owed", "queue", "stream")
@@ -121,10 +121,10 @@ class Ledger:
         return waiting.order >= self.frontier and waiting.order not in self.ahead
 
     def deliver(self, waiting: WaitingBlock | None) -> bool:
-        """Give the member a block; False when it did not wait for it.
+        """Give the member a block; return False if it did not wait for it.
 
-        A member that has left takes anything: a run may have been under way, and what waited for a
-        query whose lifetime ended is still delivered.
+        A member that has left takes anything: a job may have been active when it left. Blocks that
+        waited for a query whose lifetime has ended are still delivered.
         """
         if not self.live:
             return True
@@ -135,7 +135,7 @@ class Ledger:
         return True
 
     def leave(self) -> None:
-        """The member waits for nothing any more."""
+        """The member no longer waits for anything."""
         if not self.live:
             return
         self.live = False
@@ -144,14 +144,14 @@ class Ledger:
             self.queue.settle(waiting)
 
     def skip(self, waiting: WaitingBlock) -> bool:
-        """The block is gone: wait for it no longer. Whether the member had been waiting."""
+        """Stop waiting for a block that is gone; return whether the member waited for it."""
         if not (self.live and self.owes(waiting)):
             return False
         self._advance(waiting)
         return True
 
     def waiting(self) -> list[WaitingBlock]:
-        """The blocks the member has still to get."""
+        """The blocks that the member has still to be given."""
         return [waiting for waiting in list(self.queue.waiting.values()) if self.owes(waiting)]
 
     def _advance(self, waiting: WaitingBlock) -> None:

@@ -1,4 +1,4 @@
-"""Events as lines of JSON and back: the one place that knows the form of the record."""
+"""Events as lines of JSON and back: the only module that knows the form of the record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.errors import CheckpointError
 from penstock.events.kinds import KINDS, Event
 
 FORMAT = 2
-"""The format of the record. Format 1 had no number, and other events for jobs and refreshes."""
+"""The format of the record. Format 1 had no number, and different events for jobs and refreshes."""
 HEADER = json.dumps({"record": "penstock", "format": FORMAT})
 """The first line of every record."""
 _Reader: TypeAlias = Callable[[Any], Any]
@@ -36,7 +36,7 @@ _READERS: dict[Any, _Reader] = {}
 
 
 def check_header(line: bytes) -> None:
-    """Refuse a record of another format than this version's."""
+    """Refuse a record of any other format than this version's."""
     try:
         told = json.loads(line)["format"]
     except (ValueError, LookupError, TypeError):
@@ -47,7 +47,7 @@ def check_header(line: bytes) -> None:
 
 
 def encode(event: Event) -> str:
-    """One line, without its end.
+    """The line of an event, without the line break.
 
     >>> from penstock.events.kinds import StreamEnded
     >>> encode(StreamEnded(at=2.5, stream="packets"))
@@ -57,7 +57,7 @@ def encode(event: Event) -> str:
 
 
 def decode(line: str | bytes) -> Event:
-    """The event of a line: equal to the one that was encoded.
+    """The event of a line, equal to the one that was encoded.
 
     >>> decode('{"event": "stream_ended", "at": 2.5, "stream": "packets"}')
     StreamEnded(at=2.5, stream='packets')
@@ -92,7 +92,7 @@ def _fields(cls: type) -> tuple[str, ...]:
 
 
 def _reader(type_: Any) -> _Reader:
-    """What makes a value of a type out of what JSON has for it."""
+    """The function that makes a value of a type from what JSON has for it."""
     if type_ not in _READERS:
         _READERS[type_] = _made(type_)
     return _READERS[type_]
@@ -114,14 +114,14 @@ def _made(type_: Any) -> _Reader:
 
 
 def _object(cls: type) -> _Reader:
-    """A dataclass; what the record lacks takes its default."""
+    """The reader of a dataclass; a field that the record lacks takes its default."""
     hints = get_type_hints(cls)
     readers = {name: _reader(hints[name]) for name in _fields(cls)}
     return lambda value: cls(**{name: readers[name](one) for name, one in value.items()})
 
 
 def _one_of(types: tuple[Any, ...]) -> _Reader:
-    """Of several dataclasses the one that has these fields."""
+    """The reader of one of several dataclasses: the one that has these fields."""
     classes = [(set(_fields(cast(type, cls))), _reader(cls))
                for cls in types if is_dataclass(cls)]
     if not classes:
@@ -136,7 +136,7 @@ def _one_of(types: tuple[Any, ...]) -> _Reader:
 
 
 def _frozen(value: Any) -> Any:
-    """JSON knows no tuples, and events hold no lists: so every list was a tuple."""
+    """JSON has no tuples and events hold no lists, so every list was a tuple."""
     if isinstance(value, list):
         return tuple(_frozen(item) for item in value)
     if isinstance(value, dict):

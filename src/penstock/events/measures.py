@@ -1,4 +1,4 @@
-"""What is known of a stream, of a query and of the machine at a moment of a run."""
+"""What is known of a stream, a query, a queue and the whole run at one moment."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from penstock.events.kinds import Outcome
 from penstock.events.ledger import Ledger, StreamQueue
 
 BEHIND, AHEAD = 3600.0, 60.0
-"""Seconds by which a stream's time may differ from the clock for the stream to follow it."""
+"""The stream follows the clock if its time is at most this many seconds behind it, or ahead of it.
+"""
 RATE_WINDOW = 5.0
-"""Seconds over which a rate is taken: long enough to smooth blocks, short enough to see a burst."""
+"""Seconds over which a rate is computed: enough to smooth blocks, few enough to show a burst."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,23 +24,23 @@ class StreamMeasures:
 
     name: str
     state: Literal["reading", "retrying", "ended", "stopped", "failed"] = "reading"
-    """Ended: it has no more. Stopped: the run ended."""
+    """Ended: the source has no more rows. Stopped: the run ended."""
     reason: str = ""
     retries: int = 0
-    """How often it had to be tried again."""
+    """How often it had to be retried."""
     read: int = 0
     kept: int = 0
     late: int = 0
-    """Of the rows kept: those that came too late for windows."""
+    """The part of the kept rows that came too late for windows."""
     rejected: int = 0
     files: int = 0
-    """Files that were read, where the source is a folder."""
+    """Files that were read, if the source is a folder."""
     files_rejected: int = 0
-    """Files that were set aside; their rows, where they are known, count as rejected."""
+    """Files that were set aside; their rows, if known, count as rejected."""
     blocks: int = 0
     watermark: float | None = None
     total: int | None = None
-    """How much a bounded source holds, in `unit`; None when it is endless."""
+    """How much a bounded source holds, in `unit`; None if it is endless."""
     progress: int = 0
     unit: str = "rows"
     hot_bytes: int = 0
@@ -69,7 +70,7 @@ class StreamMeasures:
         return rows / min(RATE_WINDOW, max(now - since, 1.0))
 
     def faults(self) -> Iterator[str]:
-        """Where its rows do not add up."""
+        """The ways in which its rows do not add up."""
         if self.read != self.kept + self.rejected:
             yield (
                 f"stream {self.name}: {self.read} rows read, but {self.kept} kept + "
@@ -77,14 +78,14 @@ class StreamMeasures:
             )
 
     def retry(self, reason: str) -> bool:
-        """It could not be read and is tried again; False for the same reason once more."""
+        """The stream could not be read and is retried; return False if the reason is unchanged."""
         is_new = self.reason != reason
         self.state, self.reason = "retrying", reason
         self.retries += 1
         return is_new
 
     def note_arrival(self, at: float, rows: int) -> None:
-        """Remember rows for the rate, and forget those that are too old to matter."""
+        """Remember rows for the rate, and forget those that are too old for it."""
         if self.state == "retrying":
             self.state, self.reason = "reading", ""
         self.recent.append((at, rows))
@@ -92,13 +93,13 @@ class StreamMeasures:
             self.recent.popleft()
 
     def heat(self, number: int, size: int) -> None:
-        """A block is in memory now, with that size."""
+        """A block is in memory now, with this size."""
         self.hot_bytes += size - self.hot.get(number, 0)
         self.hot[number] = size
         self.hot_peak = max(self.hot_peak, self.hot_bytes)
 
     def cool(self, number: int) -> None:
-        """A block is in memory no longer."""
+        """A block is no longer in memory."""
         self.hot_bytes -= self.hot.pop(number, 0)
 
 
@@ -107,13 +108,13 @@ class Wait:
     """How long some rows waited for their delivery; many queries may have waited for them."""
 
     slot: int
-    """When it was over, as `RollingHistogram` counts the time."""
+    """When it ended, as `RollingHistogram` counts the time."""
     seconds: float
-    """From their arrival."""
+    """The seconds since their arrival."""
     bucket: int
     rows: int
     lag: float | None
-    """Seconds from their event; None where the stream does not follow the clock."""
+    """The seconds since their event time; None if the stream does not follow the clock."""
     lag_bucket: int = 0
 
     @staticmethod
@@ -135,7 +136,7 @@ class Wait:
 
 @dataclass(slots=True, eq=False)
 class QueryMeasures:
-    """A query: what it read, what became of it, and how long it took."""
+    """A query: what it read, what became of the rows, and how long it took."""
 
     name: str
     sink: str = "memory"
@@ -148,8 +149,8 @@ class QueryMeasures:
     rows_out: int = 0
     rejected: int = 0
     window: tuple[int, int] | None = None
-    """The window and the slide of a window aggregate, in microseconds: its rows in go into panes,
-    its rows out are answers."""
+    """The window and the slide of a window aggregate, in microseconds. Its rows in go into panes,
+    and its rows out are answers."""
     summarised: int = 0
     """Rows that went into the panes of a window aggregate, for windows still to be answered."""
     late: int = 0
@@ -157,11 +158,11 @@ class QueryMeasures:
     answers: int = 0
     """Windows answered."""
     skipped: int = 0
-    """Windows that hold rows and were not answered, a slide apart, because the machine was late."""
+    """Windows, a slide apart, that hold rows and were not answered because the machine was late."""
     last_end: int | None = None
     """The end of the last window answered, in microseconds."""
     added: int = 0
-    """Rows that relation joins made beyond one for each row in."""
+    """Rows that relation joins added beyond one for each row in."""
     delivered_before: int = 0
     """Rows it had delivered in earlier runs on this checkpoint."""
     last_delivery: float | None = None
@@ -169,12 +170,12 @@ class QueryMeasures:
     """Seconds from a block's arrival to its delivery, weighted by the block's rows. Blocks from
     before the query joined are left out: they waited for the query, not the query for them."""
     block_latency: Histogram = field(default_factory=Histogram)
-    """The same, every block counted once."""
+    """The same, counting every block once."""
     lag: RollingHistogram = field(default_factory=RollingHistogram)
-    """Seconds from the event to its answer, where the stream follows the clock: from the time of
-    a block's newest row to its delivery, or from the end of a window to its answer."""
+    """Seconds from an event to its answer, if the stream follows the clock: from the time of a
+    block's newest row to its delivery, or from the end of a window to its answer."""
     missed_blocks: int = 0
-    """Blocks delivered later than `latency_goal`; none if it was promised none."""
+    """Blocks delivered later than `latency_goal`; 0 if there is no goal."""
     missed_rows: int = 0
     """The rows of these blocks."""
     members: dict[str, Ledger] = field(default_factory=dict)
@@ -198,7 +199,7 @@ class QueryMeasures:
             self.missed_rows += rows
 
     def faults(self) -> Iterator[str]:
-        """Where its rows do not add up."""
+        """The ways in which its rows do not add up."""
         counts = (self.rows_in, self.added, self.rows_out, self.late, self.rejected, self.filtered)
         if min(counts) < 0:
             passed = "out" if self.window is None else "summarised"
@@ -214,7 +215,7 @@ class QueryMeasures:
         return self.state == "running"
 
     def end(self, state: Literal["failed", "dropped"], reason: str) -> None:
-        """It waits for nothing any more; the first end is the one that counts."""
+        """The query no longer waits for anything; only its first end counts."""
         if self.live:
             self.state, self.reason = state, reason
             for ledger in self.members.values():
@@ -227,7 +228,7 @@ class QueueMeasures:
 
     name: str
     entries: int = 0
-    """Blocks, or what runs have kept of some."""
+    """Blocks, or intermediate rows that jobs have left."""
     bytes: int = 0
     hot: int = 0
     """Bytes of it in executor memory; the others are cold, and have to be read again."""
@@ -236,7 +237,7 @@ class QueueMeasures:
 
     @property
     def cold(self) -> int:
-        """Bytes of it that are not in executor memory."""
+        """The bytes that are not in executor memory."""
         return self.bytes - self.hot
 
 
@@ -247,16 +248,16 @@ class RunMeasures:
     state: Literal["starting", "running"] | Outcome = "starting"
     reason: str = ""
     begun: float | None = None
-    """The time of the first event: before it Spark had not been started."""
+    """The time of the first event, which comes before Spark is started."""
     started: float = 0.0
     now: float = 0.0
     """The time of the latest event."""
     step: str = ""
-    """What the engine does before it can answer, if it is not through with that."""
+    """What the engine is doing before it can answer; empty once it can."""
     first_answer: float | None = None
     """When rows were first delivered."""
     policies: dict[str, str] = field(default_factory=dict)
-    """By family the policy that decides."""
+    """By family, the policy that decides."""
     cores: int = 0
     checkpoint: str = ""
     decided: int = 0
@@ -273,10 +274,10 @@ class RunMeasures:
     seconds_running: float = 0.0
     seconds_deciding: float = 0.0
     waiting_bytes: int = 0
-    """What waits or is under way, by the core's account: a block counts once."""
+    """What waits or is in an active job, by the core's account; a block counts once."""
     waiting_peak: int = 0
     hot_bytes: int = 0
-    """Blocks and kept rows in executor memory, by the core's account."""
+    """Blocks and intermediate rows in executor memory, by the core's account."""
     hot_peak: int = 0
     memory: int = 0
     """The budget: bytes that may be hot."""
@@ -286,12 +287,12 @@ class RunMeasures:
     """Bytes of the panes of window aggregates in the driver."""
     synopses_peak: int = 0
     spool_full: float | None = None
-    """Since when the streams wait for room in the spool."""
+    """Since when the streams have been waiting for room in the spool."""
     spool_waited: float = 0.0
-    """Seconds for which they have waited before."""
+    """Seconds for which they waited before that."""
 
     def fill_spool(self, at: float) -> bool:
-        """The streams wait from now on; False if they have waited before."""
+        """The streams wait from now on; return False if they were waiting already."""
         self.spool_full = at
         return not self.spool_waited
 
@@ -303,12 +304,12 @@ class RunMeasures:
 
     @property
     def seconds(self) -> float:
-        """How long the run has lasted."""
+        """How long the run has taken."""
         return max(0.0, self.now - self.started)
 
     @property
     def seconds_open(self) -> float:
-        """The same with the start of Spark before it."""
+        """How long the run has taken, including the start of Spark."""
         return 0.0 if self.begun is None else max(0.0, self.now - self.begun)
 
     @property

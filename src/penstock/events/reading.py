@@ -27,13 +27,13 @@ def find_record(place: Path) -> Path:
 def read_events(place: Path | str) -> Iterator[Event]:
     """Every event of a record, in order; one of another format is refused.
 
-    A driver that was killed may leave half a line at the end, which is passed over. Anything else
-    that is not an event is an error that names its line.
+    A driver that was killed may leave half a line at the end, which is ignored. Any other line that
+    is not an event raises an error that names the line.
     """
     record = find_record(Path(place))
     with record.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            # Without its end a line is torn even where what is there happens to be valid JSON.
+            # A line without its line break is torn, even if its text happens to be valid JSON.
             if not line.endswith(b"\n"):
                 return
             try:

@@ -20,16 +20,16 @@ _log = logging.getLogger(__name__)
 
 
 def new_record(checkpoint: Path, at: float) -> Path:
-    """The place of the record of a run that starts now: names sort as the runs began.
+    """The path for the record of a run that starts now; names sort in the order of the runs.
 
-    They do so even if the clock was set back since the run before.
+    They do so even if the clock has been set back since the previous run.
 
     >>> new_record(Path("state"), 1735689600.25).as_posix()
     'state/runs/20250101T000000.250000Z/events.jsonl'
     """
     began = datetime.fromtimestamp(at, UTC)
     for folder in (checkpoint / "runs").glob("*Z"):
-        with contextlib.suppress(ValueError):  # whatever else somebody has put there
+        with contextlib.suppress(ValueError):  # anything else that a user has put there
             earlier = datetime.strptime(folder.name, _STAMP).replace(tzinfo=UTC)
             began = max(began, earlier + timedelta(microseconds=1))
     return checkpoint / "runs" / began.strftime(_STAMP) / FILE
@@ -39,13 +39,13 @@ class Recorder:
     """Appends events to a file, from any thread, and never stops the run that it records.
 
     A thread of its own writes the lines in batches, at least every ``interval`` seconds, so a slow
-    disk does not delay a decision. When the disk is full events are lost, and the run goes on; the
-    recorder counts them (`lost`) and keeps the reason (`fault`). The file holds whole lines only: a
-    line that was written in part is cut off again.
+    disk does not delay a decision. When the disk is full, events are lost and the run goes on. The
+    recorder counts the lost events (`lost`) and keeps the reason (`fault`). The file holds whole
+    lines only: a line that was written in part is cut off again.
     """
 
     def __init__(self, path: Path, *, interval: float = 1.0) -> None:
-        """Open ``path`` for appending; missing folders are made."""
+        """Open ``path`` for appending, and make its folders if they are missing."""
         self.path = path
         self.written = 0
         """Events in the file."""
@@ -74,7 +74,7 @@ class Recorder:
     __call__ = record
 
     def close(self) -> None:
-        """Write what is left; closing twice is harmless."""
+        """Write the remaining events; closing twice is harmless."""
         with self._wake:
             self._closing = True
             self._wake.notify()
@@ -84,7 +84,6 @@ class Recorder:
             self._file = None
 
     def __enter__(self) -> Recorder:
-        """Itself."""
         return self
 
     def __exit__(
@@ -93,7 +92,6 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
         self.close()
 
     def _run(self) -> None:

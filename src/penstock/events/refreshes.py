@@ -10,9 +10,9 @@ from penstock.plan import Group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynopsisBegun:
-    """A group of window aggregates has a synopsis without panes: a new one, or a larger one.
+    """A group of window aggregates has a synopsis without panes: a new one, or one that is rebuilt.
 
-    Its panes are made of the blocks that come, and of earlier ones that its windows reach back to.
+    Its panes are made from new blocks, and from the earlier ones that its windows reach back to.
     """
 
     at: float
@@ -20,15 +20,15 @@ class SynopsisBegun:
     queries: tuple[str, ...]
     stream: str
     blocks: tuple[int, ...]
-    """Earlier blocks, to be read for the panes alone."""
+    """Earlier blocks, which are read for the panes only."""
     pane: int
-    """How long a pane is, in microseconds."""
+    """The length of a pane, in microseconds."""
     span: int
     """Panes in the longest window."""
 
     @staticmethod
     def of(group: Group, at: float, blocks: tuple[int, ...]) -> SynopsisBegun:
-        """The synopsis of a group begins."""
+        """The event that the synopsis of a group begins."""
         queries = tuple(member.query for member in group.members)
         return SynopsisBegun(at=at, group=group.id, queries=queries, stream=group.reads,
                              blocks=blocks, pane=group.pane, span=group.span)
@@ -36,27 +36,28 @@ class SynopsisBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodsChosen:
-    """The answers of a group are refreshed at least this often from now on, for a reason."""
+    """The answers of a group are refreshed at least this often from now on, with the reason."""
 
     at: float
     group: str
     periods: Mapping[str, int]
     """Per query, in panes; a query may be answered more often than it asks."""
     costs: Mapping[str, float]
-    """Per pane: of what was ``chosen``, and of the ``conservative`` and ``aggressive`` schedule."""
+    """The cost per pane of the ``chosen`` schedule, the ``conservative`` and the ``aggressive``
+    one."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersSkipped:
-    """A refresh leaves answers out that fell due earlier: the machine is late."""
+    """A refresh skips answers that fell due earlier, because the machine is late."""
 
     at: float
     job: int
     group: str
     answers: Mapping[str, int]
-    """Per query: the windows that hold rows, a slide apart, for which it is not answered."""
+    """Per query, the windows that are not answered: those, a slide apart, that hold rows."""
     after: int
-    """They end after this, and before the windows of the refresh; both in microseconds."""
+    """The skipped windows end after this time, and before those of the refresh, in microseconds."""
     before: int
     reason: str

@@ -15,7 +15,7 @@ class StreamEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamFailed:
-    """A stream cannot be read; its queries stop when they have had what the spool holds."""
+    """A stream cannot be read; its queries stop once they have had what the spool holds."""
 
     at: float
     stream: str
@@ -24,18 +24,18 @@ class StreamFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRetried:
-    """A stream could not be read, for a reason that may pass; it is tried again after a pause."""
+    """A stream could not be read, for a reason that may pass; it is retried after a pause."""
 
     at: float
     stream: str
     reason: str
     pause: float
-    """Seconds until then."""
+    """Seconds until the retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolFull:
-    """The spool holds as much as it may: the streams wait until queries have read some of it."""
+    """The spool has reached its limit; the streams wait until queries have read some of it."""
 
     at: float
     bytes: int
@@ -44,9 +44,9 @@ class SpoolFull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolFreed:
-    """There is room in the spool: the streams go on."""
+    """There is room in the spool again, and the streams resume."""
 
     at: float
     bytes: int
     seconds: float
-    """How long they have waited."""
+    """How long the streams have waited."""

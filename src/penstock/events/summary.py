@@ -20,17 +20,17 @@ from penstock.events.measures import (
 
 WARNINGS_KEPT = 100
 FAULTS_KEPT = 100
-"""More faults than this are counted, not described."""
+"""Up to this many faults are described; the others are only counted."""
 ENDED_KEPT = 1000
-"""So many queries that failed or were dropped are remembered; the oldest are forgotten first."""
+"""This many failed or dropped queries are remembered; the oldest are forgotten first."""
 QUEUES_KEPT = 1000
-"""So many queues are remembered; of more, first the oldest that is empty is forgotten."""
+"""This many queues are remembered; of more, the oldest empty one is forgotten first."""
 MEMBERS_KEPT = 1_000_000
-"""So many memberships in groups are remembered; the groups used least recently go first."""
+"""This many memberships in groups are remembered; the least recently used groups go first."""
 
 
 class Summary:
-    """What the events so far amount to.
+    """The sum of the events so far.
 
     >>> from penstock.events import (
     ...     BlockArrived, JobDecided, JobFinished, PathWork, QueryAdded, RidersFormed,
@@ -54,24 +54,24 @@ class Summary:
     """
 
     def __init__(self) -> None:
-        """Nothing has happened."""
+        """Begin before any event."""
         self.run = RunMeasures()
         self.streams: dict[str, StreamMeasures] = {}
         self.queries: dict[str, QueryMeasures] = {}
         self.queues: dict[str, QueueMeasures] = {}
-        """By the name of the queue: what waits before a stage of a path."""
+        """By the name of the queue, what waits before a stage of a path."""
         self.warnings: deque[k.Warned] = deque(maxlen=WARNINGS_KEPT)
-        """The latest of them."""
+        """The latest warnings."""
         self.warned = 0
-        """How many there were in all."""
+        """The number of all warnings."""
         self.forgotten = 0
-        """Ended queries that are remembered no longer."""
+        """Ended queries that are no longer remembered."""
         self.faults_seen = 0
         self._faults: list[str] = []
         self._groups: OrderedDict[int, RidingGroup] = OrderedDict()
         self._memberships = 0
         self._flights: dict[int, Flight | None] = {}
-        """Jobs under way, refreshes without a flight: they take no block along."""
+        """Active jobs; None for a refresh, which carries no block."""
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     @staticmethod
@@ -83,7 +83,7 @@ class Summary:
         return summary
 
     def apply(self, event: k.Event) -> None:
-        """Take one more event into account: constant time, but for the size of a group."""
+        """Add an event, in constant time apart from the size of its group."""
         run = self.run
         if run.begun is None:
             run.begun = event.at
@@ -91,33 +91,33 @@ class Summary:
         _VERBS[type(event)](self, event)
 
     def stream(self, name: str) -> StreamMeasures:
-        """What is known of a stream, which begins to exist when it is first named."""
+        """The measures of a stream, created when the stream is first named."""
         return self.streams.setdefault(name, StreamMeasures(name))
 
     def rate(self, stream: str) -> float:
-        """Rows per second that the stream brought lately."""
+        """The rate at which the stream has lately brought rows, per second."""
         return self.streams[stream].rate(self.run.now, self.run.started)
 
     def latency(self) -> Histogram:
-        """Arrival to delivery over all queries, weighted by rows."""
+        """The time from arrival to delivery over all queries, weighted by rows."""
         return Histogram.merged(query.latency.whole() for query in list(self.queries.values()))
 
     def recent_latency(self) -> Histogram:
-        """The same of the last minute."""
+        """The same for the last minute."""
         now = self.run.now
         return Histogram.merged(q.latency.last_minute(now) for q in list(self.queries.values()))
 
     def lag(self) -> Histogram:
-        """Event to answer over all queries whose streams follow the clock, weighted by rows."""
+        """The time from event to answer, over queries whose streams follow the clock, by rows."""
         return Histogram.merged(query.lag.whole() for query in list(self.queries.values()))
 
     def recent_lag(self) -> Histogram:
-        """The same of the last minute."""
+        """The same for the last minute."""
         now = self.run.now
         return Histogram.merged(q.lag.last_minute(now) for q in list(self.queries.values()))
 
     def waits_for(self) -> str:
-        """What a run that has not answered yet waits for, as people read it."""
+        """What a run that has not answered yet is waiting for, in words."""
         run = self.run
         if run.state not in ("starting", "running") or run.first_answer is not None:
             return ""
@@ -128,11 +128,11 @@ class Summary:
         return "computing the first answers"
 
     def latency_of_blocks(self) -> Histogram:
-        """Arrival to delivery over all queries, every block counted once for each."""
+        """The time from arrival to delivery over all queries; each counts every block once."""
         return Histogram.merged(query.block_latency for query in list(self.queries.values()))
 
     def missed(self) -> tuple[int, int]:
-        """Blocks and rows that were delivered later than promised, over all queries."""
+        """Blocks and rows that missed a latency goal, over all queries."""
         queries = list(self.queries.values())
         return sum(q.missed_blocks for q in queries), sum(q.missed_rows for q in queries)
 
@@ -284,7 +284,7 @@ class Summary:
         waiting = stream.queue.release(event.number)
         if waiting is None:
             return
-        # Only where something went wrong are all queries looked at.
+        # All queries are examined only if something went wrong.
         for query in self.queries.values():
             for member in query.members.values():
                 if member.queue is stream.queue and member.skip(waiting):
@@ -385,9 +385,9 @@ class Summary:
         flight = self._flights.pop(event.job)
         if isinstance(event.result, k.RefreshResult):
             self._answer(event, event.result)
-        elif flight is not None and event.kept is None:  # what is kept goes on waiting
+        elif flight is not None and event.kept is None:  # the rows that were kept go on waiting
             self._check_rows(flight, event.job, event.result)
-            if flight.work.again:  # its members have had the blocks: only panes were made
+            if flight.work.again:  # its members have already had the blocks: only panes were made
                 return
             self._deliver(flight, event)
             self._count(flight.group, event, event.result)
@@ -419,7 +419,7 @@ class Summary:
                     query.take_wait(wait)
 
     def _latency_missed(self, event: k.LatencyMissed) -> None:
-        """The core counts for itself what is late; it must come to the same."""
+        """The core keeps its own count of what is late; both counts must agree."""
         query = self.queries.get(event.query)
         if query is None or (query.missed_blocks, query.missed_rows) != (event.blocks, event.rows):
             known = query and (query.missed_blocks, query.missed_rows)
@@ -427,7 +427,7 @@ class Summary:
                         f"the core's account, {known} by the deliveries")
 
     def _count(self, group: RidingGroup, event: k.JobFinished, result: k.PathResult) -> None:
-        """Add up what became of the rows; what a sink refused is not counted."""
+        """Add up what became of the rows; answers that a sink refused are not counted."""
         became = {"rows_out": event.rows_out, "rejected": result.rejected, "added": result.added}
         if isinstance(result, k.PanesResult):
             became |= {"summarised": result.summarised, "late": result.late}

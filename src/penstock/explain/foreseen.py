@@ -1,4 +1,4 @@
-"""What `explain` can say of a run beforehand: what it would not find, and what had to be guessed.
+"""What `explain` can say about a run in advance: what is missing, and what had to be guessed.
 
 Nothing here starts Spark or imports a module of the user's.
 """
@@ -19,7 +19,7 @@ _SOURCES = (*_FILES, "kafka", "onoff", "rate", "rate-micro-batch", "socket")
 
 
 def notes(application: Application, imported: bool = False) -> list[str]:
-    """A sentence for everything that a run would stumble over, or that is not known for certain."""
+    """A sentence for everything that would make a run fail, or that is not known for certain."""
     found: list[str] = []
     for kind, sources in (("stream", application.streams), ("relation", application.relations)):
         for name, source in sources.items():

@@ -13,24 +13,24 @@ from penstock.planning.shapes import conjunction
 from penstock.rendering import render, span
 
 Segments: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
-"""For each path its segments, each the ids of the operators that always run together."""
+"""For each path, its segments; each has the ids of the operators that always run together."""
 
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What is kept for a group of window aggregates, and how often its answers are renewed."""
+    """What is kept for a group of window aggregates, and how often its answers are refreshed."""
 
     families: tuple[str, ...]
     """What is kept of each pane, in words."""
     policy: str
     periods: Mapping[str, int]
-    """After how many panes each query is answered at the latest."""
+    """The period of each query, in panes: it is answered at least this often."""
     costs: Mapping[str, float]
-    """Per pane: of what the policy has ``chosen``, and of the two extremes."""
+    """Per pane, the cost of the policy's ``chosen`` schedule and of the two extremes."""
     ways: Sequence[tuple[Mapping[int, int], float]] = field(default=())
-    """Every way to shorten periods with its cost per pane, the cheapest first. A way is the period
-    that those of each period get. A group that has too many ways lists none."""
+    """Every way to shorten periods with its cost per pane, cheapest first. A way is the period that
+    the queries of each period get. A group with too many ways lists none."""
 
 
 Renewals: TypeAlias = Mapping[str, Renewal]
@@ -47,8 +47,8 @@ def explain(
 ) -> str:
     """The plan as text; long lists of names are shortened.
 
-    Without ``segments`` every path is one segment, as under FIFO; without ``renewals`` nothing is
-    told of how often window aggregates are answered.
+    Without ``segments`` every path is one segment, as under FIFO. Without ``renewals`` the text
+    does not say how often window aggregates are answered.
     """
     told = explain_json(application, plan, segments, renewals)
     parts = (
@@ -139,7 +139,7 @@ def _looked_up(key: Key) -> str:
 
 
 def _shapes(fanout: Fanout, path: Path) -> list[dict[str, Any]]:
-    """The conditions that occur, with who has them; what the members select is left out."""
+    """The conditions that occur, with the members that have them; what they select is left out."""
     told: dict[tuple[str, str], list[int]] = {}
     for shape, riders in zip(fanout.shapes, fanout.riders, strict=True):
         told.setdefault((_conditions(shape), _looked_up(shape.key)), []).extend(riders)
@@ -181,7 +181,7 @@ def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
 
 
 def _asking(plan: Plan, group: Group, name: str, renewal: Renewal | None) -> dict[str, Any]:
-    """A query of a group; what is told in panes elsewhere is told in microseconds here."""
+    """A query of a group, with times in microseconds instead of panes."""
     window = _window(plan, name)
     told = {"name": name, "window": window.length, "slide": window.slide,
             "exactly": window.exactly}
@@ -304,7 +304,7 @@ def _costs_text(group: Mapping[str, Any]) -> Iterator[str]:
                 for own, taken in way["periods"].items() if int(own) != taken]
         yield f"  {way['cost']:8.4g}  {', '.join(told) or 'none'}"
     if len(ways) > _MOST_WAYS:
-        yield f"            and {len(ways) - _MOST_WAYS} dearer ones"
+        yield f"            and {len(ways) - _MOST_WAYS} that cost more"
 
 
 def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What would be decided about the window aggregates of a plan before anything runs.
+"""What would be decided about the window aggregates of a plan, before anything runs.
 
-`penstock explain` shows it. The refresher is asked itself, so that what is told is what is done;
-costs are the paper's (merges of panes) until runs have been measured.
+`penstock explain` shows it. It asks the refresher itself, so the preview is what the run will do.
+Costs are the paper's (merges of panes) until jobs have been measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.synopses import Family, gathered
 
 
 def renewals(plan: Plan, refresh: str) -> dict[str, Renewal]:
-    """By group: what its synopsis would keep, and the periods a refresh policy would choose.
+    """By group, what its synopsis would keep, and the periods that a refresh policy would choose.
 
     >>> from penstock.language import bind
     >>> from penstock.planning import plan
@@ -41,7 +41,7 @@ def renewals(plan: Plan, refresh: str) -> dict[str, Renewal]:
 
 
 def _told(family: Family) -> str:
-    """A family in words: the kind, and what it is of."""
+    """A family in words: its kind, and what it measures."""
     args = [*family.args, *(measure.arg for measure in family.measures if measure.arg is not None)]
     names = dict.fromkeys(render(arg) for arg in args)
     return f"{family.kind} of {', '.join(names)}" if names else "the number of rows"

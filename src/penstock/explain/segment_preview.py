@@ -1,8 +1,8 @@
-"""Into which segments a policy would cut the paths of a plan before anything runs.
+"""The segments into which a policy would cut the paths of a plan, before anything runs.
 
-`penstock explain` shows it. The policy is asked itself, with what is known before the first job:
-nothing was measured, so every stage costs nothing and keeps all of its rows. Measured costs may
-lead to other cuts, which the record tells as they are made (`PathCut`).
+`penstock explain` shows it. It asks the policy itself, with what is known before the first job.
+Nothing is measured yet, so every stage costs nothing and keeps all of its rows. Measured costs may
+lead to other cuts, which the record shows as they are made (`PathCut`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.policies.operators import policy
 
 
 def segments(plan: Plan, operators: str) -> Segments:
-    """By path: the operators of each segment, as the policy of this name would cut it.
+    """By path, the operators of each segment, as the named policy would cut it.
 
     >>> from penstock.functions import predicate
     >>> from penstock.language import bind

@@ -45,7 +45,7 @@ LONGEST = 1000
 MEAN_DURATION = ALPHA / (ALPHA - 1) * (1 - LONGEST ** (1 - ALPHA)) / (1 - LONGEST**-ALPHA)
 """Mean of the truncated Pareto duration with k = 1: about 1.77."""
 NEW_YEAR_2025 = 1_735_689_600_000_000
-"""Where event time begins unless told otherwise: a constant, so that runs can be compared."""
+"""Where event time begins by default: a constant, so that runs can be compared."""
 BATCH_ROWS = 65_536
 """Rows per record batch: large enough to amortise NumPy calls, small enough for the cache."""
 
@@ -327,7 +327,7 @@ class _Epoch:
         return times
 
 
-@lru_cache(maxsize=16)  # whoever makes a range of packets has asked when it ends, and goes on there
+@lru_cache(maxsize=16)  # the caller has asked where the range ends, and goes on there
 def _time(flows: _Epoch, row: int) -> int:
     """When packet number `row` of an epoch comes."""
     instants = range(flows.begin, flows.end)
@@ -456,7 +456,7 @@ OPTIONS = (
     "rate", "burst", "length", "seed", "rows", "start", "pace", "maxRowsPerTrigger", "slice",
     "partitions",
 )  # fmt: skip
-"""What the source ``onoff`` can be told."""
+"""The options of the source ``onoff``."""
 
 
 def check_options(given: Iterable[str]) -> None:

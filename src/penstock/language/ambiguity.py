@@ -20,7 +20,7 @@ MOST_DIGITS = 9.0
 """The most ways, as a power of ten, for a text of a thousand characters."""
 _TEXT = 1000
 _COPIES = 32
-"""A group is looked at so often: more copies that share a text are refused in any case."""
+"""A group is examined this many times: more copies that share a text are refused in any case."""
 _MOST_ATOMS = 3000
 
 

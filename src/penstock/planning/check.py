@@ -1,4 +1,4 @@
-"""What must hold of every plan, whatever passes made it."""
+"""What must hold of every plan, whichever passes made it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _ORDER = ("lookup", "filter", "python", "fanout", "panes", "window", "project", 
 
 
 def check(plan: Plan, application: Application | None = None) -> None:
-    """Raise PlanError when the plan breaks an invariant.
+    """Raise PlanError if the plan breaks an invariant.
 
-    With the application, streams, relations, functions and columns are looked up too.
+    With the application, streams, relations, functions and columns are checked too.
     """
     for fault in _faults(plan, application):
         raise PlanError(fault)
@@ -83,7 +83,7 @@ def _reading(plan: Plan, application: Application | None) -> Iterator[str]:
 
 
 def _upstream(paths: Mapping[str, Path], path: Path) -> list[Path]:
-    """The paths that one reads, nearest first; one that reads itself stands among them."""
+    """The paths that a path reads, nearest first; a path that reads itself is among them."""
     found: list[Path] = []
     while (before := paths.get(path.reads)) is not None and before not in found:
         found.append(before)
@@ -92,7 +92,7 @@ def _upstream(paths: Mapping[str, Path], path: Path) -> list[Path]:
 
 
 def _riding(plan: Plan) -> Iterator[str]:
-    """Every input of a branch rides exactly one path of a stream, and others that read that."""
+    """Every input of a branch rides exactly one path of a stream, and paths that read it."""
     ids = {path.id for path in plan.paths}
     riding = Counter(member for path in plan.paths if path.reads not in ids
                      for member in path.members)

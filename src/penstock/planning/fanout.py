@@ -22,7 +22,7 @@ from penstock.planning.operations import INTEGRAL
 from penstock.planning.shapes import take
 
 CODE, SHAPE = "@code", "@shape"
-"""Columns of the table, beside `MEMBER`; the constants follow as @0, @1, ..."""
+"""Columns of the table, besides `MEMBER`; the constants follow as @0, @1, ..."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Fanout:
     keys: tuple[TaggedKey, ...]
     shapes: tuple[Shape, ...]
     slots: tuple[tuple[int, ...], ...]
-    """For each shape the constant column that holds each of its parameters."""
+    """For each shape, the constant column that holds each of its parameters."""
     constants: tuple[Type, ...]
     """Types of the constant columns."""
     riders: tuple[tuple[int, ...], ...]
-    """For each shape the positions of the branches that have it."""
+    """For each shape, the positions of the branches that have it."""
     table: pa.Table
     """One row per branch and code under which it is filed."""
 

@@ -71,7 +71,7 @@ def grid(ranges: Sequence[tuple[float, float]], *, whole: bool = False) -> Grid:
 
 
 def _span(finite: NDArray[np.float64]) -> tuple[float, float]:
-    """Where most bounds lie: a few far away would put all others into one bin."""
+    """Where most bounds lie: a few distant ones would put all others into one bin."""
     low, high = float(finite[0]), float(finite[-1])
     near, far = (float(q) for q in np.quantile(finite / 4, [0.05, 0.95]))
     if high / 4 - low / 4 > _OUTLIER * (far - near) > 0:
@@ -87,7 +87,7 @@ def _width(low: float, high: float, whole: bool) -> float:
 
 
 def _edges(low: float, high: float, width: float) -> Grid:
-    """A bin more on both sides, for rows that no bounded range wants, then to a round number."""
+    """One more bin on both sides, for rows that no bounded range wants, then rounded."""
     first = math.floor(low / width) - 1
     last = math.floor(high / width) + 1
     return Grid(width, first // _STEP * _STEP, -(-last // _STEP) * _STEP)

@@ -2,8 +2,8 @@
 
 Every member is filed under one key. An equality (or an IN list) is filed under its constants, a
 range under the bins that it touches, anything else under a key that every row has. A look-up may
-be too generous (two texts with one checksum, a bin that is wider than the range), because all
-conditions are evaluated afterwards, but never too narrow.
+return too many members: two texts may have one checksum, and a bin may be wider than the range. It
+never returns too few, and all conditions are evaluated afterwards.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Candidate:
 
     key: Key
     rank: int = 9
-    """Smaller is likely to let fewer rows through."""
+    """A smaller rank is likely to let fewer rows through."""
     listed: OneOf | None = None
     """For an equality: the conjunct and its constants."""
     low: float = -math.inf
@@ -91,7 +91,7 @@ def choose(offers: Sequence[Sequence[Candidate]]) -> tuple[Candidate, ...]:
 
 
 def code(literal: Literal, tag: int) -> int:
-    """What an equality's constant is filed under: a signed 64-bit number.
+    """The signed 64-bit number under which an equality's constant is filed.
 
     >>> from penstock.model import INT
     >>> code(Literal(80, INT), tag=1)
@@ -200,7 +200,7 @@ def _bounds(conjunct: Expression) -> Iterator[tuple[Expression, float, float]]:
 
 
 def _double(value: Value) -> float:
-    """A bound as the double that Spark would make of it; NaN, the greatest value, as infinity."""
+    """A bound as the double that Spark would make of it; NaN, the greatest value, is infinity."""
     if isinstance(value, float | int | Decimal):
         try:
             number = float(value)
@@ -220,7 +220,7 @@ def _widened(value: float, type_: Type) -> tuple[float, float]:
 
 
 def _is_lookable(args: Sequence[Expression], types: frozenset[str]) -> bool:
-    """Whether the first is computed from a row and all others are constants of its type."""
+    """Whether the first argument comes from a row and all others are constants of its type."""
     tested, constants = args[0], args[1:]
     return (
         tested.type.name in types

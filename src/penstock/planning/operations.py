@@ -25,7 +25,7 @@ NUMERIC = frozenset({*INTEGRAL, *FLOATING, "DECIMAL"})
 def may_vary(function: str, result: Type, literal: Literal, others: tuple[Type, ...]) -> bool:
     """Whether a column may take a constant's place beside arguments of these types.
 
-    Spark then computes the same type and the same value. Where it does not, or wants a constant (a
+    Spark then computes the same type and the same value. If it would not, or requires a constant (a
     pattern, a unit, a position, a schema), the constant stays.
 
     >>> may_vary("add", Type("INT"), Literal(1, Type("INT")), (Type("INT"),))

@@ -14,7 +14,7 @@ from penstock.planning.operations import FLOATING, INTEGRAL, NUMERIC
 
 
 def distinct(branches: Iterable[Branch]) -> tuple[Field, ...]:
-    """Every column that some branch delivers; one name may come with several types."""
+    """Every column that some branch delivers; one name may have several types."""
     found: dict[tuple[str, Type], Field] = {}
     for branch in branches:
         for output in branch.select:
@@ -25,7 +25,7 @@ def distinct(branches: Iterable[Branch]) -> tuple[Field, ...]:
 
 
 def merged(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """The columns of a dataset to which all these contribute: one per name, wide enough for all.
+    """The columns of a dataset that all of these share: one per name, wide enough for all.
 
     >>> [str(f.type) for f in merged([Field("a", Type("INT")), Field("A", Type("BIGINT"))])]
     ['BIGINT']
@@ -39,7 +39,7 @@ def merged(fields: Iterable[Field]) -> tuple[Field, ...]:
 
 
 def dataset(branches: Iterable[Branch]) -> tuple[Field, ...]:
-    """The columns of the dataset that these branches share; PlanError where types do not fit."""
+    """The columns of the dataset that these branches share; PlanError if their types do not fit."""
     return merged(distinct(branches))
 
 

@@ -1,7 +1,7 @@
 """Planning: many queries become one shared plan, in an explicit order of passes.
 
-Every pass takes a plan and gives a better one; `check` runs after each, so that a broken plan names
-the pass that broke it.
+Every pass takes a plan and returns a better one. `check` runs after each, so that an error names
+the pass that broke the plan.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def plan(source: Application | Iterable[Query]) -> Plan:
     """The plan of an application, or of some bound queries.
 
     The paths of a query, and their ids, do not depend on the other queries. So a plan made after a
-    query was added or dropped goes on with the queues of the plan before.
+    query was added or dropped keeps the queues of the previous plan.
     """
     application = source if isinstance(source, Application) else None
     queries = source.queries.values() if isinstance(source, Application) else source
@@ -51,7 +51,7 @@ def plan(source: Application | Iterable[Query]) -> Plan:
 
 
 def isolate(before: Plan) -> Plan:
-    """Give every branch a path of its own: the plan that the later ones must agree with."""
+    """Give every branch a path of its own: later plans must give the same answers as this one."""
     paths = tuple(
         _own_path(query, member)
         for query in before.queries
@@ -102,7 +102,7 @@ def _own_path(query: Query, member: Member) -> Path:
 
 
 def _shared_id(path: Path, before: Plan) -> str:
-    """The stream and its relations; a checksum distinguishes lookups on other conditions."""
+    """The stream and its relations; a checksum tells apart lookups with other conditions."""
     if path.expensive:
         return group_id(before.branch(path.members[0])) if path.end == "panes" else path.id
     end = "panes" if path.end == "panes" else "fanout"
@@ -130,8 +130,8 @@ def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
     members = tuple(member for path in group for member in path.members)
     first = before.branch(members[0])
     if group[0].expensive:
-        # They are alike: conditions in Python are asked once. What is kept between two stages
-        # depends on what is aggregated, so with other aggregates it is another path.
+        # They are alike, so conditions in Python are evaluated once. The intermediate rows depend
+        # on the aggregates, so with other aggregates it is another path.
         columns = sorted({repr(e) for member in members for e in before.branch(member).expressions})
         id = f"{id}/{zlib.crc32(repr(columns).encode()):08x}"
         operators = _operators(id, first, Sink())[:-1]  # its own panes stand for all

@@ -1,9 +1,10 @@
 """Window aggregates: which of them one synopsis answers.
 
-Queries over the same rows of a stream (the same relations and conditions) that group them alike
-differ in their windows, slides and aggregates only. They share the panes: slices of time as long as
-the greatest common divisor of all their windows and slides, of which every one of their windows is
-made. ``AVG`` is read off the same sums and counts as ``SUM`` and ``COUNT``.
+Some queries read the same rows of a stream (with the same relations and conditions) and group them
+alike. They differ only in their windows, slides and aggregates. Such queries share their panes:
+slices of time as long as the greatest common divisor of all their windows and slides. Every one of
+their windows consists of panes. ``AVG`` is computed from the same sums and counts as ``SUM`` and
+``COUNT``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def share_aggregates(before: Plan) -> Plan:
 
 
 def derived(groups: Sequence[Group]) -> list[Group]:
-    """The groups, with those named whose panes add up to another's.
+    """The groups; a group whose panes can be added up from others names those.
 
     A group by fewer keys is made of one by more. A group for which ``x IN (1, 2)`` is made of those
     for which ``x = 1`` and ``x = 2``: the parts have no row in common. A group that is made of
@@ -62,7 +63,7 @@ def _may_be_part(one: Group, group: Group) -> bool:
 
 
 def _finer(group: Group, others: Sequence[Group]) -> list[Group]:
-    """A group of the same rows by more keys, as few more as there are."""
+    """A group of the same rows with more keys, as few more as possible."""
     found = [one for one in others
              if set(one.where) == set(group.where) and set(group.keys) < set(one.keys)]
     return sorted(found, key=lambda one: len(one.keys))[:1]
@@ -87,12 +88,13 @@ def _pieces(group: Group, others: Sequence[Group]) -> list[Group]:
 def likeness_of(branch: Branch) -> Likeness:
     """What two window aggregates must have in common to share a synopsis.
 
-    Conditions in SQL may come in any order; those that call Python reject rows, so theirs counts.
+    Conditions in SQL may come in any order. Conditions that call Python reject rows, so their order
+    counts.
     """
     assert branch.grouping is not None
     cheap = sorted({c for c in branch.where if not is_expensive(c)}, key=repr)
     costly = tuple(c for c in branch.where if is_expensive(c))
-    # What Python computes for one query may raise, and must not cost another its rows.
+    # A function may raise for one query's rows, and must not cost another query its rows.
     calls = tuple(e for e in branch.grouping.expressions if is_expensive(e))
     return _streams(branch), branch.lookups, (*cheap, *costly), branch.grouping.keys, calls
 
@@ -130,5 +132,5 @@ def _group(plan: Plan, path: Path, members: Sequence[Member]) -> Group:
 
 
 def _pane(windows: Sequence[Window]) -> int:
-    """The longest slice of which all windows and all slides are made."""
+    """The longest slice of which all windows and all slides are multiples."""
     return gcd(*(length for window in windows for length in (window.length, window.slide)))

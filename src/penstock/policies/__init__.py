@@ -22,7 +22,7 @@ PLANNED = {
 
 
 def texts(settings: Mapping[str, str]) -> dict[str, str]:
-    """By family what the settings of an application choose, or the default.
+    """By family, the text that the settings of an application choose, or the default.
 
     >>> texts({"operators": "chain", "memory": "1 GB"})
     {'operators': 'chain', 'refresh': 'hybrid+late_pending'}
@@ -31,7 +31,7 @@ def texts(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def read(settings: Mapping[str, str]) -> dict[str, object]:
-    """By family the policy that the settings of an application choose, or the default.
+    """By family, the policy that the settings of an application choose, or the default.
 
     >>> read({"operators": "chain"})
     {'operators': Chain(), 'refresh': LatePending(of=Hybrid())}

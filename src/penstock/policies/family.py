@@ -1,4 +1,4 @@
-"""A family of policies: those that answer one question, and the setting that chooses among them."""
+"""A family of policies: they answer one question, and one setting chooses among them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Policy = TypeVar("_Policy")
 
 @dataclass(frozen=True, slots=True)
 class PolicyFamily(Generic[_Policy]):
-    """What the rest of the product knows of a family, whatever its policies decide.
+    """What the rest of the product knows about a family, whatever its policies decide.
 
     >>> from penstock.policies import FAMILIES
     >>> FAMILIES["operators"].read("round_robin(quantum=2)")
@@ -25,7 +25,7 @@ class PolicyFamily(Generic[_Policy]):
     decides: str
     """What a policy of this family decides, as the end of a sentence."""
     contract: type[_Policy]
-    """What every policy of the family is."""
+    """The class that every policy of the family extends."""
     catalogue: Mapping[str, type[_Policy]]
     """Every policy by name."""
     default: str

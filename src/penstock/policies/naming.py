@@ -17,7 +17,7 @@ _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 
 
 def named(text: str, kinds: Mapping[str, type[_Policy]], family: str, **given: object) -> _Policy:
-    """What the text names among these kinds; ``given`` are arguments that text cannot give.
+    """The policy that the text names; ``given`` are arguments that text cannot give.
 
     >>> named("fraction(numerator=3)", {"fraction": __import__("fractions").Fraction}, "number")
     Fraction(3, 1)
@@ -36,7 +36,7 @@ def named(text: str, kinds: Mapping[str, type[_Policy]], family: str, **given: o
 
 
 def parted(text: str, by: str = ",") -> list[str]:
-    """The parts of a text between separators that stand outside of parentheses.
+    """The parts of a text between separators that stand outside parentheses.
 
     >>> parted("fifo, mixed(gamma=1, latency=2)"), parted("hybrid + late", by="+")
     (['fifo', 'mixed(gamma=1, latency=2)'], ['hybrid', 'late'])

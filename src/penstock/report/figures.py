@@ -1,6 +1,6 @@
 """Figures from plain numbers: lines over time, curves over a parameter, progress charts.
 
-matplotlib is optional (the extra ``figures``); whoever draws without it is told so.
+matplotlib is optional (the extra ``figures``); drawing without it raises an error that says so.
 """
 
 from __future__ import annotations

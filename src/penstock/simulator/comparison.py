@@ -77,7 +77,7 @@ def compare(
 
 
 def has_bound(scenario: Scenario) -> bool:
-    """Whether the bound is known: blocks shrink as expected, and nobody waits for a partner."""
+    """Whether the bound is known: blocks shrink as expected, and none waits for a partner."""
     workload = scenario.workload
     return workload.model == "divisible" and not workload.network.joins
 
@@ -115,7 +115,7 @@ def _figures(scenario: Scenario, result: Result, queries: Mapping[str, Figures])
 
 
 def _memory(scenario: Scenario, peak: float, mean: float) -> Figures:
-    """Rows, and bytes where somebody said how many a row has."""
+    """Memory in rows, and in bytes if the workload says how many a row has."""
     each = scenario.workload.bytes
     in_bytes = {"peak_bytes": peak * each} if each != 1 else {}
     return {"peak": peak, **in_bytes, "mean_memory": mean}

@@ -32,7 +32,7 @@ def scatter(
     if workers <= 1:
         yield from map(function, listed)
         return
-    # A fresh interpreter each: a fork would copy the threads of whoever called, halfway.
+    # A fresh interpreter each: a fork would copy the caller's threads in the middle of their work.
     context = get_context("spawn")
     try:
         with ProcessPoolExecutor(workers, context, initializer=_die_quietly) as pool:

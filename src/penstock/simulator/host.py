@@ -129,7 +129,7 @@ class _Simulation:
         self.place = -1
         """Where the processor was last."""
         self.block: _Block | None = None
-        """What is under way, unfinished."""
+        """The block that is being processed, unfinished."""
         self.invocations = self.preemptions = self.decisions = self.switches = 0
         self.freed_at: list[float] = []
         self.freed: list[float] = []
@@ -158,7 +158,7 @@ class _Simulation:
         segment, queue = self.scheduler.segments[place], self.queues[place]
         head = queue[0]
         blocks: tuple[tuple[float, float], ...] = ()
-        if self.policy.looks_at_blocks:  # the work to be expected: nobody knows their fates
+        if self.policy.looks_at_blocks:  # the expected work: their fates are unknown
             blocks = tuple((block.arrived, max(0.0, segment.rest - block.done) * block.rows)
                            for block in queue)
         return Queue(segment, len(queue), head.arrived, head.done, head.rows, blocks)

@@ -1,4 +1,4 @@
-"""What is simulated: routes of operators, where they meet, and what their figures are."""
+"""What is simulated: routes of operators, where they meet, and their figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Network:
     """The routes with the figures a policy is given; empty: the true ones."""
 
     def told(self, measured: Mapping[str, Stage] | None = None) -> tuple[Route, ...]:
-        """The routes as a policy is told of them, with what was measured in place of beliefs."""
+        """The routes as policies see them, with measured figures in place of beliefs."""
         routes = self.believed or self.routes
         if not measured:
             return routes

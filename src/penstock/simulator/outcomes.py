@@ -36,7 +36,7 @@ class Fate:
 def fates(
     route: Route, entering: Floats, model: str, random: np.random.Generator
 ) -> list[Fate]:
-    """The fate of each block that enters a route with so many rows.
+    """The fate of each block that enters a route with this many rows.
 
     >>> from penstock.simulator.network import path
     >>> route = path("q", [(1.0, 0.2), (5.0, 1.0)])

@@ -14,8 +14,8 @@ from penstock.engine.instructions import Scan
 from penstock.policies.refresh import Policy, QueryGroup, WindowQuery
 
 Price = Callable[[str, tuple[int, ...]], tuple[float, float]]
-"""The seconds of a joint refresh of a group, for windows of so many panes: for the scan, and for
-the answers."""
+"""The seconds of a joint refresh of a group, for windows of these numbers of panes: for the scan,
+and for the answers."""
 
 
 @dataclass(frozen=True, slots=True)

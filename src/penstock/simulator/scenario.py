@@ -24,7 +24,7 @@ class Scenario:
     unit: str = "s"
     """What people call a unit of time."""
     policies: tuple[str, ...] = tuple(POLICIES)
-    """The policies to compare unless others are asked for."""
+    """Bytes per row, to show memory in bytes."""
 
     @property
     def routes_of(self) -> Mapping[str, tuple[str, ...]]:

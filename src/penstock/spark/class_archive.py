@@ -1,9 +1,9 @@
-"""The archive of Spark's classes, from which the JVM takes them instead of reading 300 jars.
+"""The archive of Spark's classes, which the JVM reads instead of 300 jars.
 
-Java calls it class-data sharing. The archive is made once for each Java and each PySpark, by a
-process of its own after the first run (`penstock.rehearsal`), and kept in a cache folder. It holds
-classes and no data. A start never waits for it and never needs it: an archive that is missing, cut,
-changed, or not ours alone is not used.
+Java calls it class-data sharing. A process of its own makes the archive after the first run
+(`penstock.rehearsal`), once for each Java and each PySpark, and keeps it in a cache folder. It
+holds classes and no data. A start never waits for it and never needs it. An archive is not used if
+it is missing, truncated, changed, or writable by others.
 
 Measured on 2 cores: a session, a first aggregate and a first Parquet write take 9.4 s, and 6.0 s
 with the archive (180 MB).
@@ -32,13 +32,14 @@ from pyspark.find_spark_home import _find_spark_home
 from penstock.java import found_java, java_major, known_version, release
 
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"
-"""The environment variable that says ``off``."""
+"""The environment variable that switches it ``off``."""
 MAKER = "penstock.rehearsal"
 """The module that makes an archive."""
 ROOM = 2**30
-"""Bytes that must be free for one to be made."""
+"""Bytes of disk that must be free before an archive is made."""
 UNUSED = 30 * 86400.0
-"""Seconds after which an archive of another Java or PySpark goes, when a new one is made."""
+"""Seconds after which an unused archive of another Java or PySpark is deleted, when a new one is
+made."""
 _CLASSPATH = ("CLASSPATH", "SPARK_CLASSPATH", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH",
               "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 """Environment variables that change what Spark's JVM loads."""
@@ -48,17 +49,17 @@ State: TypeAlias = Literal["off", "there", "absent", "failed", "unusable"]
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """An archive in the cache folder, there or not."""
+    """An archive in the cache folder, whether it exists or not."""
 
     path: Path
 
     @property
     def _note(self) -> Path:
-        """What its maker knows of it; written last."""
+        """What its maker noted about it; written last."""
         return self.path.with_suffix(".json")
 
     def state(self) -> tuple[State, str]:
-        """Whether it can be used, and the reason where it cannot."""
+        """Whether it can be used, and the reason if it cannot."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no", "false"):
             return "off", f"{SWITCH} is off"
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -77,9 +78,9 @@ class ClassArchive:
         return self.state()[0] == "there"
 
     def options(self) -> tuple[str, ...]:
-        """The JVM's options for using it; none where it cannot be used.
+        """The JVM's options for using it; none if it cannot be used.
 
-        A JVM that finds it does not fit its classes goes on without it, and says nothing.
+        A JVM that finds that it does not fit its classes goes on without it, silently.
         """
         if not self.is_usable():
             return ()
@@ -94,7 +95,7 @@ class ClassArchive:
     # --- making -------------------------------------------------------------------------------
 
     def make_in_background(self) -> bool:
-        """Have another process make it, at low priority; False where that is not wanted.
+        """Have another process make it, at low priority; return False if that is not wanted.
 
         Nobody waits for the process, and it outlives this one.
         """
@@ -118,9 +119,9 @@ class ClassArchive:
 
     @contextmanager
     def making(self) -> Iterator[Path | None]:
-        """A file into which a JVM may write the archive; None if somebody else makes it now.
+        """A file into which a JVM may write the archive; None if another process is making it.
 
-        Who has written that file calls `publish`; what is not published is removed.
+        Call `publish` once the file is written; a file that is not published is removed.
         """
         lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         fresh = self.path.with_suffix(f".{os.getpid()}.tmp")
@@ -137,7 +138,7 @@ class ClassArchive:
             os.close(lock)
 
     def publish(self, fresh: Path) -> None:
-        """Let starts use what was made; whoever reads it meanwhile sees the old one or the new."""
+        """Let starts use the new archive; a concurrent reader sees the old one or the new one."""
         os.chmod(fresh, 0o600)
         with suppress(OSError):
             self._note.unlink()
@@ -147,7 +148,7 @@ class ClassArchive:
         self._clear_others(time.time())
 
     def fail(self, reason: str) -> None:
-        """Note that it cannot be made here, so that it is not tried after every run."""
+        """Note that it cannot be made here, so that it is not retried after every run."""
         self._write({"failed": reason})
 
     def _write(self, note: dict[str, object]) -> None:
@@ -165,12 +166,12 @@ class ClassArchive:
 
 
 def class_archive(flags: Sequence[str]) -> ClassArchive | None:
-    """The archive for this Java, this PySpark and these flags; None where none is possible."""
+    """The archive for this Java, this PySpark and these flags; None if none is possible."""
     java = found_java()
     if java is None:
         return None
     version = java_major(known_version(java))
-    with suppress(OSError, RuntimeError):  # no folder of jars, or nobody knows a home
+    with suppress(OSError, RuntimeError):  # no folder of jars, or no home folder
         name = f"spark-{pyspark.__version__}-java-{version}-{_digest(java, flags)}.jsa"
         return ClassArchive(cache_folder() / name)
     return None
@@ -185,7 +186,7 @@ def cache_folder() -> Path:
 
 
 def _digest(java: str, flags: Sequence[str]) -> str:
-    """All on which the content of an archive depends."""
+    """A digest of everything that the content of an archive depends on."""
     jars = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns)
                   for entry in os.scandir(Path(_find_spark_home()) / "jars"))
     known = [os.path.realpath(java), release(java), list(flags), jars,
@@ -194,10 +195,10 @@ def _digest(java: str, flags: Sequence[str]) -> str:
 
 
 def _shared(path: Path) -> str:
-    """Why code must not be taken from a file or folder: others could have put it there."""
+    """Why code must not be loaded from a file or folder: others could have put it there."""
     found = path.stat()
     if found.st_uid != os.geteuid():
-        return f"{path} belongs to somebody else"
+        return f"{path} belongs to another user"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others may write to {path}"
+        return f"other users may write to {path}"
     return ""

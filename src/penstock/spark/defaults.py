@@ -15,8 +15,9 @@ from penstock.policies import FAMILIES
 DRAIN_BATCHING = 1.0
 """Seconds for which blocks are batched while bounded sources are drained: only the end counts."""
 KEEP_FROM = 4 << 20
-"""Bytes of the smallest block that is held in memory. Planning a cached block takes the driver 0.05
-s, and a train has up to 64 of them; reading one of this size from its file again takes as long."""
+"""Bytes of the smallest block that is kept in memory. Planning a cached block takes the driver 0.05
+s, and a train has up to 64 of them. Reading a block of this size from its file again takes as long.
+"""
 DEFAULTS = {**{name: family.default for name, family in FAMILIES.items()},
             "memory": "512 MB", "synopses": "512 MB", "quantum": "1 second",
             "retention": "1 hour", "retry": "10 minutes", "slots": "auto",
@@ -24,7 +25,7 @@ DEFAULTS = {**{name: family.default for name, family in FAMILIES.items()},
 
 
 def setting(application: Application, name: str) -> str:
-    """The text of a setting: what `SET` gave, or the default."""
+    """The text of a setting: the value that `SET` gave, or the default."""
     return application.settings.get(name, DEFAULTS[name])
 
 
@@ -48,6 +49,6 @@ def settings(application: Application, until_drained: bool) -> Settings:
 
 
 def has_own_pace(streams: Iterable[Stream]) -> bool:
-    """Whether rows of some stream come in their own time, also where it ends."""
+    """Whether the rows of some stream come at their own pace, even if the stream ends."""
     return any(name.lower() == "pace" and str(value).lower() == "clock"
                for stream in streams for name, value in stream.options)

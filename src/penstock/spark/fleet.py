@@ -18,8 +18,8 @@ def scatter(
 ) -> Iterator[_Answer]:
     """The answers of a function for each item, in order; every item is a task of its own.
 
-    Works in the session that is there, or else in one of its own that ends with the last answer.
-    The answers come when all tasks are done. Workers need Penstock installed.
+    It uses the present session, or starts one that ends with the last answer. The answers come when
+    all tasks are done. Workers need Penstock installed.
     """
     listed = list(items)
     there = SparkSession.getActiveSession()

@@ -1,7 +1,7 @@
-"""The Spark host: it carries the core's instructions out as Spark jobs and reports what they cost.
+"""The Spark host: it carries out the core's instructions as Spark jobs and reports their cost.
 
 One thread, the loop, owns the core: every event goes through its inbox. Ingest works in Spark's
-streaming threads, jobs in a small pool of workers; both only put events into the inbox.
+streaming threads, and jobs in a small pool of workers. Both only put events into the inbox.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class SparkHost(HostShutdown):
         self._delivery.recover(self._warn)
         for name in [name for name in self._deliveries.positions
                      if name not in self.application.queries]:
-            self._deliveries.leave(name)  # it was dropped while nothing ran
+            self._deliveries.leave(name)  # it was dropped while no run was going
         self._adopt(self.application)
         self._warm_up = WarmUp(self._spark, self.application, self._core.plan, self._compiler,
                                self._segments, self._panes, self._tell_warm)
@@ -167,29 +167,29 @@ class SparkHost(HostShutdown):
             self._warm_up.start()
 
     def stop(self, within: float | None = None) -> None:
-        """Let the work under way finish, and end; see `HostShutdown.stop`."""
+        """Let active jobs finish, and end; see `HostShutdown.stop`."""
         if self._warm_up is not None:
             self._warm_up.close()
         super().stop(within)
 
     def _tell_warm(self) -> None:
-        """Have the loop tell that nothing is compiled beside it any more."""
+        """Have the loop report that warm-up has ended."""
         self._inbox.put(lambda: self._on_event(ev.StartupStep(at=self._clock.now(), step="")))
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; True when it has come."""
+        """Wait for the end; return True if it has come."""
         return self._ended.wait(timeout)
 
     def change(self, application: Application) -> None:
-        """Go on with another set of queries; what the others answer does not change."""
+        """Continue with another set of queries; the answers of the others do not change."""
         self._ask(lambda: self._change(at_home(application)))
 
     # --- the loop ----------------------------------------------------------------------------
 
     def _ask(self, act: Callable[[], None], within: float | None = None) -> None:
-        """Have the loop do something, and wait until it has; what it raises is raised here.
+        """Have the loop do something, and wait until it is done; raise what it raises.
 
-        TimeoutError tells that it has not come to it ``within`` so many seconds.
+        TimeoutError means that the loop has not done it ``within`` this many seconds.
         """
         asked: Future[None] = Future()
         until = time.monotonic() + (inf if within is None else within)
@@ -240,7 +240,7 @@ class SparkHost(HostShutdown):
         self._give(event)
 
     def _report_progress(self, at: float) -> None:
-        """Tell the core how far the jobs are that a new block might preempt."""
+        """Tell the core the progress of jobs that a new block might preempt."""
         for job in self._core.paths.active:
             self._give(ev.JobProgressed(at=at, job=job,
                                         done=tasks_done(self._spark, self._job_group(job))))
@@ -256,7 +256,7 @@ class SparkHost(HostShutdown):
         self._measure(event.at)
 
     def _release(self) -> None:
-        """Delete blocks that neither the core nor panes on the executors need any longer."""
+        """Delete blocks that neither the core nor panes on the executors still need."""
         due, self._to_release = self._to_release, []
         for block in due:
             if self._windows.reads(block.stream, block.number):
@@ -310,7 +310,7 @@ class SparkHost(HostShutdown):
     # --- jobs --------------------------------------------------------------------------------
 
     def _work(self, job: Job) -> Callable[[], ev.JobFinished]:
-        """The function that carries a job out, bound to the plan under which it was ordered."""
+        """The function that carries out a job, bound to the plan under which it was ordered."""
         plan = self._core.plan
         if isinstance(job, RefreshJob):
             return partial(self._refreshes.run, job, plan, self._windows.of(job.group))
@@ -318,7 +318,7 @@ class SparkHost(HostShutdown):
         return partial(executor.run, Order(job, plan, self._compiler, self._windows.now))
 
     def _execute(self, job: Job, work: Callable[[], ev.JobFinished]) -> None:
-        """Carry a job out, in a thread of its own, and report how it ended."""
+        """Carry out a job, in a thread of its own, and report how it ended."""
         event: ev.Event
         try:
             self._describe(job)
@@ -350,10 +350,10 @@ class SparkHost(HostShutdown):
         return list(dict.fromkeys(stream for query in queries for stream in query.streams))
 
     def _open(self, streams: list[str], application: Application) -> list[str]:
-        """Look at the sources of new streams; those that cannot be read are noted.
+        """Open the sources of new streams; those that cannot be read are noted.
 
-        The others get a spool and an ingest. What a damaged checkpoint raises leaves none of them
-        open, so that the engine goes on as it was.
+        The others get a spool and an ingest. If a damaged checkpoint raises an error, none of them
+        stays open, so that the engine goes on as before.
         """
         fresh = [name for name in streams if name not in self._ingests]
         faults = dict(self._faults)
@@ -386,9 +386,9 @@ class SparkHost(HostShutdown):
             ingest.open(self._until_drained)
         except CheckpointError:
             raise
-        except Exception as error:  # whatever a file system finds wrong with the source
+        except Exception as error:  # whatever a file system reports about the source
             self._faults[stream.name] = plain(error)
-        self._clock.reach(spool.last.arrived if spool.last else 0.0)  # what comes is later
+        self._clock.reach(spool.last.arrived if spool.last else 0.0)  # new rows are later
 
     def _close_one(self, name: str) -> None:
         ingest, spool = self._ingests.pop(name, None), self._spools.pop(name, None)
@@ -408,7 +408,7 @@ class SparkHost(HostShutdown):
                 self._ingests[name].start(self._until_drained, interval)
             except CheckpointError:
                 raise
-            except Exception as error:  # whatever Spark finds wrong with the source
+            except Exception as error:  # whatever Spark reports about the source
                 self._inbox.put(ev.StreamFailed(at=self._clock.now(), stream=name,
                                                 reason=plain(error)))
 
@@ -470,7 +470,7 @@ class SparkHost(HostShutdown):
         added = [query for name, query in fresh.items()
                  if name not in old or fresh[name] != old[name]]
         self._delivery.folders.check(application, added)
-        opened = self._open(self._streams_of(added), application)  # nothing has changed if it fails
+        opened = self._open(self._streams_of(added), application)  # if it fails nothing has changed
         for name in gone:
             self._handle(ev.QueryDropped(at=self._clock.now(), query=name))
             self._deliveries.leave(name)

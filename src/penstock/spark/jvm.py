@@ -1,6 +1,6 @@
 """How Spark's JVM is started: with which flags, from which classes, and where its output goes.
 
-PySpark starts it too, but waits for it. Here it comes up while the application is read, and can be
+PySpark can start it too, but waits for it. Here it starts while the application is read, and can be
 abandoned if the application turns out to be wrong.
 """
 
@@ -28,13 +28,13 @@ from penstock.spark.class_archive import ClassArchive, class_archive
 FLAGS: tuple[str, ...] = ()
 """Flags of every JVM: an archive is made for these."""
 BRIEF = ("-XX:TieredStopAtLevel=1",)
-"""Flags of a JVM for one question: what its second compiler costs it would never get back."""
+"""Flags of a JVM for one question: its second compiler would never pay off."""
 OPTIONS = "spark.driver.defaultJavaOptions"
 """Spark puts these before ``spark.driver.extraJavaOptions``, which are left to the user."""
 GLANCE = 0.02
-"""Seconds between two looks whether a JVM is up."""
+"""Seconds between two checks whether a JVM has started."""
 _LAUNCHER = "-XX:TieredStopAtLevel=1"
-"""Flags of the small JVM that only writes down the command for the large one."""
+"""Flags of the small JVM that only prints the command for the large one."""
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _CONNECTING = threading.Lock()
 
@@ -45,10 +45,10 @@ def archive() -> ClassArchive | None:
 
 
 class JvmStart:
-    """A JVM that comes up; what it and its Python workers print goes to a log, or nowhere."""
+    """A JVM that is starting; what it and its Python workers print goes to a log, or nowhere."""
 
     def __init__(self, conf: SparkConf, log: Path | None, *, brief: bool = False) -> None:
-        """Start it; nobody waits for it yet."""
+        """Start the JVM without waiting for it."""
         self._conf, self._log = conf, log
         self._flags = (*FLAGS, *(BRIEF if brief else ()))
         self._archive = archive()
@@ -57,9 +57,9 @@ class JvmStart:
         self._process = _Process(conf, (*self._flags, *self._shared), log)
 
     def gateway(self) -> Any:
-        """Wait until it is up, and connect.
+        """Wait until it has started, and connect.
 
-        If it does not start with the archive, the archive goes, and it is started without.
+        If it does not start with the archive, the archive is removed, and it is started without.
         """
         connected = self._process.connected()
         if connected is None and self._shared and not self._abandoned:
@@ -74,7 +74,7 @@ class JvmStart:
         return connected
 
     def abandon(self) -> None:
-        """End it: nobody wants it any more."""
+        """End it: it is no longer wanted."""
         self._abandoned = True
         self._process.kill()
 
@@ -88,13 +88,13 @@ def gateway_for_archive(conf: SparkConf, fresh: Path) -> Any:
 
 
 class _Process:
-    """One JVM, which says in a file under which port and secret it can be reached."""
+    """One JVM, which writes its port and secret to a file."""
 
     def __init__(self, conf: SparkConf, flags: Sequence[str], log: Path | None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-jvm-")
         self._told = Path(self._folder.name) / "connection"
         given = [*conf.getAll(), (OPTIONS, " ".join(flags))]
-        # What the user submits applications with counts here, too.
+        # What the user submits applications with applies here too.
         submitted = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
         with open(log or os.devnull, "ab", opener=_private) as output:
             self._process = subprocess.Popen(
@@ -107,7 +107,7 @@ class _Process:
                      "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told)})
 
     def connected(self) -> Any:
-        """PySpark's gateway to it, once it is up; None where it has ended before."""
+        """PySpark's gateway to it, once it has started; None if it has ended before."""
         try:
             while not self._told.exists():
                 if self._process.poll() is not None:
@@ -122,7 +122,7 @@ class _Process:
         return _connected(self._process, str(port), secret)
 
     def kill(self) -> None:
-        """End it at once, and leave nothing of it."""
+        """End it at once, and leave no trace."""
         self._process.kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -131,7 +131,7 @@ class _Process:
 
 
 def _connected(process: subprocess.Popen[bytes], port: str, secret: str) -> Any:
-    """Have PySpark connect to a JVM that is there."""
+    """Have PySpark connect to a running JVM."""
     with _CONNECTING:
         os.environ |= {_PORT: port, _SECRET: secret}
         try:

@@ -1,9 +1,9 @@
-"""One-time questions: a SELECT that is answered once, from what is held now.
+"""One-time questions: a SELECT that is answered once, from what the spool holds now.
 
-A window aggregate is read off a synopsis that a running engine has, where one covers the question;
-otherwise its panes are made of the blocks in the spool and thrown away. Every other form is
-answered from all blocks in the spool. A question writes nothing: it looks at the spool as anybody
-can, so it may be asked beside a run, and of a checkpoint that another process runs.
+A window aggregate is answered from a synopsis of the running engine, if one covers the question.
+Otherwise its panes are made from the blocks in the spool and then discarded. Every other form is
+answered from all blocks in the spool. A question writes nothing: it only reads the spool. So it may
+be asked during a run, even of a checkpoint that another process runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from penstock.spark.storage.spool import Spool
 from penstock.synopses import Question, Synopsis
 
 TRIES = 3
-"""How often a question is tried because blocks left the spool meanwhile."""
+"""How often a question is retried because blocks left the spool meanwhile."""
 SECOND = 1_000_000
 
 
@@ -47,7 +47,7 @@ class Questions:
     spark: SparkSession
     checkpoint: Checkpoint
     synopsis: Callable[[str], GroupSynopsis | None] | None = None
-    """The synopses of the engine that runs here, by group; None when none does."""
+    """The synopses of the engine that runs here, by group; None if none runs."""
 
     def answer(self, application: Application, query: Query) -> pa.Table:
         """The answer to a bound question."""
@@ -73,7 +73,7 @@ class Questions:
 
     @property
     def running(self) -> bool:
-        """Whether more rows are expected: an engine is at work, here or elsewhere."""
+        """Whether more rows are expected: an engine is running, here or elsewhere."""
         if self.synopsis is not None:
             return True
         return not self.checkpoint.is_own and self.checkpoint.is_taken
@@ -84,7 +84,7 @@ class Questions:
                                    needs.application.streams[stream]) for stream in streams}
 
     def _has_lost(self, needs: References, asked: _Question) -> bool:
-        """Whether a block that was to be read is no longer there."""
+        """Whether a block that was to be read no longer exists."""
         now = self._spools(needs, asked.query)
         return any(block not in now[name].held()
                    for name, spool in asked.spools.items() for block in spool.held())
@@ -114,7 +114,7 @@ class _Question:
     # --- row by row --------------------------------------------------------------------------
 
     def _rows(self, compiler: Compiler) -> pa.Table:
-        """What a query of form 1, 2 or 3 answers to all blocks in the spool."""
+        """The answer of a query of form 1, 2 or 3 to all blocks in the spool."""
         parts = []
         for path in self.plan.paths:
             numbers = [block.number for block in self._blocks(path.reads)]
@@ -145,7 +145,7 @@ class _Question:
     def _from_synopsis(
         self, group: Group, branch: Branch, blocks: Sequence[Block]
     ) -> tuple[int, pa.RecordBatch] | None:
-        """The end of the window and the answer, if a synopsis has all that is asked."""
+        """The end of the window and the answer, if a synopsis has everything that is asked."""
         kept = self.by.synopsis(group.id) if self.by.synopsis else None
         window = branch.window
         if kept is None or kept.far is not None or window is None:
@@ -173,8 +173,8 @@ class _Question:
     ) -> pa.RecordBatch:
         """The answer from panes that are made for it.
 
-        They are as long as the window. Wherever it ends, it lies in two of them, and other rows
-        than its own are left out before.
+        They are as long as the window. Wherever the window ends, it lies in two of them, and rows
+        outside it are left out before.
         """
         assert branch.window is not None
         length = branch.window.length
@@ -224,11 +224,11 @@ def _between(rows: Summarised, start: int, end: int) -> DataFrame:
 
 
 def end_of(window: Window, newest: Block, running: bool) -> int | None:
-    """Where the window of a question ends; None while no row with a time is held.
+    """The end of a question's window; None while no row with a time exists.
 
-    While rows are expected it ends where none can come any more: at the watermark. At rest it ends
-    after the newest row. Ends are multiples of the slide where the question says so, and of a
-    second otherwise.
+    While rows are expected, the window ends at the watermark, before which no row can come any
+    more. At rest it ends after the newest row. Ends are multiples of the slide if the question says
+    so, and otherwise of a second.
 
     >>> newest = Block("s", 3, 10, 80, 0.0, watermark=55_200_000, newest=60_200_000)
     >>> minute = Window(60_000_000, 60_000_000)
@@ -244,7 +244,7 @@ def end_of(window: Window, newest: Block, running: bool) -> int | None:
 
 
 def closed_by(blocks: Sequence[Block], had: Collection[int]) -> int | None:
-    """The time before which no row can come to a synopsis that has had some blocks.
+    """The time before which no further row can come to a synopsis that has had some blocks.
 
     >>> first = Block("s", 0, 10, 80, 0.0, watermark=40, newest=50)
     >>> second = Block("s", 1, 10, 80, 0.0, cutoff=40, watermark=70, newest=80)
@@ -260,7 +260,7 @@ def closed_by(blocks: Sequence[Block], had: Collection[int]) -> int | None:
 
 
 def reaching(blocks: Sequence[Block], start: int, end: int) -> list[Block]:
-    """The blocks that may hold rows of a stretch of time."""
+    """The blocks that may hold rows of a span of time."""
     return [block for block in blocks
             if (block.newest is None or block.newest >= start)
             and (block.cutoff is None or block.cutoff < end)]

@@ -1,7 +1,8 @@
-"""The ruler for bytes: what rows take in decoded form, measured alike wherever rows are.
+"""The ruler for bytes: the size of rows in decoded form, measured alike everywhere.
 
-A policy such as Chain ranks stages by bytes out per byte in. The bytes in come from ingest, those
-out from what a job keeps, and a sample measures both; so all of them must use one ruler.
+A policy such as Chain ranks stages by bytes out per byte in. The bytes in come from ingest, the
+bytes out from the rows that a job keeps, and a sample measures both. So all of them must use one
+ruler.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "flo
           "date": 4, "timestamp": 8, "timestamp_ntz": 8, "decimal": 16, "void": 1}
 """Bytes of a value, by the name of its type in Spark."""
 TYPICAL = 24
-"""Bytes of an array, a map or a struct; and of a text that nobody has looked at."""
+"""Bytes of an array, a map or a struct, and of a text that was not measured."""
 
 
 def row_bytes(schema: StructType) -> Column:
-    """The bytes of a row of a frame with these columns: texts are measured.
+    """The bytes of a row of a frame with these columns; texts are measured.
 
-    The time that the spool adds to a row is none of the stream's columns and takes nothing.
+    The time that the spool adds to a row is not one of the stream's columns and counts nothing.
     """
     columns = [field for field in schema.fields if field.name not in (ARRIVED, EVENT_TIME)]
     fixed = sum(_width(field.dataType) for field in columns if not _is_text(field.dataType))

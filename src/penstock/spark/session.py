@@ -1,4 +1,4 @@
-"""The Spark session: a tuned local one, or the user's own with settings of ours on a clone."""
+"""The Spark session: a tuned local one, or a clone of the user's own with our settings."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from penstock.java import require_java
 from penstock.spark import jvm
 
 Session: TypeAlias = SparkSession
-"""A Spark session, for those who must not import pyspark themselves."""
+"""A Spark session, for modules that must not import pyspark themselves."""
 
-# What fails is reported as an event: Py4J would print its own traces where nobody has set up logs.
+# Failures are reported as events: Py4J would print traces of its own if no logging is set up.
 logging.getLogger("py4j").addHandler(logging.NullHandler())
-# What Py4J logs it raises too. Where Spark has given the root a handler it would be a traceback.
+# What Py4J logs it also raises. If Spark has given the root a handler, it would be a traceback.
 logging.getLogger("py4j").propagate = False
-# Some of it Py4J gives to the root itself.
+# Py4J gives some of it to the root itself.
 logging.getLogger().addFilter(lambda record: record.pathname != py4j.java_gateway.__file__)
 
 _CONTEXT = {
@@ -42,13 +42,13 @@ _CONTEXT = {
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.scheduler.allocation.file": (Path(__file__).parent / "pools.xml").as_uri(),
-    # Many short tasks that call Python: 60 of them took 0.9 s, and 2.0 s over TCP.
+    # There are many short tasks that call Python: 60 of them took 0.9 s, and 2.0 s over TCP.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Of a heap of 4 GB the page of a hash table or a sort is 64 MB, however few rows it has. What
-    # waits behind a join holds its table: a burst filled the heap with them, and runs took half as
-    # long again. A task may have 8,192 pages.
+    # With a heap of 4 GB, the page of a hash table or a sort is 64 MB, however few rows it has.
+    # Rows that wait behind a join hold its table. A burst filled the heap with them, and jobs took
+    # half as long again. A task may have 8,192 pages.
     "spark.buffer.pageSize": "1m",
-    # The history that Spark keeps for its pages would grow for as long as a run lasts.
+    # The history that Spark keeps for its web pages would grow for as long as a run lasts.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "500",
@@ -67,21 +67,21 @@ _SESSION = {
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.inMemoryColumnarStorage.partitionPruning": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # With a limit Spark looks at the size of all columns after every row that goes to Python: 1.1
-    # microseconds a row, and 0.7 without. A batch has 10,000 rows anyway.
+    # With a limit, Spark checks the size of all columns after every row that goes to Python. That
+    # takes 1.1 microseconds a row, and 0.7 without. A batch has 10,000 rows anyway.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.caseSensitive": "false",
-    # A file that goes or breaks between the look at it and its reading must not go unnoticed.
+    # A file that vanishes or breaks between its check and its reading must not go unnoticed.
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     # One task writes many folders at once instead of sorting its rows by folder first.
     "spark.sql.maxConcurrentOutputFileWriters": "256",
     "spark.sql.streaming.metricsEnabled": "false",
-    # A train has up to 64 small blocks. More than 32 folders would be listed by a Spark job with a
-    # task for each: 1.3 s where the driver takes 0.03.
+    # A train has up to 64 small blocks. A Spark job with a task for each folder would list more
+    # than 32 of them: 1.3 s where the driver takes 0.03.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
-    # A micro-batch logs three small files. Beside each Hadoop would keep one of checksums, and for
-    # every file it starts a chmod: 0.13 s for a micro-batch, and 0.09 s without them.
+    # A micro-batch logs three small files. Beside each, Hadoop would keep a checksum file, and it
+    # starts a chmod for every file: 0.13 s per micro-batch, and 0.09 s without them.
     "fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 
@@ -91,7 +91,7 @@ ARCHIVE_WITHIN = 600.0
 
 
 def is_alone(master: str | None) -> bool:
-    """Whether Spark is one JVM, which nobody has to call."""
+    """Whether Spark is one JVM, which no other machine has to reach."""
     return master is None or re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
@@ -100,14 +100,15 @@ def local_session(
 ) -> SparkSession:
     """A session of our own: on all cores of this machine unless ``master`` names a cluster.
 
-    What Spark's JVM prints goes to ``log``, or nowhere: its messages would tear the live view, and
-    what fails is reported as an event with its reason. A ``brief`` one answers a question and ends.
+    What Spark's JVM prints goes to ``log``, or nowhere: its messages would break the live view, and
+    failures are reported as events with their reason. A ``brief`` session answers a question and
+    ends.
     """
     return SessionStart(master, log, brief=brief).session()
 
 
 class SessionStart:
-    """A session on its way: its JVM comes up while the caller does something else."""
+    """A session that is starting: its JVM starts while the caller does something else."""
 
     def __init__(
         self, master: str | None = None, log: Path | None = None, *, brief: bool = False
@@ -122,7 +123,7 @@ class SessionStart:
         self._made: Future[SparkSession] | None = None
 
     def in_background(self) -> SessionStart:
-        """Have another thread start Spark as soon as the JVM is up."""
+        """Have another thread start Spark as soon as the JVM has started."""
         made: Future[SparkSession] = Future()
         self._made = made
 
@@ -136,7 +137,7 @@ class SessionStart:
         return self
 
     def session(self) -> SparkSession:
-        """The session, when it is there."""
+        """The session, once it has started."""
         return self._session() if self._made is None else self._made.result()
 
     def _session(self) -> SparkSession:
@@ -145,11 +146,11 @@ class SessionStart:
             if self._jvm is not None:
                 SparkContext(conf=self._conf, gateway=self._jvm.gateway())
             session = SparkSession.builder.config(conf=self._conf).getOrCreate()
-        session.sparkContext.setLogLevel("FATAL")  # what fails is reported as an event
+        session.sparkContext.setLogLevel("FATAL")  # failures are reported as events
         return session
 
     def abandon(self) -> None:
-        """Nobody wants the session any more: end what was started for it."""
+        """The session is no longer wanted: end what was started for it."""
         if self._jvm is not None:
             self._jvm.abandon()
         if self._made is not None:
@@ -171,14 +172,14 @@ def session_for_archive(fresh: Path) -> Iterator[SparkSession]:
         yield session
     finally:
         session.stop()
-        gateway.proc.stdin.close()  # the JVM ends when nobody can speak to it any more
+        gateway.proc.stdin.close()  # the JVM ends when it can no longer be reached
         gateway.proc.wait(timeout=ARCHIVE_WITHIN)
 
 
 def configured(master: str) -> SparkConf:
-    """What a session of ours is started with."""
+    """The configuration of a session of our own."""
     given = {**_CONTEXT, "spark.driver.memory": driver_memory()}
-    if master.startswith("local"):  # nobody else needs to reach the driver
+    if master.startswith("local"):  # no other machine needs to reach the driver
         given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if is_alone(master):  # then Spark makes a secret of its own
         given["spark.authenticate"] = "true"
@@ -187,7 +188,7 @@ def configured(master: str) -> SparkConf:
 
 
 def tuned(session: SparkSession) -> SparkSession:
-    """A clone of the session that shares its context and storage but has settings of our own."""
+    """A clone of the session that shares its context and storage but has our settings."""
     clone = session.newSession()
     _bear_loss(session)
     cores = session.sparkContext.defaultParallelism
@@ -197,7 +198,7 @@ def tuned(session: SparkSession) -> SparkSession:
 
 
 def _bear_loss(session: SparkSession) -> None:
-    """Have PySpark's server for accumulators say nothing when the JVM it listens to has died."""
+    """Keep PySpark's accumulator server silent when the JVM that it listens to has died."""
     server: Any = session.sparkContext._accumulatorServer
     complain = server.handle_error
 
@@ -209,7 +210,7 @@ def _bear_loss(session: SparkSession) -> None:
 
 
 def lost(session: SparkSession) -> str:
-    """Why Spark is gone, if it is: its JVM has ended, or somebody has stopped it."""
+    """Why Spark is gone, if it is: its JVM has ended, or someone has stopped it."""
     context = session.sparkContext
     process = getattr(context._gateway, "proc", None)
     status = process.poll() if process is not None else None
@@ -217,7 +218,7 @@ def lost(session: SparkSession) -> str:
         try:
             stopped = context._jsc is None or context._jsc.sc().isStopped()
             return "Spark was stopped" if stopped else ""
-        except Exception:  # the connection is gone; the process may need a moment more
+        except Exception:  # the connection is gone; the process may need another moment
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = process.wait(2) if process is not None else None
     if status is None:
@@ -240,12 +241,12 @@ def forget(session: SparkSession | None) -> None:
 
 
 def know_onoff(session: SparkSession) -> None:
-    """Register our own source, once and only where it is used: that starts a Python worker."""
-    with _REGISTERING:  # streams begin beside each other, and Spark refuses to be told twice
+    """Register our own source, once and only where it is used: this starts a Python worker."""
+    with _REGISTERING:  # streams begin in parallel, and Spark refuses a second registration
         if session not in _KNOW_ONOFF:
             from penstock.spark.ingest import onoff  # late: it needs NumPy and Arrow
 
-            activate(session)  # with an earlier clone in this place Spark would refuse it as known
+            activate(session)  # with an earlier clone in this place, Spark would refuse it as known
             onoff.register(session)
             _KNOW_ONOFF.add(session)
 
@@ -255,18 +256,18 @@ _KNOW_ONOFF: WeakSet[SparkSession] = WeakSet()
 
 
 def activate(session: SparkSession) -> None:
-    """Make a session this thread's current one, which using a clone of it may have changed."""
+    """Make a session this thread's current one, which the use of a clone may have changed."""
     SparkSession._activeSession = session
     java: Any = SparkSession._get_j_spark_session_class(session._jvm)
     java.setActiveSession(session._jsparkSession)
 
 
 def guard_callbacks(session: SparkSession) -> None:
-    """Let nobody but Spark's own JVM call functions in this process.
+    """Let only Spark's own JVM call functions in this process.
 
     Spark calls `foreachBatch` through a port of this machine. PySpark opens it without a token, so
-    every user of the machine could call what is registered there. Py4J can ask for a token, but its
-    JVM side forgets the one it has when it learns the port; it is given back here.
+    every user of the machine could call what is registered there. Py4J can require a token, but its
+    JVM side forgets the token when it learns the port. So it is given back here.
     """
     gateway: Any = session.sparkContext._gateway
     parameters = gateway.callback_server_parameters
@@ -277,7 +278,7 @@ def guard_callbacks(session: SparkSession) -> None:
         parameters.auth_token = token
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         _give_token(gateway, token)
-    else:  # the user's own callbacks go on: the JVM knows the token before it is asked for
+    else:  # the user's own callbacks keep working: the JVM knows the token before it is required
         _give_token(gateway, token)
         parameters.auth_token = token
 

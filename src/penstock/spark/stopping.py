@@ -1,4 +1,4 @@
-"""How jobs are begun and cancelled, and how the engine stops, also when Spark is gone."""
+"""How jobs begin and are cancelled, and how the engine stops, even if Spark is gone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ANSWER = 0.1
 
 
 def stop_all(ingests: Sequence[Ingest], within: float | None) -> None:
-    """Stop all streams; where time is short, at once: one that is stuck takes all of it."""
+    """Stop all streams; if time is short, at once: a stuck stream takes all of it."""
     if within is None:
         for ingest in ingests:
             ingest.stop()
@@ -51,7 +51,7 @@ def stop_all(ingests: Sequence[Ingest], within: float | None) -> None:
 
 
 def _part(until: float, part: float = 0.5) -> float | None:
-    """A part of the seconds that are left, but half a second at least; None for ever."""
+    """A part of the seconds that are left, but at least half a second; None for ever."""
     return None if until == inf else max(0.5, part * (until - time.monotonic()))
 
 
@@ -86,10 +86,10 @@ class HostShutdown:
         self._looked = 0.0
 
     def stop(self, within: float | None = None) -> None:
-        """Let the work under way finish, and end.
+        """Let active jobs finish, and end.
 
-        Where it must be over ``within`` so many seconds, what takes longer is cancelled: nothing of
-        it was committed, so the next run on the checkpoint does it again.
+        If it must be over ``within`` this many seconds, longer jobs are cancelled. Nothing of them
+        was committed, so the next run on the checkpoint repeats them.
         """
         ingests = list(self._ingests.values())
         until = inf if within is None else time.monotonic() + within
@@ -106,7 +106,7 @@ class HostShutdown:
             self._end_without_loop(until)
 
     def _have(self, act: Callable[[], None], within: float | None) -> bool:
-        """Have the loop do something; False where it does not come to it in time."""
+        """Have the loop do something; return False if it does not get to it in time."""
         try:
             self._ask(act, within)
         except TimeoutError:
@@ -116,7 +116,7 @@ class HostShutdown:
         return True
 
     def _end_without_loop(self, until: float) -> None:
-        """The loop hangs: in what it tells, or in a disk. Do what it would, as far as that ends."""
+        """The loop hangs, in a callback or in a disk. Do its work, as far as that ends."""
         for act in (partial(self._end, "stopped", "its loop did not answer"), self._let_go):
             trying = threading.Thread(target=act, daemon=True)
             trying.start()
@@ -127,7 +127,7 @@ class HostShutdown:
         self._core.settings = replace(self._core.settings, slots=0)
 
     def _finish_within(self, seconds: float, until: float) -> None:
-        """Give the jobs under way so much time, then cancel them."""
+        """Give the active jobs this much time, then cancel them."""
         _, late = wait(list(self._jobs), timeout=seconds)
         if late:
             if not self._have(self._cancel_all, _part(until, ANSWER)):
@@ -147,7 +147,7 @@ class HostShutdown:
         return len(under_way)
 
     def _let_go(self) -> None:
-        """Let go of what is held; Spark itself may be gone."""
+        """Release what is held; Spark itself may be gone."""
         closing = [self._needs.relations.close, self._parts.close, self._windows.close,
                    *(spool.close for spool in self._spools.values())]
         for close in closing:

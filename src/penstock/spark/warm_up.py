@@ -1,16 +1,16 @@
 """Warming up: while no rows come, every path is run over an empty block.
 
-Spark generates code for a path when it first runs, and Python workers are forked when they are
-first needed; together that makes the first job of each kind take seconds. Here both happen in the
-background, before there is anything to do. Jobs go through the executors that will do the real
-work, with the same compiler, over an empty block of the stream's columns. All else is a double
-on a temporary checkpoint: spools, sinks, delivery log and synopses. So nothing of it reaches a
-sink, the record's books or the real checkpoint.
+Spark generates code for a path when it first runs, and forks Python workers when they are first
+needed. So the first job of each kind takes seconds. Here both happen in the background, before
+there is anything to do. Jobs go through the executors that will do the real work, with the same
+compiler, over an empty block of the stream's columns. Everything else is a double on a temporary
+checkpoint: spools, sinks, delivery log and synopses. So nothing of it reaches a sink, the record's
+books or the real checkpoint.
 
 Rows that are there at once warm the paths themselves, and sooner: on two cores the first answer of
 the demonstration came after 6.3 s, and after 10.0 s with a warm-up beside it. So the first real job
-ends the warm-up after the path it is at. A failure of it is no failure of the run: what could not
-be warmed is compiled when it is needed.
+ends the warm-up after the path it is at. A failure of the warm-up is not a failure of the run: a
+path that could not be warmed up is compiled when it is needed.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from penstock.spark.storage.spool import Manifest, Spool
 HEAD_START = 1.0
 """Seconds in which rows may come before it begins."""
 POOL = "warm-up"
-"""The pool of its Spark jobs: they share the cores with real ones, and are small."""
+"""The pool of its Spark jobs: they are small, and share the cores with real ones."""
 JOIN_WITHIN = 5.0
-"""Seconds for which a run that ends waits for its warm-up."""
+"""Seconds for which an ending run waits for its warm-up."""
 MOST = 1 << 30
-"""Bytes of synopses that the doubles may have; they have none."""
+"""Bytes of synopses that the doubles may have; they hold none."""
 
 
 @dataclass
@@ -70,7 +70,7 @@ class WarmUp:
 
     @property
     def step(self) -> str:
-        """What it does, in words."""
+        """Its present step, in words."""
         paths = len(self.plan.paths)
         return f"compiling {paths} path{'s' if paths > 1 else ''}"
 
@@ -133,7 +133,7 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class _Doubles:
-    """The executors with a checkpoint, spools, sinks and synopses that nobody else sees."""
+    """Executors with a checkpoint, spools, sinks and synopses that nothing else sees."""
 
     of: WarmUp
     plan: Plan
@@ -142,7 +142,7 @@ class _Doubles:
 
     @staticmethod
     def on(checkpoint: Checkpoint, of: WarmUp) -> _Doubles:
-        """Empty blocks of all streams, and every answer into memory."""
+        """Empty blocks of all streams, and sinks that keep every answer in memory."""
         files = Files(of.spark)
         plan = replace(of.plan, queries=tuple(
             replace(query, sink=Sink()) for query in of.plan.queries))

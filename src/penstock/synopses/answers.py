@@ -53,7 +53,7 @@ def answer(aggregate: Aggregate, sources: Iterable[Family], scope: WindowTotals)
 
 
 def typed(values: np.ndarray, null: np.ndarray | None, type_: Type) -> pa.Array:
-    """Numbers as a column of a type, NULL where told; None is nowhere."""
+    """Numbers as a column of a type, NULL where ``null`` says so; None means nowhere."""
     target = arrow_type(type_)
     if pa.types.is_null(target):
         return pa.nulls(len(values))

@@ -99,7 +99,7 @@ def _filled(column: pa.Array, neutral: Any) -> np.ndarray:
 
 
 def _numbers(dtype: Any, neutral: Any) -> Callable[[pa.Array], np.ndarray]:
-    """Numbers, and what is counted in them: days, microseconds, truth."""
+    """Numbers, and what is counted in them: days, microseconds, truth values."""
 
     def read(column: pa.Array) -> np.ndarray:
         if pa.types.is_date32(column.type):

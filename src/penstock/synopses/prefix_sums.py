@@ -90,7 +90,7 @@ class PrefixSums:
 
 
 class WindowSums(dict[int, np.ndarray]):
-    """The sums of windows by measure, window beside window; made when they are first asked for."""
+    """The sums of windows by measure, window after window; made on first use."""
 
     def __init__(self, sums: Mapping[int, np.ndarray], last: int, firsts: Sequence[int]) -> None:
         """Windows from these rows of running sums to the last one."""

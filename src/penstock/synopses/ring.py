@@ -72,7 +72,7 @@ class Ring:
         self._order: np.ndarray | None = None
         self._numbers: np.ndarray | None = None
         self.values = Dictionary(family.cell) if family.cell else None
-        """What a cell holds beside its key; None when the key alone is a cell."""
+        """What a cell holds besides its key; None if the key alone is a cell."""
         self._pairs = Dictionary(BIGINT)
 
     # --- cells -----------------------------------------------------------------------------------
@@ -147,9 +147,9 @@ class Ring:
             self._merge_pane(pane, added)
 
     def _laid_out(self, update: Update) -> list[tuple[int, Pane]] | None:
-        """The panes of an update, every value put where it belongs: faster than to sort them.
+        """The panes of an update, with every value put in its place: faster than sorting them.
 
-        None if a cell comes twice, or if too few of the cells come to make room for all.
+        None if a cell comes twice, or if too few of the cells come to be worth room for all.
         """
         first, number = int(update.panes.min()), self._number
         panes = int(update.panes.max()) - first + 1
@@ -266,10 +266,10 @@ class Ring:
     def windows(
         self, end: int, lengths: Sequence[int], measures: Iterable[Measure]
     ) -> Totals | None:
-        """The same totals, window beside window as if each had cells of its own.
+        """The same totals, window after window, as if each had cells of its own.
 
-        They are made of running sums, and None where those do not serve: for other measures than
-        sums of whole numbers, for very many cells, and where panes are sparse.
+        They are made from prefix sums. None if these do not serve: for measures other than sums of
+        whole numbers, for very many cells, and for sparse panes.
         """
         wanted = self._wanted(measures)
         if not self._held or self._number > FEW or not set(wanted) <= set(self._summed):
@@ -361,7 +361,7 @@ class Totals:
     def everywhere(self, measure: Measure) -> bool:
         """Whether it is known at once that what is counted occurs in all cells of all windows.
 
-        Windows that end at one pane lie one in the other: what occurs in the shortest is in all.
+        Windows that end at one pane are nested: what occurs in the shortest is in all.
         """
         lanes = self.lanes
         return isinstance(lanes, WindowSums) and bool(

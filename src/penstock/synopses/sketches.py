@@ -86,9 +86,9 @@ FM_MAPS = 1024
 def fm_estimate(keys: np.ndarray, maps: np.ndarray, groups: int) -> np.ndarray:
     """The distinct count of each key, from its bit maps (Flajolet and Martin, 1983).
 
-    A value sets the bit of its hash's lowest one in the map that the hash names, and the lowest bit
-    that nobody set tells how many there were. Where they are few, the maps that nobody touched
-    tell more (linear counting).
+    A value sets the bit of its hash's lowest one in the map that the hash names. The lowest bit
+    that no value has set shows how many values there were. If they are few, the untouched maps show
+    more (linear counting).
     """
     lowest_zero = np.frexp((~maps & (maps + 1)).astype(np.float64))[1] - 1
     mean = np.bincount(keys, lowest_zero, minlength=groups) / FM_MAPS

@@ -119,7 +119,7 @@ class Synopsis:
     def _apart(
         self, totals: Totals, aggregates: Sequence[Aggregate], windows: int
     ) -> list[pa.RecordBatch]:
-        """The answers of windows whose totals lie one beside the other."""
+        """The answers of windows whose totals follow one after the other."""
         family, cells = totals.ring.family, len(totals.ring)
         held = None if totals.everywhere(ROWS) else np.flatnonzero(totals.present)
         scope = WindowTotals({family.name: totals}, slice(None) if held is None else held,
@@ -133,7 +133,7 @@ class Synopsis:
         return [whole.slice(first, end - first) for first, end in pairwise(bounds)]
 
     def _first(self, number: int) -> list[pa.Array]:
-        """The columns of so many keys; held, as most scans ask for the same."""
+        """The columns of this many keys; cached, as most scans ask for the same."""
         if not self._first_keys or len(self._first_keys[0]) != number:
             self._first_keys = self._keys.take(np.arange(number))
         return self._first_keys

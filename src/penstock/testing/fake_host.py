@@ -58,7 +58,7 @@ class FakeHost(VirtualHost):
     _synopses: Synopses = field(default_factory=Synopses)
     _positions: Positions = field(init=False)
     _log: dict[str, QueryPosition] = field(default_factory=dict)
-    """By query: where it began, and up to where it has answered."""
+    """By query, where it began, and up to where it has answered."""
     _pane_jobs: dict[int, tuple[SegmentJob, list[RowCounts]]] = field(default_factory=dict)
     """Active jobs that make panes, and the synopses that they make them for."""
     _refreshed: dict[int, list[Answer]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Showing runs to people: live while they last, and as an account when they have ended."""
+"""Showing runs to people: live while they go on, and as an account when they have ended."""
 
 from __future__ import annotations
 

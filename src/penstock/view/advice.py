@@ -16,7 +16,7 @@ from penstock.whatif.predictions import PolicyOutcome, alike
 
 
 def shown(advice: Advice) -> Iterator[RenderableType]:
-    """The verdict, the policies beside each other, and how far the replay can be trusted."""
+    """The verdict, a table of the policies, and how far the replay can be trusted."""
     yield Padding(_verdict(advice), (0, 1))
     yield Text()
     yield _table(advice)

@@ -1,4 +1,4 @@
-"""The answer to a question, as a table, and its values as JSON has them."""
+"""The answer to a question as a table, and its values as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 SHOWN = 50
-"""Rows of a table; JSON and CSV have all of them."""
+"""The most rows in a table; JSON and CSV have all of them."""
 
 
 def shown(answer: pyarrow.Table) -> Iterator[RenderableType]:
@@ -58,7 +58,7 @@ def flat(value: object, nested: Callable[[Any], str]) -> object:
 
 
 def plain(value: Any) -> Any:
-    """A value of an answer as JSON has it: a time in ISO 8601 and UTC, NaN as null.
+    """A value of an answer as JSON: a time in ISO 8601 and UTC, NaN as null.
 
     >>> from datetime import UTC
     >>> plain({"at": datetime(2025, 1, 1, 0, 0, 7, tzinfo=UTC), "x": [1.5, float("nan")]})

@@ -20,7 +20,7 @@ _MOST_QUERIES = 12
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A column: the figure it shows, and whether the least of it is the best."""
+    """A column: the figure it shows, and whether the smallest value is the best."""
 
     figure: str
     title: str
@@ -41,11 +41,11 @@ class ProgressChart:
 
     route: str
     lines: tuple[tuple[str, float, float, float, int], ...]
-    """Operator, time and size of a block behind it, rows freed per time, number of its segment."""
+    """Operator, time and size of a block after it, rows freed per time, number of its segment."""
 
 
 def side_by_side(policies: Mapping[str, Figures], unit: str) -> RenderableType:
-    """What each policy needed: memory and latency, and what its schedule was like."""
+    """The memory and latency of each policy, and the properties of its schedule."""
     memory = [
         Heading("peak", "peak\nmemory", judged=True),
         Heading("peak_bytes", "\nbytes"),
@@ -67,7 +67,7 @@ def side_by_side(policies: Mapping[str, Figures], unit: str) -> RenderableType:
 
 
 def by_query(queries: Mapping[str, Mapping[str, Figures]], unit: str) -> RenderableType:
-    """For each query the latency that every policy gave it."""
+    """For each query, the latency under every policy."""
     columns = [Heading("answers", "\nanswers"), *_LATENCY, Heading("promised", "\npromised")]
     parts: list[RenderableType] = []
     for query, policies in list(queries.items())[:_MOST_QUERIES]:
@@ -95,7 +95,7 @@ def _part(title: str) -> Text:
 
 
 def _table(policies: Mapping[str, Figures], columns: Sequence[Heading]) -> Table:
-    """The columns of which any policy has a figure; the best of each is set off."""
+    """The columns for which any policy has a figure; the best of each is highlighted."""
     there = [column for column in columns
              if any(column.figure in figures for figures in policies.values())]
     table = _plain("policy", *(column.title for column in there))
@@ -112,7 +112,7 @@ def _plain(first: str, *titles: str) -> Table:
 
 
 def _best(column: Heading, policies: Mapping[str, Figures]) -> str:
-    """The least value of a column, as it is shown; nothing if it is not judged."""
+    """The smallest value of a column, as it is shown; empty if the column is not judged."""
     runs = [figures for figures in policies.values() if "answers" in figures]
     values = [figures[column.figure] for figures in runs if column.figure in figures]
     if not column.judged or len(values) < 2 or shown(min(values)) == shown(max(values)):

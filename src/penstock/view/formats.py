@@ -48,7 +48,7 @@ def size(count: float) -> str:
 
 
 def seconds(duration: float | None) -> str:
-    """A duration with the digits that matter.
+    """A duration with its significant digits.
 
     >>> [seconds(s) for s in (None, 0.0004, 0.0123, 0.234, 0.9999, 5.04, 75, 7300)]
     ['-', '0.4 ms', '12 ms', '234 ms', '1.0 s', '5.0 s', '1:15', '2:01:40']
@@ -74,7 +74,7 @@ def clock(duration: float) -> str:
 
 
 def moment(micros: int | None, date: bool = True) -> str:
-    """A time in UTC, with the fraction of a second only where there is one.
+    """A time in UTC, with the fraction of a second only if there is one.
 
     >>> moment(1_735_689_607_000_000), moment(1_735_689_607_500_000, date=False), moment(None)
     ('2025-01-01 00:00:07', '00:00:07.5', '-')
@@ -98,7 +98,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def one_line(text: str, width: int = 200) -> str:
-    """The first line of a reason, and no more than fits.
+    """The first line of a reason, cut to the width.
 
     >>> one_line("no room\\nat java.io.File", 20), one_line("a" * 30, 10)
     ('no room', 'aaaaaaaaa…')
@@ -108,7 +108,7 @@ def one_line(text: str, width: int = 200) -> str:
 
 
 def harmless(text: str) -> str:
-    r"""A reason in full, whose lines cannot control the terminal: data may be in it.
+    r"""A reason in full, made safe for the terminal: it may contain data.
 
     >>> harmless("no file \x1b[2Ja.csv\nin the folder")
     'no file \\x1b[2Ja.csv\nin the folder'

@@ -17,7 +17,7 @@ from penstock.whatif.predictions import Closeness, Comparison, Latency, PolicyOu
 
 _QUIET = "bright_black"
 _MOST_QUERIES = 12
-"""Queries, or groups of queries that fared alike, that are shown one by one."""
+"""At most this many queries, or groups of queries that fared alike, are shown one by one."""
 _FIGURES: Mapping[str, Callable[[float], str]] = {
     "peak waiting": size, "mean latency": seconds, "seconds running": seconds}
 
@@ -34,7 +34,7 @@ def shown(comparison: Comparison) -> Iterator[RenderableType]:
     yield _policies(rows)
     yield Text()
     yield from _queries(rows)
-    yield _part("what runs cost, from the decision to the answers")
+    yield _part("what jobs cost, from the decision to the answers")
     yield _costs(comparison)
     yield Text()
     ran = comparison.simulated[0].policy
@@ -49,14 +49,14 @@ def _heading(comparison: Comparison) -> RenderableType:
     started = comparison.recording.started
     text = Text.assemble(
         (started.policies["operators"], "bold"), f", {comparison.state} after ",
-        seconds(comparison.seconds), f": {counted(comparison.recorded.runs, 'run')}, ",
+        seconds(comparison.seconds), f": {counted(comparison.recorded.runs, 'job')}, ",
         counted(len(comparison.recorded.queries) + len(comparison.windows), "query"))
     return Padding(text, (0, 1))
 
 
 def _policies(rows: Sequence[Row]) -> Table:
     table = _table("\npolicy", "peak\nwaiting", "\nblocks", "mean\nlatency", "\np50", "\np99",
-                   "\nmax", "\nruns")
+                   "\nmax", "\njobs")
     best_peak = min(outcome.peak_bytes for _, outcome in rows[1:])
     best_mean = min((o.latency.mean for _, o in rows[1:] if o.latency), default=0.0)
     for name, outcome in rows:
@@ -70,7 +70,7 @@ def _policies(rows: Sequence[Row]) -> Table:
 
 
 def _queries(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """Latencies per query; those that fared alike under every policy stand together."""
+    """Latencies per query; queries that fared alike under every policy share a table."""
     groups: dict[tuple[Latency | None, ...], list[str]] = {}
     for query in rows[0][1].queries:
         fared = tuple(outcome.queries.get(query) for _, outcome in rows)
@@ -88,7 +88,7 @@ def _queries(rows: Sequence[Row]) -> Iterator[RenderableType]:
 
 
 def _listed(queries: Sequence[str], most: int = 5) -> str:
-    """Names, as many as can be read.
+    """As many names as can be read.
 
     >>> _listed(["a", "b", "c"]), _listed(["a", "b", "c"], most=2)
     ('a, b, c', 'a, b and 1 more')
@@ -105,7 +105,7 @@ def _latency(latency: Latency | None, style: str = "") -> list[Text]:
 
 
 def _costs(comparison: Comparison) -> Table:
-    table = _table("\npath", "\nruns", "\nper job", "per\n1,000 rows", "\ncold runs",
+    table = _table("\npath", "\njobs", "\nper job", "per\n1,000 rows", "\ncold jobs",
                    "\ndeviation")
     for path, model in comparison.recording.paths.items():
         cost = model.cost
@@ -155,7 +155,7 @@ def draw(comparison: Comparison, file: Path, notes: Console) -> None:
 
 
 def _unit(most: int) -> tuple[int, str]:
-    """The unit in which so many bytes are read best.
+    """The unit in which this many bytes are easiest to read.
 
     >>> _unit(5_000), _unit(5_000_000)
     ((1024, 'KB'), (1048576, 'MB'))

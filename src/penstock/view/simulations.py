@@ -30,7 +30,7 @@ _MOST_CHARTS = 8
 
 
 def followed(runs: Iterable[SimulationOutcome], total: int) -> Iterator[SimulationOutcome]:
-    """The runs as they come, with a bar on a terminal's standard error."""
+    """The runs as they finish, with a progress bar if standard error is a terminal."""
     out = Console(stderr=True)
     bar = ProgressBar(
         TextColumn(" simulating"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -77,7 +77,7 @@ def _heading(scenario: Scenario, seeds: int) -> Text:
 
 
 def _charts(scenario: Scenario) -> list[tuple[Route, Chart]]:
-    """The progress charts as policies are told of them, of the first few routes, per block."""
+    """The progress charts that policies get, of the first few routes, per block."""
     workload = scenario.workload
     found = []
     for route in workload.network.told()[:_MOST_CHARTS]:
@@ -87,7 +87,7 @@ def _charts(scenario: Scenario) -> list[tuple[Route, Chart]]:
 
 
 def _progress(route: Route, known: Chart) -> ProgressChart:
-    """A chart in numbers; what a segment frees is in rows, as a policy's gamma is."""
+    """A chart in numbers; a segment's release is in rows, as a policy's gamma is."""
     rates, ends = chart(route).slopes, known.envelope
     lines = []
     for i, stage in enumerate(route.stages, 1):
@@ -125,14 +125,14 @@ def draw_outcomes(
 
 
 def _promise(scenario: Scenario) -> tuple[tuple[float, str], ...]:
-    """What the query was promised, as a line; with several, nobody could tell whose it is."""
+    """The latency goal as a line; with several goals, one could not tell whose it is."""
     queries = list(scenario.routes_of)
     promised = scenario.promised(queries[0])
     return ((promised, "promised"),) if len(queries) == 1 and promised < inf else ()
 
 
 def _told_apart(curves: Mapping[str, Curve]) -> dict[str, Curve]:
-    """Curves that lie on each other become one, with all their names.
+    """Merge curves that lie on each other, under all their names.
 
     >>> _told_apart({"fifo": ([0], [1]), "edf": ([0], [1]), "chain": ([0], [0])})
     {'fifo, edf': ([0], [1]), 'chain': ([0], [0])}

@@ -43,25 +43,25 @@ class Shown(Generic[Row]):
     width: int = 0
     """The terminal must be this wide for the column to be shown."""
     fixed: int | None = None
-    """So wide is the column, whatever it holds: live numbers must not make the table jump."""
+    """The width of the column, whatever it holds: live numbers must not make the table jump."""
     ratio: int | None = None
-    """The column takes what is left, in this proportion to others that do."""
+    """The column takes the remaining width, in this proportion to others that do."""
     right: bool = True
     least: int = 0
-    """What the column needs at least of what is left."""
+    """The least that the column needs of the remaining width."""
     named: Callable[[Row], str] | None = None
-    """The name of a row, for a column that shows all of it: others make room for that."""
+    """The name of a row, for a column that must show all of it: others make room for it."""
 
 
 _LONGEST = 32
-"""Longer names are cut where there is no room for them."""
+"""Longer names are cut if there is no room for them."""
 _PADDING = 2
 
 
 def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], wide: int) -> Table:
-    """The rows under those columns that a terminal of this width has room for.
+    """A table of those columns that a terminal of this width has room for.
 
-    Where names are long, the columns that need the widest terminal make room for them.
+    If names are long, the columns that need the widest terminal make room for them.
     """
     shown = [column for column in columns if column.width <= wide]
     cells = {column.title: [column.cell(summary, row) for row in rows] for column in shown}
@@ -80,7 +80,7 @@ def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], 
 
 
 def _needed(column: Shown[Row], cells: Sequence[_Cell], rows: Sequence[Row]) -> int:
-    """The characters that a column needs, with the space beside it."""
+    """The characters that a column needs, including the space beside it."""
     if column.fixed is not None:
         return column.fixed + _PADDING
     least = column.least
@@ -174,7 +174,7 @@ QUEUES: tuple[Shown[QueueMeasures], ...] = (
 
 
 def _share(summary: Summary, queue: QueueMeasures) -> ProgressBar:
-    """How full it is, beside the fullest that any queue was."""
+    """How full it is, relative to the fullest that any queue has been."""
     fullest = max(queue.peak for queue in list(summary.queues.values()))
     return ProgressBar(total=max(fullest, 1), completed=queue.bytes,
                        complete_style=Style(color="cyan"), finished_style=Style(color="cyan"))
@@ -224,7 +224,7 @@ def _percentile(
 def _percentile_of_lag(
     share: float, of: _Of = _recent_lag
 ) -> Callable[[Summary, QueryMeasures], Text]:
-    """How old an event is when it is answered; no goal speaks of that."""
+    """How old an event is when it is answered; latency goals do not concern it."""
     def cell(summary: Summary, query: QueryMeasures) -> Text:
         return Text(seconds(of(summary, query).percentile(share)))
 
@@ -246,7 +246,7 @@ def _judged(query: QueryMeasures, value: float | None) -> Text:
 def _missed(
     count: Callable[[QueryMeasures], int], shown: Callable[[int], str] = short
 ) -> Callable[[Summary, QueryMeasures], Text]:
-    """What was delivered later than the latency goal; nothing can be where there is none."""
+    """What was delivered later than the latency goal; empty if there is no goal."""
     def cell(_: Summary, query: QueryMeasures) -> Text:
         if query.latency_goal is None:
             return Text("-", "bright_black")

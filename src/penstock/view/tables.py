@@ -1,4 +1,4 @@
-"""A summary as tables: the picture of a run under way, and the account of one that has ended."""
+"""A summary as tables: the picture of a live run, and the account of one that has ended."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from penstock.view.table_columns import (
 _QUIET = "bright_black"
 _MOST_REASONS = 20
 _ROOM_FOR_TWO = 8
-"""Lines from which on window aggregates have a table of their own."""
+"""With at least this many lines, window aggregates have a table of their own."""
 _FRAME = 7
-"""Lines of a picture beside streams and queries: header, footer, rules and titles."""
+"""Lines of a picture besides streams and queries: header, footer, rules and titles."""
 
 
 class Picture:
@@ -46,7 +46,7 @@ class Picture:
         # The cursor's line is the last one: to write there would scroll the screen.
         tall = max(10, (options.height or console.size.height) - 1)
         streams = list(self.summary.streams.values())
-        if not streams:  # nothing is known before Spark is there
+        if not streams:  # nothing is known before Spark has started
             yield self._header(wide)
             return
         shown = streams[: max(1, (tall - _FRAME) // 3)]
@@ -81,7 +81,7 @@ class Picture:
 
 
 def _policies(summary: Summary, wide: int) -> Iterator[str]:
-    """The policies that have something to decide, as far as there is room for them."""
+    """The policies that have something to decide, as far as there is room."""
     policies = dict(summary.run.policies)
     aggregates = wide >= 76 and any(query.window for query in list(summary.queries.values()))
     if not aggregates:
@@ -108,7 +108,7 @@ def _part(
     columns: Sequence[Shown[QueryMeasures]], summary: Summary, queries: Sequence[QueryMeasures],
     wide: int, room: int,
 ) -> Iterator[RenderableType]:
-    """As many queries as there is room for, and how many more there are."""
+    """As many queries as there is room for, and the number of those left out."""
     shown = queries if len(queries) <= room else busiest(queries, max(1, room - 1))
     yield table(columns, summary, shown, wide)
     if len(queries) > len(shown):
@@ -124,14 +124,14 @@ def parted(
 
 
 def busiest(queries: Sequence[QueryMeasures], count: int) -> list[QueryMeasures]:
-    """Those to show when there is no room for all: the failed, then those with the most answers."""
+    """The queries to show if there is no room for all: failed ones, then the most productive."""
     return sorted(queries, key=lambda query: (query.state != "failed", -query.rows_out))[:count]
 
 
 def fullest(queues: Sequence[QueueMeasures], count: int) -> list[QueueMeasures]:
-    """The queues in which most has waited, in the order in which they came up.
+    """The queues in which the most bytes have waited, in the order in which they appeared.
 
-    One alone tells no more than the line of its stream.
+    A single queue shows no more than the line of its stream.
     """
     if len(queues) < 2:
         return []
@@ -189,14 +189,14 @@ def _more(count: int, thing: str) -> Text:
 
 
 class RunTotals:
-    """What a run amounted to, with the verdict on its books."""
+    """The account of a run, with the verdict on its books."""
 
     def __init__(
         self, summary: Summary, most: int | None = None, told: Collection[str] = ()
     ) -> None:
-        """``most``: no more queries than this, the failed and the busiest.
+        """Show at most ``most`` queries: the failed and the busiest.
 
-        ``told`` are lines on failures and warnings that the reader has seen already.
+        ``told`` are lines about failures and warnings that the reader has already seen.
         """
         self.summary, self.most, self.told = summary, most, told
 
@@ -231,12 +231,12 @@ class RunTotals:
 def _run_line(summary: Summary) -> RenderableType:
     run, latency = summary.run, summary.latency()
     line = Text.assemble((run.state, STATES.get(run.state, "bold")))
-    line.append(f" after {seconds(run.seconds)}: {counted(run.finished, 'run')}")
+    line.append(f" after {seconds(run.seconds)}: {counted(run.finished, 'job')}")
     if run.failed:
         line.append(f" ({run.failed} more failed)", "bold red")
     if run.refreshes:
         line.append(f", {counted(run.refreshes, 'refresh')} by {run.policies.get('refresh', '')}")
-    line.append(f", {counted(run.jobs, 'job')}, {seconds(run.seconds_running)} running, ")
+    line.append(f", {counted(run.jobs, 'Spark job')}, {seconds(run.seconds_running)} running, ")
     line.append(f"{seconds(run.seconds_deciding)} deciding")
     if latency.weight:
         line.append(f"; first answer after {seconds(run.seconds_to_answer)}")
@@ -266,17 +266,17 @@ def _percentiles(latency: Histogram) -> str:
 
 
 def _missed(summary: Summary) -> str:
-    """What came later than its latency goal, in words."""
+    """What missed its latency goal, in words."""
     blocks, rows = summary.missed()
     late = sum(query.missed_blocks > 0 for query in list(summary.queries.values()))
     if not blocks:
         return ""
-    return (f"; later than promised: {counted(blocks, 'block')} of {counted(rows, 'row')}, "
+    return (f"; later than the latency goal: {counted(blocks, 'block')} of {counted(rows, 'row')}, "
             f"for {counted(late, 'query')}")
 
 
 def _skipped(summary: Summary) -> str:
-    """What was left out because the machine was late, in words."""
+    """What was skipped because the machine was late, in words."""
     count = summary.run.skipped
     late = sum(query.skipped > 0 for query in list(summary.queries.values()))
     if not count:
@@ -286,7 +286,7 @@ def _skipped(summary: Summary) -> str:
 
 
 def _failures(summary: Summary, told: Collection[str]) -> Iterator[RenderableType]:
-    """Reasons in full: the table has room for their beginning only."""
+    """Reasons in full: the table has room only for their beginning."""
     failed = [line for line in failure_lines(summary) if line not in told]
     for line in failed[:_MOST_REASONS]:
         yield _indented(Text(line, "red"))
@@ -298,7 +298,7 @@ def _failures(summary: Summary, told: Collection[str]) -> Iterator[RenderableTyp
 
 
 def failure_lines(summary: Summary) -> list[str]:
-    """A line for each failure; queries that a stream took with it have none of their own."""
+    """A line for each failure; queries that failed with their stream have none of their own."""
     failed = summary.failures()
     streams = {f"{name} failed: {reason}" for name, reason in failed if name.startswith("stream ")}
     return [harmless(f"{name} failed: {reason}") for name, reason in failed

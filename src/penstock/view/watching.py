@@ -1,4 +1,4 @@
-"""Showing a run while it lasts: a live picture on a terminal, lines of text elsewhere."""
+"""Showing a run while it goes on: a live picture on a terminal, lines of text elsewhere."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from penstock.view.formats import counted, exact, one_line, seconds, short
 from penstock.view.tables import Picture, RunTotals, failure_lines, warning_line
 
 QUERIES_IN_THE_END = 40
-"""More queries than this are not listed when a run ends; `penstock events` lists them all."""
+"""At most this many queries are listed when a run ends; `penstock events` lists them all."""
 
 
 class Watch(Protocol):
-    """Someone who looks at a run now and then."""
+    """Shows a run now and then."""
 
     def show(self, summary: Summary) -> None:
-        """Show how the run stands."""
+        """Show the state of the run."""
 
     def close(self) -> None:
-        """Stop showing it."""
+        """Stop showing the run."""
 
     @property
     def told(self) -> Collection[str]:
@@ -40,12 +40,12 @@ def show_account(
     console: Console, summary: Summary, most: int | None = QUERIES_IN_THE_END,
     told: Collection[str] = (),
 ) -> None:
-    """What the run amounted to; the lines that were ``told`` when it happened are left out."""
+    """Show the account of the run, without the lines that were ``told`` when they happened."""
     console.print(RunTotals(summary, most, told))
 
 
 class LiveWatch:
-    """A picture that is redrawn in its place; it is gone when the watch ends."""
+    """A picture that is redrawn in place, and removed when the watch ends."""
 
     def __init__(self, console: Console, title: str) -> None:
         """Nothing is drawn before the first `show`."""
@@ -66,12 +66,12 @@ class LiveWatch:
 
     @property
     def told(self) -> Collection[str]:
-        """What stays above the picture."""
+        """The lines that stay above the picture."""
         return self._news.told
 
 
 class PlainWatch:
-    """A line a second at most, and none while nothing changes."""
+    """At most one line a second, and none while nothing changes."""
 
     def __init__(self, console: Console, interval: float = 1.0) -> None:
         """``interval`` is in seconds."""
@@ -80,7 +80,7 @@ class PlainWatch:
         self._news = News()
 
     def show(self, summary: Summary) -> None:
-        """Print what went wrong at once, and how the run stands when it is time."""
+        """Print failures at once, and the state of the run when it is time."""
         now = summary.run.seconds_open
         for news in self._news.since(summary):
             self._print(now, news)
@@ -94,7 +94,7 @@ class PlainWatch:
 
     @property
     def told(self) -> Collection[str]:
-        """What was printed when it happened."""
+        """The lines that were printed when they happened."""
         return self._news.told
 
     def _print(self, now: float, line: str) -> None:
@@ -102,15 +102,15 @@ class PlainWatch:
 
 
 class News:
-    """What went wrong since one last asked."""
+    """What has gone wrong since the last call."""
 
     def __init__(self) -> None:
-        """Nothing has been told."""
+        """Begin with nothing shown."""
         self.told: set[str] = set()
         self._warned = 0
 
     def since(self, summary: Summary) -> list[str]:
-        """A line for each warning and each failure that was not told before."""
+        """A line for each warning and each failure that was not shown before."""
         fresh = summary.warned - self._warned
         self._warned = summary.warned
         warnings = list(summary.warnings)[-fresh:] if fresh else []
@@ -121,7 +121,7 @@ class News:
 
 
 def progress_line(summary: Summary) -> str:
-    """How a run stands, in one line.
+    """The state of a run in one line.
 
     >>> from penstock.events import BlockArrived, QueryAdded
     >>> from penstock.model import Block

@@ -1,4 +1,4 @@
-"""Which policy, with which parameters, would have met given limits on a recorded run."""
+"""Which policy, with which parameters, would have met given limits in a recorded run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from penstock.policies.operators import POLICIES, policy
 from penstock.whatif.predictions import Comparison, PolicyOutcome, compare
 
 SHARES = (1.0, 0.8, 0.6)
-"""A policy that is given a latency is tried with it and with less: it may miss it a little."""
+"""A policy that takes a latency is tried with this limit and with lower ones: it may exceed its own
+limit a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +20,24 @@ class AdviceGoals:
     """What was asked for."""
 
     memory: float = inf
-    """Bytes that may wait at most."""
+    """The most bytes that may wait."""
     latency: float = inf
-    """Seconds from arrival to delivery, at most."""
+    """The longest time from arrival to delivery, in seconds."""
 
     def met_by(self, outcome: PolicyOutcome) -> bool:
-        """Whether an outcome keeps within both."""
+        """Whether an outcome meets both limits."""
         worst = outcome.latency.max if outcome.latency else 0.0
         return outcome.peak_bytes <= self.memory and worst <= self.latency
 
     def excess(self, outcome: PolicyOutcome) -> float:
-        """By what factor an outcome misses the limit that it misses most; up to 1 it meets both."""
+        """The factor by which an outcome misses its worst limit; at most 1 if it meets both."""
         worst = outcome.latency.max if outcome.latency else 0.0
         return max(outcome.peak_bytes / self.memory, worst / self.latency)
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Every candidate, the best first, and whether it would do."""
+    """Every candidate, the best first, and whether it meets the limits."""
 
     limits: AdviceGoals
     comparison: Comparison
@@ -50,7 +51,7 @@ class Advice:
 
 
 def candidates(limits: AdviceGoals) -> list[str]:
-    """The policies that are tried: all of them, those with a latency at several.
+    """The policies to try: all of them; those that take a latency are tried with several.
 
     >>> [name for name in candidates(AdviceGoals(latency=2.0)) if name.startswith("edf")]
     ['edf', 'edf(latency=2)']
@@ -66,8 +67,8 @@ def candidates(limits: AdviceGoals) -> list[str]:
 def advise(events: Iterable[ev.Event], limits: AdviceGoals) -> Advice:
     """Replay a record under all candidates and rank them.
 
-    Those that meet the limits come first. Among them the one with more room to spare on whichever
-    limit is nearer is the better; the policy that ran wins ties.
+    Those that meet the limits come first. Among them, the one with more room to spare on its
+    tighter limit is better. The policy that ran wins ties.
     """
     names = candidates(limits)
     comparison = compare(events, {name: policy(name) for name in names})

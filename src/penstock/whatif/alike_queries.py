@@ -1,7 +1,7 @@
-"""Queries that fared alike in a record, as one: a thousand filters cost a replay no more than two.
+"""Queries that fared alike in a record, as one: replaying a thousand filters costs as much as two.
 
-A schedule sees paths, not queries. Queries that joined together with the same promises, stayed to
-the end and rode in the same groups cannot be told apart by it.
+A schedule sees paths, not queries. It cannot tell apart queries that joined together with the same
+latency goals, stayed to the end and rode in the same groups.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from penstock.sinks import folder_sinks
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A record in which one query stands for all its twins."""
+    """A record in which one query stands for all queries like it."""
 
     events: tuple[ev.Event, ...]
     twins: Mapping[str, tuple[str, ...]]
-    """Whom each query stands for, itself included."""
+    """By query, the queries that it stands for, itself included."""
 
 
 def folded(events: Sequence[ev.Event]) -> Folded:
@@ -52,24 +52,25 @@ def folded(events: Sequence[ev.Event]) -> Folded:
 
 @dataclass(slots=True)
 class _QueryReader:
-    """What is known of each query when the record has been read."""
+    """What is known about each query once the record has been read."""
 
     added: dict[str, ev.QueryAdded] = field(default_factory=dict)
     joined: dict[str, int] = field(default_factory=dict)
-    """Who joined with whom: the number of other events before."""
+    """By query, the number of other events before it joined: equal for queries that joined
+    together."""
     alone: set[str] = field(default_factory=set)
-    """Those with a history of their own."""
+    """Queries with a history of their own."""
     rode: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
     """Group, branch and input, for each ride."""
     members: dict[str, Member] = field(default_factory=dict)
     folders: dict[str, set[str]] = field(default_factory=dict)
-    """Who writes where."""
+    """By folder, the queries that write there."""
     _others: int = 0
 
     def take(self, event: ev.Event) -> None:
         match event:
             case ev.QueryAdded(query=query):
-                if query in self.added:  # a namesake
+                if query in self.added:  # an earlier query of the same name
                     self.alone.add(query)
                 self.added[query] = event
                 self.joined[query] = self._others
@@ -91,7 +92,7 @@ class _QueryReader:
         return {name: self.members[name] for name in members if name in self.members}
 
     def fate(self, query: str) -> object:
-        """What a schedule can know of a query; twins have the same."""
+        """What a schedule can know about a query; queries that fared alike have the same fate."""
         if query in self.alone:
             return query
         event = self.added[query]
@@ -100,7 +101,7 @@ class _QueryReader:
                 since, event.backlog, self.has_own_folder(event), tuple(self.rode.get(query, ())))
 
     def has_own_folder(self, event: ev.QueryAdded) -> bool:
-        """Whether nobody else writes where it does: such a query may gather its blocks."""
+        """Whether no other query writes to its folder: then its blocks may be batched."""
         return event.sink.split(" ")[0] in folder_sinks() and len(self.folders[event.sink]) == 1
 
 

@@ -1,9 +1,8 @@
-"""The stages of a path as a record tells of them: what each costs and keeps, and what a job costs.
+"""The stages of a path as recorded: what each costs and keeps, and what a job costs.
 
-Stages that ran in one job are told apart by what Python workers measured of them, and samples.
-Those figures give a job its *work*, in seconds as they would have it; what jobs really took is then
-fitted to their work (`penstock.engine.cost_model`), so that a figure that is off in scale does no
-harm.
+Stages that ran in one job are told apart by the measurements of Python workers and by samples.
+These figures give the *work* of a job, in estimated seconds. The real seconds of the jobs are then
+fitted to their work (`penstock.engine.cost_model`), so that figures with a wrong scale do no harm.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from penstock.engine.statistics import Statistics
 from penstock.events import kinds as ev
 
 JOBS = 4
-"""A job from end to end costs, beside its rows, so many times what the job of a sample does, which
-is neither planned anew nor dealt out, reads what is in memory and delivers nothing."""
+"""The fixed cost of a job from end to end, as a multiple of a sample's. A sample is not planned
+again or repartitioned, reads from memory and delivers nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class RecordedJob:
 
     @property
     def entering(self) -> float:
-        """Rows that went into its first stage."""
+        """Rows that entered its first stage."""
         return self.work.rows if self.work.entering is None else self.work.entering
 
     @property
@@ -50,17 +49,17 @@ class StageModel:
 
     name: str
     work: float = 1.0
-    """Per row; the fit of the path gives it its scale."""
+    """The work per row; the fit of the path scales it."""
     selectivity: float = 1.0
     width: float = 1.0
     how: Literal["sample", "worker", "count"] = "sample"
-    """What is measured of it: with every job its cost and its rows, its rows alone, or nothing but
-    samples."""
+    """What jobs measure of it: its cost and its rows, its rows alone, or nothing, so that only
+    samples show it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathModel:
-    """The stages of a path in order, and what jobs of it take.
+    """The stages of a path in order, and the cost of its jobs.
 
     >>> stages = (StageModel("a", 1.0, 0.5), StageModel("b", 4.0))
     >>> PathModel(stages, Cost(fixed=0.2, per_row=0.01)).through(0, 2, rows=100.0)
@@ -69,12 +68,12 @@ class PathModel:
 
     stages: tuple[StageModel, ...]
     cost: Cost
-    """Seconds per job, and per unit of work."""
+    """Seconds per job and per unit of work."""
     runs: int = 0
-    """Jobs that it was fitted to."""
+    """The number of jobs that it was fitted to."""
 
     def through(self, first: int, last: int, rows: float) -> tuple[float, float]:
-        """The work of some stages on so many rows, and the rows that are left."""
+        """The work of some stages on this many rows, and the rows that are left."""
         work = 0.0
         for stage in self.stages[first:last]:
             work += rows * stage.work
@@ -82,12 +81,11 @@ class PathModel:
         return work, rows
 
     def seconds(self, first: int, last: int, rows: float, earlier: int) -> float:
-        """What a job of some stages takes, after so many earlier ones of the path.
+        """The seconds of a job of some stages, after this many earlier jobs of the path.
 
-        The fixed part of one that goes from end to end is half that of a job, a quarter that of
-        reading a block, and a quarter that of delivering. A job that keeps its rows does not
-        deliver, one that takes kept rows up does not read, and one that has nothing to do but
-        deliver is hardly a job.
+        Of the fixed part of a job from end to end, half is the job itself, a quarter is reading a
+        block, and a quarter is delivering. A job that keeps its rows does not deliver. One that
+        takes up kept rows does not read. One that only delivers is hardly a job.
 
         >>> stages = (StageModel("a", 1.0, 0.5), StageModel("b", 0.0))
         >>> model = PathModel(stages, Cost(fixed=0.5, per_row=0.01))
@@ -101,14 +99,14 @@ class PathModel:
         return taken - fixed / 4 * ((first > 0) + (last < end))
 
     def width(self, first: int, last: int) -> float:
-        """How much wider rows are after some stages."""
+        """How many times wider rows are after some stages."""
         factor = 1.0
         for stage in self.stages[first:last]:
             factor *= stage.width
         return factor
 
     def sampled(self, rows: float, row_bytes: float) -> dict[str, ev.StageFigures]:
-        """What a sample of the stages would show: of all but the last, which writes."""
+        """What a sample of the stages would show: all but the last stage, which writes."""
         figures = {}
         for stage in self.stages[:-1]:
             out, after = rows * stage.selectivity, row_bytes * stage.width
@@ -133,24 +131,24 @@ class PathModel:
 
 @dataclass(slots=True)
 class Told:
-    """What a record tells of stages, while it is read."""
+    """What a record says about stages, while it is read."""
 
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By path: its stages."""
+    """By path, its stages."""
     _statistics: Statistics = field(default_factory=lambda: Statistics(window=float("inf")))
     _measured: dict[str, list[float]] = field(default_factory=dict)
-    """By stage: seconds per row, each time that it was measured."""
+    """By stage, the seconds per row of each measurement."""
     _alone: dict[str, float] = field(default_factory=dict)
-    """By stage: seconds per row, going by the jobs that it ran alone in."""
+    """By stage, the seconds per row in the jobs that ran it alone."""
     _how: dict[str, Literal["worker", "count"]] = field(default_factory=dict)
-    """By stage: what jobs measure of it themselves."""
+    """By stage, what jobs measure of it themselves."""
 
     def stages(self, path: str) -> tuple[str, ...]:
-        """The stages of a path; one, of its own name, unless the record says otherwise."""
+        """The stages of a path: one, named after the path, unless the record says otherwise."""
         return self.names.get(path) or (path,)
 
     def take(self, at: float, result: ev.PathResult) -> None:
-        """A job ended, by which or beside which stages may have been measured."""
+        """A job ended, and stages may have been measured in it or beside it."""
         for name, told in result.measured.items():
             self._statistics.record(name, at, told.rows_in, told.rows_out, told.seconds,
                                     told.bytes_in, told.bytes_out)
@@ -161,7 +159,7 @@ class Told:
 
     def models(self, runs: Mapping[str, Sequence[tuple[RecordedJob, float]]]) -> dict[
             str, PathModel]:
-        """By path, from its jobs and the seconds that each really took."""
+        """By path, a model of its jobs and of the seconds that each really took."""
         cheapest = min(seconds for taken in runs.values() for _, seconds in taken)
         for path, taken in runs.items():
             self._take_alone(path, taken, cheapest)
@@ -172,7 +170,7 @@ class Told:
     def _take_alone(
         self, path: str, taken: Iterable[tuple[RecordedJob, float]], cheapest: float
     ) -> None:
-        """A stage that ran alone shows what it costs and keeps."""
+        """Learn the cost and the selectivity of stages that ran alone."""
         stages, alone = self.stages(path), dict[str, list[tuple[float, float]]]()
         for job, seconds in taken:
             first, last = job.work.stages
@@ -188,7 +186,7 @@ class Told:
         known, listed = self._statistics, self.stages(path)
         if len(listed) == 1:
             return (StageModel(path),)
-        # The last stage writes, which nobody measures: without a job of its own it costs nothing.
+        # The last stage writes, which nothing measures: without a job of its own it costs nothing.
         shared = self._unmeasured(listed[:-1], taken, cheapest)
         return tuple(StageModel(name, self._cost(name, shared if name != listed[-1] else 0.0),
                                 known.selectivity(name), known.width(name),
@@ -196,14 +194,14 @@ class Told:
                      for name in listed)
 
     def _cost(self, stage: str, otherwise: float) -> float:
-        """Seconds per row: the median of what was measured, of two the lower."""
+        """Seconds per row: the median of the measurements, of two the lower."""
         measured = self._measured.get(stage)
         return median_low(measured) if measured else self._alone.get(stage, otherwise)
 
     def _unmeasured(
         self, stages: Sequence[str], taken: Sequence[tuple[RecordedJob, float]], cheapest: float
     ) -> float:
-        """Seconds per row of stages that nobody measured, as the engine divides jobs up."""
+        """Seconds per row of stages that nothing measured, divided as the engine divides them."""
         found = []
         for job, seconds in taken:
             rows, entering = job.entering, []
@@ -218,7 +216,7 @@ class Told:
 def _fitted(
     stages: tuple[StageModel, ...], taken: Sequence[tuple[RecordedJob, float]], cheapest: float
 ) -> Cost:
-    """What jobs take; where their sizes do not tell, measured stages are taken at their word."""
+    """The cost of jobs; if their sizes do not determine it, the measured stages do."""
     if len(stages) == 1:
         return fit(_works(stages, taken), cheapest)
     bare = median_low([job.result.bare for job, _ in taken if job.result.bare] or [0.0])

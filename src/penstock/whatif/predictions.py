@@ -1,7 +1,7 @@
 """What if another policy had run? A recorded run beside its replays under other policies.
 
-The recorded run and the replays are measured by the same fold over their events, so what differs
-between them is what happened, not how it was counted.
+The recorded run and the replays are measured by the same fold over their events. So they differ in
+what happened, not in how it was counted.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from penstock.whatif.alike_queries import folded
 from penstock.whatif.recorded import Recording, replay
 
 FEW = 5
-"""From fewer runs of a path its cost cannot be told well."""
+"""With fewer jobs of a path than this, its cost is not known well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Seconds from a block's arrival to its delivery; a block counts as often as it has rows."""
+    """Seconds from a block's arrival to its delivery; a block counts once for each of its rows."""
 
     mean: float
     p50: float
@@ -36,7 +36,7 @@ class Latency:
 
     @classmethod
     def of(cls, seconds: Floats, rows: Floats) -> Latency | None:
-        """Of blocks with so many rows each; None when there is none.
+        """The latency of blocks with these numbers of rows; None if there are none.
 
         >>> Latency.of(np.array([9.0, 1.0]), np.array([1.0, 3.0]))
         Latency(mean=3.0, p50=1.0, p99=9.0, max=9.0)
@@ -57,14 +57,15 @@ class PolicyOutcome:
 
     policy: str
     peak_bytes: int
-    """The most bytes that waited or were under way, between stages too; a block counts once."""
+    """The most bytes that waited or were in active jobs, between stages too; a block counts once.
+    """
     peak_blocks: int
     latency: Latency | None
     """Over all queries."""
     queries: Mapping[str, Latency | None]
     runs: int
     busy: float
-    """Seconds that the runs took, together."""
+    """Seconds that all jobs took together."""
     times: Sequence[float] = field(repr=False)
     """Seconds since the beginning at which the waiting bytes changed."""
     waiting: Sequence[int] = field(repr=False)
@@ -80,7 +81,7 @@ class Closeness:
 
     @property
     def percent(self) -> float | None:
-        """How far the simulation is off.
+        """By how many percent the simulation is off.
 
         >>> Closeness(recorded=4.0, simulated=3.0).percent
         -25.0
@@ -98,9 +99,9 @@ class Comparison:
     seconds: float
     recorded: PolicyOutcome
     simulated: tuple[PolicyOutcome, ...]
-    """The first is that of the policy that really ran."""
+    """The first one is that of the policy that really ran."""
     windows: tuple[str, ...]
-    """Window aggregates: their panes are made in the replays, their answers are not."""
+    """Window aggregates: the replays make their panes, but not their answers."""
     notes: tuple[str, ...]
     """What a reader should know."""
 
@@ -132,7 +133,7 @@ def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Compa
 
 
 def alike(outcomes: Iterable[PolicyOutcome]) -> list[tuple[str, PolicyOutcome]]:
-    """Outcomes that do not differ as one, under the names of all their policies."""
+    """Merge outcomes that do not differ, under the names of all their policies."""
     found: dict[object, list[PolicyOutcome]] = {}
     for outcome in outcomes:
         course = tuple(outcome.times), tuple(outcome.waiting), outcome.latency, outcome.runs
@@ -158,7 +159,7 @@ def _outcome(
 
 
 def _levels(events: Sequence[ev.Event]) -> tuple[list[float], list[int], list[int]]:
-    """When which bytes and blocks waited or were under way, by the core's own account."""
+    """The bytes and blocks that waited or were in active jobs over time, by the core's account."""
     began = next(event.at for event in events if isinstance(event, ev.EngineStarted))
     accounts = [event for event in events if isinstance(event, ev.Queued)]
     times = [0.0, *(event.at - began for event in accounts), events[-1].at - began]
@@ -178,10 +179,10 @@ class _Delivery:
 
 
 def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
-    """Every block as it was delivered, to those who had joined before it arrived.
+    """Every block that was delivered, for the queries that had joined before it arrived.
 
-    A block from before a query joined waited for the query, not the query for it. A block that is
-    put into panes is delivered to nobody yet.
+    A block from before a query joined waited for the query, not the query for it. A block whose
+    rows went into panes is not delivered to anybody yet.
     """
     came: dict[tuple[str, int], tuple[int, ev.BlockArrived]] = {}
     joined: dict[str, tuple[int, str]] = {}
@@ -217,7 +218,7 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
 def _latencies(
     deliveries: Iterable[_Delivery], twins: Mapping[str, tuple[str, ...]]
 ) -> tuple[Latency | None, dict[str, Latency | None]]:
-    """Over all queries, and of each."""
+    """The latencies over all queries, and of each query."""
     seconds: list[float] = []
     rows: list[float] = []
     of: dict[str, list[int]] = {query: [] for query in twins}
@@ -249,7 +250,7 @@ def _windows(
 
 
 def _unplayed(events: Iterable[ev.Event], windows: Sequence[str]) -> Iterator[str]:
-    """What the replays leave out of window aggregates."""
+    """What the replays leave out about window aggregates."""
     if windows:
         took = [e.seconds for e in events if isinstance(e, ev.JobFinished) and e.kind == "refresh"]
         yield (f"{', '.join(windows)}: the replays put the rows of window aggregates into panes, "
@@ -269,14 +270,14 @@ def _notes(
         yield (f"{left} blocks still waited when the record ended; latencies are those of the "
                "blocks that had been delivered")
     if recording.failed:
-        yield f"{recording.failed} runs failed; they are left out of the replays"
+        yield f"{recording.failed} jobs failed; they are left out of the replays"
     few = [path for path, model in recording.paths.items() if model.runs < FEW]
     if few:
-        yield (f"{', '.join(few)}: fewer than {FEW} runs finished, so the cost is a guess, and the "
+        yield (f"{', '.join(few)}: fewer than {FEW} jobs finished, so the cost is a guess, and the "
                "replay follows the record more closely than it deserves")
     unknown = [twin for query in recording.unknown for twin in twins[query]]
     if unknown:
-        yield (f"{', '.join(unknown)}: no run finished, so nothing is known of the cost, and the "
+        yield (f"{', '.join(unknown)}: no job finished, so nothing is known of the cost, and the "
                "replays let it wait")
     turning = [name for name, policy in policies.items()
                if isinstance(policy, Ranked) and policy.turn(Segment("", "", ())).quantum < inf]

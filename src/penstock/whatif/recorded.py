@@ -1,7 +1,7 @@
 """A recorded run as a model: what came from outside, who rode on which path, what jobs cost.
 
 What came from outside (blocks, queries, time) happens again as it was recorded, in the same order.
-What the core decided and what jobs took is left out of the script: the core decides anew, and jobs
+The core's decisions and the durations of jobs are not replayed: the core decides again, and jobs
 take what the model says.
 """
 
@@ -30,7 +30,7 @@ from penstock.whatif.path_models import PathModel, RecordedJob, Told
 from penstock.whatif.replay import VirtualHost
 
 SAMPLE_ROWS = 10_000.0
-"""Rows of a sample in a replay; it takes as long as samples did, however many they are."""
+"""Rows of a sample in a replay; it takes as long as the recorded samples did, whatever its size."""
 _OUTSIDE = (ev.BlockHeld, ev.BlockArrived, ev.StreamEnded, ev.StreamFailed, ev.QueryAdded,
             ev.QueryDropped, ev.QueryFailed, ev.Tick)
 _JOINING = (ev.QueryAdded, ev.QueryFailed)
@@ -39,7 +39,7 @@ _E = TypeVar("_E", bound=ev.Event)
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """Something from outside, and the plan that the core works by from then on, if it changes."""
+    """Something from outside, and the plan that the core follows from then on, if it changes."""
 
     event: ev.Event
     plan: Plan | None = None
@@ -47,20 +47,20 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Everything a replay needs, but the policy."""
+    """Everything that a replay needs except the policy."""
 
     started: ev.EngineStarted
     script: tuple[RecordedStep, ...]
     paths: Mapping[str, PathModel]
-    """By path what its stages cost and keep."""
+    """By path, what its stages cost and keep."""
     kept: Mapping[tuple[str, str], float]
     """Rows out per row of a block in, by path and query."""
     failed: int
-    """Jobs that failed: nobody knows what they would have cost elsewhere, so they are left out."""
+    """Jobs that failed: what they would have cost is unknown, so they are left out."""
     sampling: float
-    """Seconds that a sample takes beside a job."""
+    """Seconds that a sample takes, beside a job."""
     unknown: tuple[str, ...]
-    """Queries that never had a finished job: nothing is known of their cost, so they wait."""
+    """Queries that never had a finished job: their cost is unknown, so they wait."""
 
     @classmethod
     def of(cls, events: Iterable[ev.Event]) -> Recording:
@@ -84,7 +84,7 @@ class Recording:
         if reading.started is None:
             raise CheckpointError("the record is empty: the run had not begun")
         if not reading.finished:
-            raise CheckpointError("no run finished in this record, so nothing is known of costs")
+            raise CheckpointError("no job finished in this record, so nothing is known of costs")
         models = reading.models()
         return cls(
             reading.started, tuple(reading.script(models)), models, reading.kept(),
@@ -95,11 +95,11 @@ class Recording:
 
 @dataclass(slots=True)
 class _Joined:
-    """A query from when it joined until it left; a namesake that joins later is another."""
+    """A query from when it joined until it left; a later query of its name is another one."""
 
     event: ev.QueryAdded
     paths: dict[Member, str] = field(default_factory=dict)
-    """Per member the path that it was seen on."""
+    """By member, the path that it was seen on."""
 
     @property
     def query(self) -> Query:
@@ -110,7 +110,7 @@ class _Joined:
         return Query(event.query, branches, sink, event.latency, event.priority, event.lifetime)
 
     def outlived(self, at: float) -> bool:
-        """Whether its lifetime is over: then it was the core that dropped it, and will again."""
+        """Whether its lifetime is over: then the core dropped it, and will do so again."""
         event = self.event
         since = event.at if event.joined is None else event.joined
         return event.lifetime is not None and at >= since + event.lifetime
@@ -118,21 +118,21 @@ class _Joined:
 
 @dataclass(slots=True)
 class _RecordReader:
-    """A record as it is read."""
+    """A record while it is read."""
 
     started: ev.EngineStarted | None = None
     outside: list[ev.Event] = field(default_factory=list)
     joins: list[_Joined] = field(default_factory=list)
     present: dict[str, _Joined] = field(default_factory=dict)
     members: dict[str, tuple[_Joined, Member]] = field(default_factory=dict)
-    """By the name that groups use: whose it is, and which."""
+    """By the name that groups use: the query, and which of its members it is."""
     riders: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """Per group the queries that ride in it."""
+    """By group, the queries that ride in it."""
     decided: dict[int, ev.JobDecided] = field(default_factory=dict)
     finished: list[RecordedJob] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     homes: dict[int, str] = field(default_factory=dict)
-    """Per group the path that it rides on."""
+    """By group, the path that it rides on."""
     failed: int = 0
     _now: float = 0.0
 
@@ -164,7 +164,7 @@ class _RecordReader:
             self.outside.append(self._in_order(event))
 
     def _in_order(self, event: _E) -> _E:
-        """Threads stamp events before they stand in line: the line is the order that counts."""
+        """Threads stamp events before they queue up: the order of the queue is what counts."""
         self._now = max(self._now, event.at)
         return event if event.at == self._now else replace(event, at=self._now)
 
@@ -198,7 +198,7 @@ class _RecordReader:
         return self.told.models(jobs)
 
     def sampling(self) -> float:
-        """What samples took, but for the first, when all was cold."""
+        """The duration of samples, except the first, which was cold."""
         taken = [job.result.sampling for job in self.finished if job.result.sampling]
         return median(taken[1:] or taken or [0.0])
 
@@ -216,11 +216,11 @@ class _RecordReader:
         return {key: rows_out[key] / rows for key, rows in rows_in.items() if rows}
 
     def script(self, known: Mapping[str, PathModel]) -> Iterator[RecordedStep]:
-        """What came from outside, with the plan of those who have joined by then."""
+        """What came from outside, with the plan of the queries that have joined by then."""
         assert self.started is not None
         yield RecordedStep(self.started, Plan((), ()))
         coming, present, changed = iter(self.joins), dict[str, _Joined](), False
-        # A host plans for all queries that join together, then adds one after the other.
+        # A host plans for all queries that join together, and then adds them one by one.
         for joining, group in groupby(self.outside, lambda event: isinstance(event, _JOINING)):
             events = list(group)
             if joining:
@@ -235,11 +235,11 @@ class _RecordReader:
 
 
 def _own(jobs: Sequence[RecordedJob], overlap: bool) -> list[float]:
-    """What each job took by itself: from the decision to its end, less its sample.
+    """What each job took itself: from the decision to its end, less its sample.
 
-    Of the time for which it preempted another, or another preempted it, half is its own, as the
-    core has it (`penstock.engine.paths.active_job`). What it waited for an earlier job to end is
-    not, but for as long as the shortest job takes: meanwhile it was planned.
+    Half of the time in which it preempted another job, or was preempted, is its own, as in the core
+    (`penstock.engine.paths.active_job`). The time for which it waited for an earlier job is not,
+    except for as long as the shortest job takes: meanwhile it was planned.
     """
     begun = np.array([job.decided.at for job in jobs])
     ended = np.array([job.ended.at for job in jobs])
@@ -258,7 +258,7 @@ def _own(jobs: Sequence[RecordedJob], overlap: bool) -> list[float]:
 
 
 def _waited(begun: Floats, ended: Floats, urgent: npt.NDArray[np.bool_]) -> Floats:
-    """How long jobs that began beside an earlier one waited for its end, once they were planned.
+    """How long jobs that began beside an earlier one waited for its end, after they were planned.
 
     >>> _waited(np.array([0.0, 0.5]), np.array([1.0, 1.25]), np.array([False, False])).tolist()
     [0.0, 0.0]
@@ -278,7 +278,7 @@ def _waited(begun: Floats, ended: Floats, urgent: npt.NDArray[np.bool_]) -> Floa
 
 
 def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
-    """The plan as far as a schedule depends on it: who rides on which path, in order."""
+    """The plan, as far as a schedule depends on it: who rides on which path, in order."""
     queries = [joined.query for joined in present]
     riders: dict[tuple[str, str], list[Member]] = {}
     for joined in present:
@@ -309,7 +309,7 @@ class _Replay(VirtualHost):
     recording: Recording = field(kw_only=True)
     _made: Counter[str] = field(default_factory=Counter)
     _parts: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Rows and bytes per row that jobs have kept."""
+    """By job, the rows that it kept, and their bytes per row."""
 
     def outcome(self, job: SegmentJob) -> ev.JobFinished:
         model = self.recording.paths[job.path]
@@ -348,21 +348,21 @@ class _Replay(VirtualHost):
     def _measured(
         self, model: PathModel, job: SegmentJob, rows: float, row_bytes: float
     ) -> dict[str, ev.StageFigures]:
-        """What the job shows of its stages, and a sample beside it."""
+        """What the job, and a sample beside it, show about its stages."""
         sampled = model.sampled(SAMPLE_ROWS, row_bytes) if job.sample else {}
         return {**model.measured(job.first, job.last, rows),
                 **{name: told for name, told in sampled.items() if name in job.sample}}
 
 
 def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
-    """The record of the same run under a policy, to the last answer."""
+    """The record of the same run under a policy, up to the last answer."""
     started = recording.started
     settings = Settings(slots=started.slots, overlap=started.overlap, gather=started.gather,
                         hold=started.hold, memory=started.memory, keep_from=started.keep_from,
                         quantum=started.quantum or inf)
     host = _Replay(Core({"operators": policy}, settings), recording=recording)
     for step in recording.script:
-        host.run(until=nextafter(step.event.at, -inf))  # at one time what is from outside is first
+        host.run(until=nextafter(step.event.at, -inf))  # events from outside come first then
         host.clock.advance(step.event.at)
         if step.plan is not None:
             host.core.adopt(step.plan)

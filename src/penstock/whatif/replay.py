@@ -1,7 +1,7 @@
-"""The engine core on virtual time: its own queues, trains and decisions, with costs from a model.
+"""The engine core in virtual time: its own queues, trains and decisions, with modelled costs.
 
 `host.py` simulates operators one block at a time, as the papers do. This host runs the production
-core instead, so what it does differs from a run on Spark only in what the jobs cost.
+core instead, so it differs from a run on Spark only in what the jobs cost.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _E = TypeVar("_E", bound=_End)
 
 @dataclass(slots=True)
 class VirtualHost:
-    """A host whose jobs take no real time; what becomes of a job is for its heirs to say."""
+    """A host whose jobs take no real time; its subclasses say how a job ends."""
 
     core: Core
     clock: VirtualClock = field(default_factory=VirtualClock)
     record: list[ev.Event] = field(default_factory=list)
-    """Every event, the core's own ones too."""
+    """Every event, including the core's own."""
     runs: list[SegmentJob] = field(default_factory=list)
     refreshes: list[RefreshJob] = field(default_factory=list)
     released: list[tuple[str, int]] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     """Jobs whose kept rows nobody will take up."""
     paused: bool = False
-    """Whether the streams are to wait: the script goes on all the same."""
+    """Whether the streams should pause; the script goes on regardless."""
     finished: Finish | None = None
     _agenda: list[tuple[float, int, ev.Event]] = field(default_factory=list)
     _wakes: set[float] = field(default_factory=set)
@@ -64,10 +64,10 @@ class VirtualHost:
         raise NotImplementedError
 
     def trim(self, group: str, before: int) -> None:
-        """Panes that no answer will look at; a host that holds none has nothing to do."""
+        """Drop panes that no answer will read; a host that holds none has nothing to do."""
 
     def plan_event(self, event: ev.Event) -> None:
-        """An event that will happen at its time; of several at one time the first is first."""
+        """Plan an event for its time; events at one time keep their order."""
         self._sequence += 1
         heapq.heappush(self._agenda, (event.at, self._sequence, event))
 
@@ -79,7 +79,7 @@ class VirtualHost:
             self.handle(event)
 
     def handle(self, event: ev.Event) -> list[Instruction]:
-        """Give the core an event and carry out what it says."""
+        """Give the core an event and carry out its instructions."""
         self.record.append(event)
         instructions = self.core.handle(event)
         for instruction in instructions:
@@ -114,7 +114,7 @@ class VirtualHost:
                 self.finished = instruction
 
     def busy_after(self, seconds: float) -> float:
-        """For how long the jobs under way still have the cores when so much time has passed."""
+        """For how long the active jobs will still have the cores after this many seconds."""
         ends = [event.at for _, _, event in self._agenda
                 if isinstance(event, _End) and event.kind != "refresh"]
         return max(max(ends, default=0.0) - self.clock.now() - seconds, 0.0)
@@ -129,7 +129,7 @@ class VirtualHost:
         self.plan_event(end)
 
     def _cancel(self, job: int, limit: float) -> None:
-        """A job ends now, and not as it would have."""
+        """A job ends now instead of when it would have ended."""
         ends = {number: event for _, number, event in self._agenda
                 if isinstance(event, _End) and event.job == job}
         self._agenda = [planned for planned in self._agenda if planned[1] not in ends]
@@ -140,7 +140,7 @@ class VirtualHost:
                                          reason=reason))
 
     def _preempt(self, end: _E) -> _E:
-        """A job preempts those under way: all end later."""
+        """A job preempts the active ones: all end later."""
         under_way = [(number, event) for _, number, event in self._agenda
                      if isinstance(event, _End)]
         end, others = shared(self.clock.now(), end, [event for _, event in under_way])
@@ -158,9 +158,9 @@ class VirtualHost:
 
 
 def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]:
-    """When a job ends that preempts others, and when those do: they share the cores by halves.
+    """When a preempting job ends, and when the preempted ones do: they share the cores by halves.
 
-    Each takes longer by what it lets the other have meanwhile.
+    Each takes longer by the time that it gives to the other meanwhile.
 
     >>> end, others = shared(10.0, ev.JobFailed(at=12.0, job=1, kind="segment", reason=""), [
     ...     ev.JobFailed(at=15.0, job=2, kind="segment", reason=""),
@@ -175,7 +175,7 @@ def shared(now: float, end: _E, others: Sequence[_End]) -> tuple[_E, list[_End]]
 
 
 def later(event: _E, seconds: float) -> _E:
-    """How a job ends that is preempted."""
+    """The end of a job that is preempted."""
     if isinstance(event, ev.JobFailed):
         return replace(event, at=event.at + seconds)
     return replace(event, at=event.at + seconds, seconds=event.seconds + seconds)

@@ -171,7 +171,7 @@ def test_staged_files_of_a_run_that_counts_are_never_thrown_away(driver, tmp_pat
     root = committed(driver, monkeypatch)
     (root / "staging" / "00000001" / "moves.json").unlink()
     again = driver().start()
-    assert "nobody knows where" in again.warned[0]
+    assert "is unknown; see" in again.warned[0]
     assert len(list((root / "staging").rglob("*.parquet"))) == 1
 
 

@@ -10,9 +10,9 @@ from penstock.plan import EARLIEST, Group, Plan
 from penstock.synopses import Family, gathered
 
 EVERYTHING = EARLIEST - 1
-"""A pane before all that any synopsis has: a query that needs it needs a rebuilt synopsis."""
+"""A pane before all that any synopsis keeps: a query that needs it needs a rebuilt synopsis."""
 ROWS = Aggregate("COUNT", (), BIGINT)
-"""Counts the rows of a group of a window, so that one without rows is known."""
+"""Counts the rows of each group in a window, so that groups without rows are recognised."""
 COUNTING = ("scalars", "frequencies")
 """The families whose first measure counts rows."""
 
@@ -32,15 +32,15 @@ class Coverage:
     group: Group
     families: tuple[Family, ...]
     first: int = field(default=EARLIEST, kw_only=True)
-    """The first pane that was not dropped."""
+    """The first pane that has not been dropped."""
 
     def keeps(self, families: Iterable[Family]) -> bool:
-        """Whether it keeps all that these measure."""
+        """Whether it keeps everything that these families measure."""
         known = {family.name: set(family.measures) for family in self.families}
         return all(set(f.measures) <= known.get(f.name, set()) for f in families)
 
     def covers(self, group: Group) -> bool:
-        """Whether it serves the group as it is now."""
+        """Whether it serves the group as the group is now."""
         return (self.group.pane == group.pane and self.group.span >= group.span
                 and self.keeps(families_of(group)))
 
@@ -48,7 +48,7 @@ class Coverage:
 def to_rebuild(
     plan: Plan, kept: Mapping[str, Coverage], needs: Callable[[Group], int | None]
 ) -> list[Group]:
-    """The groups of a plan whose synopsis begins empty: new ones, and those that keep more.
+    """The groups of a plan whose synopsis begins empty: new groups, and those that must keep more.
 
     ``needs(group)`` is the oldest pane that newly joined queries read. A synopsis that has already
     dropped that pane is rebuilt.
@@ -60,5 +60,5 @@ def to_rebuild(
 def _serves(kept: Coverage | None, plan: Plan, group: Group, needs: int | None) -> bool:
     if kept is None or not kept.covers(group) or (needs is not None and needs < kept.first):
         return False
-    # What goes through Python is computed for those who are there, and no more.
+    # What goes through Python is computed for the present members only.
     return not plan.path(group.path).expensive or kept.families == families_of(group)

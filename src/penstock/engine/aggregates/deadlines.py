@@ -1,13 +1,13 @@
 """The deadlines of one group of aggregates: which tasks are due, and for which window end.
 
-Deadlines are panes. A task's deadline moves only when it has run: to the end that it answered plus
-its period, even if it was late. So the tasks that are not due lie in a heap, and a pane that closes
-looks at those that fall due with it and at no others.
+A deadline is a pane. A task's deadline moves only when the task has run: to the end that it
+answered plus its period, even if it was late. So tasks that are not due lie in a heap. When a pane
+closes, only the tasks that fall due with it are looked at.
 
-Event time may jump, and many panes close at once. That makes nobody late: the clock does. Of the
-ends that fall due together the first is expected now, and each pane after it a pane later, as in a
-stream that keeps time. A task is late when its deadline lies before the pane that is expected by
-now, and more panes have closed since it fell due. Only then are ends left out.
+Event time may jump, and then many panes close at once. The jump makes no task late; only the clock
+does. Of the ends that fall due together, the first is expected now, and each later one a pane
+later, as in a stream that keeps time. A task is late if its deadline lies before the pane that is
+expected by now, and more panes have closed since it fell due. Only late tasks skip ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.policies.refresh import Due, QueryGroup, Task, WindowQuery
 
 @dataclass(slots=True)
 class Deadlines:
-    """What is known of a group while it runs.
+    """The deadlines of a group while it runs.
 
     >>> a, b = WindowQuery("a", window=10, period=2), WindowQuery("b", window=6, period=3)
     >>> deadlines = Deadlines(QueryGroup("g", (a, b)))
@@ -42,32 +42,33 @@ class Deadlines:
     {'a': 1, 'b': 1}
 
     A query that is answered *exactly* has an end of its own: the next multiple of its period whose
-    window holds a row. None is left out. While it is late its ends wait one behind the other, and
-    the panes they need are to be kept (`oldest`).
+    window holds a row. No such end is skipped. While the query is late its ends queue up, and the
+    panes that they need must be kept (`oldest`).
     """
 
     group: QueryGroup
     closed: int | None = None
-    """The pane before which all are closed."""
+    """All panes before this one are closed."""
     answered: dict[str, int] = field(default_factory=dict)
-    """The last window end of each query that was answered, or was left out for it held no row."""
+    """The end of the last window of each query that was answered, or was passed over for lack of
+    rows."""
     _since: dict[str, int | None] = field(default_factory=dict)
-    """The pane after which the ends of a query lie that was not answered yet."""
+    """For each query that has not been answered yet, the pane after which its ends lie."""
     _coming: dict[str, int] = field(default_factory=dict)
-    """The next end of exact queries, where it is known: it stays until they are answered."""
+    """The next end of each exact query, if it is known; it stays until the query is answered."""
     _floor: dict[str, int] = field(default_factory=dict)
-    """The first end for which the panes of a query are still there, though its task is new."""
+    """For each query of a new task, the first end whose panes still exist."""
     _late_at: int | None = None
-    """What was closed when a task was last seen to be late."""
+    """The value of `closed` when a task was last seen to be late."""
     _before: int = 0
-    """What was closed until panes closed the last time."""
+    """The value of `closed` before panes last closed."""
     _closed_at: float = -inf
-    """When that was."""
+    """When panes last closed."""
     _pace: tuple[int, float] | None = None
-    """The first end that waits, and when it fell due: the panes after it are expected from then on,
-    one after the other. None while nothing waits but exact tasks."""
+    """The first end that waits, and when it fell due. The panes after it are expected from then on,
+    one after the other. None while only exact tasks wait."""
     _filled: Sequence[int] = ()
-    """Closed panes that hold rows; a range as long as all are taken to."""
+    """Closed panes that hold rows; a range as long as all panes are assumed to hold some."""
     _tasks: dict[str, Task] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _home: dict[str, str] = field(default_factory=dict)
@@ -75,9 +76,9 @@ class Deadlines:
     _heap: list[tuple[int, int, str]] = field(default_factory=list)
     _due: dict[str, None] = field(default_factory=dict)
     _idle: dict[str, None] = field(default_factory=dict)
-    """Exact tasks for whose next windows no row has come yet."""
+    """Exact tasks whose next windows have no row yet."""
     _busy: dict[str, int] = field(default_factory=dict)
-    """Queries that are being answered, and for which end."""
+    """Queries that are being answered, each with the end."""
 
     # --- what happens -------------------------------------------------------------------------
 
@@ -102,8 +103,9 @@ class Deadlines:
     ) -> None:
         """All panes before ``end`` are closed; ``filled`` are those that hold rows.
 
-        Without ``filled`` all are taken to. Panes that closed earlier need not be told again.
-        Without a time whoever waits when the next panes close is late.
+        Without ``filled`` all of them are assumed to hold rows. Panes that closed earlier need not
+        be passed again. Without ``at``, every task that still waits when the next panes close is
+        late.
         """
         if self.closed is None:
             self._closed_at = at
@@ -120,7 +122,7 @@ class Deadlines:
             self._ripen()
 
     def start(self, tasks: Sequence[str], queries: Sequence[str], end: int) -> None:
-        """These are under way; they are not due until they have finished or failed."""
+        """A refresh of these is active; they are not due until it has finished or failed."""
         for id in tasks:
             del self._due[id]
             for query in self._tasks[id].queries:
@@ -129,7 +131,7 @@ class Deadlines:
         self._busy.update(dict.fromkeys(queries, end))
 
     def finish(self, queries: Sequence[str], end: int) -> None:
-        """These were answered: d(T) is the whole period again, even after a late run."""
+        """These were answered: d(T) is the whole period again, even after a late refresh."""
         for name in queries:
             self._coming.pop(name, None)
             if name in self._home:
@@ -137,7 +139,7 @@ class Deadlines:
         self.release(queries)
 
     def release(self, queries: Sequence[str]) -> None:
-        """These are under way no longer."""
+        """No refresh of these is active any more."""
         for name in queries:
             self._busy.pop(name, None)
         for id in dict.fromkeys(self._home[name] for name in queries if name in self._home):
@@ -152,25 +154,25 @@ class Deadlines:
 
     @property
     def last(self) -> int | None:
-        """The youngest pane that holds rows."""
+        """The newest pane that holds rows."""
         return self._filled[-1] if self._filled else None
 
     # --- what is due --------------------------------------------------------------------------
 
     @property
     def is_due(self) -> bool:
-        """Whether any task may be run."""
+        """Whether any task may run."""
         return bool(self._due)
 
     def due(self, at: float) -> list[Due]:
-        """The tasks that may be run, in plan order."""
+        """The tasks that may run, in plan order."""
         return [self._shown(id, at) for id in sorted(self._due, key=self._places.__getitem__)]
 
     def is_late(self, due: Sequence[Due]) -> bool:
         """Whether the group counts as late, given what is due now.
 
-        It does from the moment one of its tasks is late, and until none has been for as long as
-        its longest period: by then every task was in time at least once.
+        It counts as late as soon as one of its tasks is late. It is in time again when no task has
+        been late for as long as its longest period: by then every task was in time at least once.
         """
         if any(one.left < 0 for one in due):
             self._late_at = self.closed
@@ -186,15 +188,15 @@ class Deadlines:
         return Due(task, end, left, self.group.pane)
 
     def _latest(self, task: Task, most: int) -> int:
-        """The last end, up to a pane, that holds a row for one of a task's queries."""
+        """The last end, up to a pane, at which one of a task's queries has a row in its window."""
         youngest = self._filled[self._filled_before(most) - 1]
         ends = [(query, min(most, youngest + query.window)) for query in task.queries]
         return max(end for query, end in ends if self._may_end(query, end))
 
     def _expected(self, at: float) -> int:
-        """The pane that is expected by now: at most the first of those that closed the last time.
+        """The pane that is expected by now: at most the first of those that closed last.
 
-        A jump of event time makes nobody late, however long those wait that fell due with it.
+        A jump of event time makes no task late, however long the tasks wait that fell due with it.
         """
         assert self.closed is not None
         if self._pace is None:
@@ -204,7 +206,7 @@ class Deadlines:
         return max(first, newest if gone >= newest - first else first + int(gone))
 
     def queries(self, task: str, end: int) -> list[WindowQuery]:
-        """The queries of a task that a run for this end answers: their windows hold a row."""
+        """The queries of a task that a scan for this end answers: their windows hold a row."""
         given = self._tasks[task]
         if given.exactly:
             return [query for query in given.queries if self._next(query) == end]
@@ -212,10 +214,10 @@ class Deadlines:
                 if self._may_end(query, end) and self._holds_row(end, query.window)]
 
     def _may_end(self, query: WindowQuery, end: int) -> bool:
-        """Whether it is to be answered for this end.
+        """Whether a query is to be answered for this end.
 
-        It may have been answered for it, or for later ones: in an earlier run, or before the tasks
-        were made again. Or it has only just joined, and asks for later ends alone.
+        It may have been answered for this end or a later one already, in an earlier run or before
+        the tasks were rebuilt. Or it has only just joined, and asks only for later ends.
         """
         return end >= self._earliest(query)
 
@@ -224,9 +226,10 @@ class Deadlines:
         return max(after + 1, self._floor.get(query.name, after))
 
     def skipped(self, tasks: Sequence[str], end: int) -> dict[str, int]:
-        """How many answers a run for this end leaves out, because these tasks are late.
+        """How many answers a scan for this end skips because these tasks are late.
 
-        They are the ends a slide apart between the last one and this, whose windows hold a row.
+        The skipped ends lie a slide apart between the last answered end and this one, and their
+        windows hold a row.
         """
         slides = {query.name: query.period for query in self.group.queries}
         late = [query for id in tasks if end > self._deadline[id] and not self._tasks[id].exactly
@@ -241,7 +244,7 @@ class Deadlines:
         return count
 
     def oldest(self) -> int | None:
-        """The first pane that any coming answer may read; None while no pane has closed."""
+        """The first pane that a future answer may read; None while no pane has closed."""
         if self.closed is None:
             return None
         queries = [query for task in self._tasks.values() for query in task.queries]
@@ -287,7 +290,7 @@ class Deadlines:
             self._ripen()
 
     def _file(self, id: str) -> None:
-        """Put a task where its deadline belongs, unless it is under way."""
+        """Put a task where its deadline belongs, unless a refresh of it is active."""
         task = self._tasks[id]
         if self._busy and any(query.name in self._busy for query in task.queries):
             return
@@ -299,7 +302,7 @@ class Deadlines:
             heappush(self._heap, (deadline, self._places[id], id))
 
     def _ripen(self) -> None:
-        """Move what has fallen due out of the heap."""
+        """Move the tasks that have fallen due out of the heap."""
         assert self.closed is not None
         while self._heap and self._heap[0][0] <= self.closed:
             _, place, id = heappop(self._heap)
@@ -312,7 +315,7 @@ class Deadlines:
                 self._pace = self._pace or (self._deadline[id], self._closed_at)
 
     def _pass_over(self, id: str) -> bool:
-        """Move a deadline past windows without a row; whether there were any."""
+        """Move a deadline past windows without a row; return whether there were any."""
         assert self.closed is not None
         task, end = self._tasks[id], self._deadline[id]
         found = min((one for query in task.queries if (one := self._first(
@@ -332,11 +335,11 @@ class Deadlines:
         if known:
             return min(max(self.since(query.name) + task.period, self._earliest(query))
                        for query in known)
-        # New tasks begin at a multiple of their period, so that they are in step with the others.
+        # A new task begins at a multiple of its period, so that it is in step with the others.
         return _multiple(task.period, min(map(self._earliest, task.queries)))
 
     def _next(self, query: WindowQuery) -> int | None:
-        """The next multiple of its period whose window holds a row; None: no row for it yet."""
+        """The next multiple of its period whose window holds a row; None while there is no row."""
         if query.name not in self._coming:
             first = _multiple(query.period, self.since(query.name) + 1)
             end = self._first(first, query.period, query.window)
@@ -346,7 +349,7 @@ class Deadlines:
         return self._coming[query.name]
 
     def _first(self, end: int, period: int, window: int) -> int | None:
-        """The first of the ends from this one on, a period apart, whose window holds a row."""
+        """The first end from this one on, in steps of a period, whose window holds a row."""
         while (at := self._filled_before(end - window)) < len(self._filled):
             if self._filled[at] < end:
                 return end
@@ -357,18 +360,18 @@ class Deadlines:
         return self._filled_before(end - window) < self._filled_before(end)
 
     def _filled_before(self, pane: int) -> int:
-        """How many of the panes that hold rows lie before this one."""
+        """The number of filled panes before this one."""
         return bisect_left(self._filled, pane)
 
     def _forget(self) -> None:
-        """Let go of what is known of panes that nobody needs."""
+        """Forget panes that no query needs."""
         oldest = self.oldest()
         if oldest is not None and self._filled and self._filled[0] < oldest:
             self._filled = self._filled[bisect_left(self._filled, oldest):]
 
 
 def _onward(end: int, period: int, least: int) -> int:
-    """The first end from a pane on, whole periods after a given one.
+    """The first end at or after ``least`` that is a whole number of periods after ``end``.
 
     >>> _onward(4, 3, 10), _onward(4, 3, 11)
     (10, 13)
@@ -377,7 +380,7 @@ def _onward(end: int, period: int, least: int) -> int:
 
 
 def _multiple(period: int, least: int) -> int:
-    """The first multiple of a period from a pane on.
+    """The first multiple of a period at or after ``least``.
 
     >>> _multiple(5, 10), _multiple(5, 11), _multiple(5, -7)
     (10, 15, -5)

@@ -1,4 +1,4 @@
-"""The department of window aggregates: panes that close, refreshes that answer from them."""
+"""The department of window aggregates: panes close, and refreshes answer from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.policies.refresh import Policy
 
 @dataclass(slots=True)
 class AggregatesDepartment:
-    """Refreshes of answers. The panes they read are made by jobs of paths that end in panes."""
+    """Refreshes of answers. Jobs of paths that end in panes make the panes that they read."""
 
     state: EngineState
     policy: Policy
@@ -59,7 +59,7 @@ class AggregatesDepartment:
 
     @property
     def goes_first(self) -> bool:
-        """Refreshes go first if nobody waits for a first answer: then few panes are held."""
+        """Refreshes go first if nobody waits for a first answer: then few panes are kept."""
         return self.state.settings.only_the_end_counts
 
     @property
@@ -92,7 +92,7 @@ class AggregatesDepartment:
     # --- events ------------------------------------------------------------------------------
 
     def take(self, event: ev.Event, job: ActiveJob | None = None) -> None:
-        """Blocks come, queries join, and jobs fill panes: then some may close."""
+        """Blocks arrive, queries join, and jobs fill panes, so that some panes may close."""
         match event:
             case ev.QueryAdded(query=query, since=since):
                 if self.state.plan.group_of(query):
@@ -109,7 +109,7 @@ class AggregatesDepartment:
                 self._backfill.finish(self.state.plan, job)
                 self._close_panes(event.at, job.path.reads)
             case ev.JobFinished(result=ev.SegmentResult(kept=ev.KeptRows())) if job:
-                if not job.staying:  # nobody takes up what was kept, but panes may need its blocks
+                if not job.staying:  # nobody takes up its rows, but panes may need its blocks
                     self._backfill.finish(self.state.plan, job, failed=True)
             case ev.JobFailed() if job:
                 self._backfill.finish(self.state.plan, job, failed=True)
@@ -129,7 +129,7 @@ class AggregatesDepartment:
         self._close_panes(event.at, group.reads)
 
     def _close_panes(self, at: float, stream: str) -> None:
-        """Close the panes for which no row can come any more."""
+        """Close the panes to which no further row can come."""
         blocks = self.state.blocks
         newest = blocks.find(stream, blocks.newest(stream))
         for group in self.state.plan.groups:
@@ -141,7 +141,7 @@ class AggregatesDepartment:
     # --- refreshes ---------------------------------------------------------------------------
 
     def offer(self, at: float, preempting: bool) -> RefreshJob | None:
-        """Answers that are due."""
+        """The answers that are due."""
         return self._windows.next(at)
 
     def begin(self, at: float, job: int, offer: RefreshJob) -> Begun:
@@ -152,7 +152,7 @@ class AggregatesDepartment:
                      riders=tuple(refresh.answers), fixed=inf)
 
     def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
-        """Its answers are delivered, or it is retried."""
+        """Its answers are delivered, or the refresh is retried."""
         if isinstance(event, ev.JobFailed):
             return Ended(stops=self._windows.fail(event, self.retries))
         result = event.result

@@ -1,7 +1,7 @@
 """The back-fill of panes: which blocks may still bring rows to a group, and which it re-reads.
 
-A synopsis that is rebuilt merges every block that it needs exactly once. A block that waits will
-come to it as any other. An active job was begun for the previous synopsis, so its blocks are read
+A rebuilt synopsis merges every block that it needs exactly once. A block that still waits will come
+to it like any other. An active job was begun for the previous synopsis, so its blocks are read
 again when it has ended.
 """
 
@@ -55,7 +55,7 @@ class PaneBackfill:
                 self._again(group, (b for entry in running.entries for b in entry.blocks))
 
     def leave(self, group: Group, query: str, staying: Iterable[Member]) -> None:
-        """A query leaves: blocks that only it had still to see are for the others' panes too."""
+        """A query leaves: blocks that only it had still to see also go to the others' panes."""
         others = [member for member in staying if member in group.members]
         if not others:
             return

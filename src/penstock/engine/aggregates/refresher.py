@@ -1,7 +1,7 @@
-"""Which answers of window aggregates are renewed next: the part of the core that both hosts ask.
+"""Which answers of window aggregates are refreshed next: the part of the core that hosts share.
 
-A host tells it which panes have closed and what a scan has cost; it says which queries of which
-group are answered next, in one joint scan, for which window end, and why.
+A host reports which panes have closed and what a scan has cost. The refresher says which queries of
+which group are answered next, in one joint scan, for which window end, and why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.policies.refresh import Costs, Due, Policy, QueryGroup, Task, View
 
 @dataclass(slots=True)
 class Refresher:
-    """Takes closed panes and finished scans, gives scans; it reads no clock.
+    """Takes closed panes and finished scans, and returns scans; it reads no clock.
 
     >>> from penstock.policies.refresh import WindowQuery
     >>> refresher = Refresher(policy("hybrid+late_pending"))
@@ -34,9 +34,9 @@ class Refresher:
     >>> refresher.finished(2.5, scan, seconds=0.1)
     >>> refresher.decide(2.5)
 
-    ``drained`` is for bounded input, where nobody waits: every query is answered at the multiples
-    of its slide, as if all were to be answered exactly, and costs are the paper's. What is answered
-    then depends on the rows alone.
+    ``drained`` is for bounded input, where nobody waits for an answer. Every query is then answered
+    at the multiples of its slide, as if all were to be answered exactly, and costs are the paper's.
+    So the answers depend on the rows alone.
     """
 
     policy: Policy
@@ -51,10 +51,10 @@ class Refresher:
     def adopt(
         self, at: float, groups: Sequence[QueryGroup], answered: Mapping[str, int] | None = None
     ) -> None:
-        """Work with these groups from now on; again whenever queries come or go.
+        """Work with these groups from now on; called again whenever queries come or go.
 
-        ``answered`` has the last window end of queries that were answered before, in this run or
-        an earlier one; queries that stay keep theirs, and so their deadlines.
+        ``answered`` has the last window end of queries that were answered before, in this run or an
+        earlier one. Queries that stay keep their last end, and so their deadline.
         """
         known = self._groups
         self._groups = {group.id: known.get(group.id) or Deadlines(group) for group in groups}
@@ -69,7 +69,7 @@ class Refresher:
             self._prepare(at, deadlines, "the queries are these")
 
     def use(self, at: float, policy: Policy) -> None:
-        """Decide by another policy from now on; every query's deadline follows its last answer."""
+        """Decide by another policy from now on; each query's deadline follows its last answer."""
         self.policy = policy
         for deadlines in self._groups.values():
             self._prepare(at, deadlines, "another policy decides")
@@ -79,20 +79,21 @@ class Refresher:
     ) -> None:
         """All panes before ``end`` are closed and in the synopsis; ``filled`` hold rows.
 
-        Without ``filled`` all panes are taken to hold rows. No query is answered for a window that
-        has none, however long the gap. ``at`` tells when they closed, which says who is late.
+        Without ``filled`` all panes are assumed to hold rows. A query is never answered for a
+        window without rows, however long the gap. ``at`` is when the panes closed; it decides which
+        tasks are late.
         """
         self._groups[group].close(end, filled, at)
 
     def conclude(self, group: str) -> None:
-        """No row will come any more: every window that has begun is closed."""
+        """No further row will come: close every window that has begun."""
         deadlines = self._groups[group]
         if deadlines.last is not None:
             longest = max(query.window for query in deadlines.group.queries)
             deadlines.close(deadlines.last + longest, ())
 
     def decide(self, at: float, group: str | None = None) -> Scan | None:
-        """The next joint scan, of one group if that is given; None while nothing is due."""
+        """The next joint scan, of one group if it is given; None while nothing is due."""
         groups = self._groups.values() if group is None else [self._groups[group]]
         due = [one for deadlines in groups for one in self._due(at, deadlines)]
         decision = self.policy.choose(View(tuple(due)))
@@ -107,7 +108,7 @@ class Refresher:
         self, at: float, scan: Scan, seconds: float, scanning: float | None = None,
         answering: float = 0.0,
     ) -> None:
-        """A scan has delivered, in so many seconds: of them for reading panes, and for answers."""
+        """A scan has delivered after this many seconds, of reading panes and of answering."""
         self.passed(scan)
         self.measured(at, [scan], seconds, scanning, answering)
 
@@ -115,18 +116,18 @@ class Refresher:
         self, at: float, scans: Sequence[Scan], seconds: float, scanning: float | None = None,
         answering: float = 0.0,
     ) -> None:
-        """Scans of one group that were delivered together have taken so many seconds."""
+        """Scans of one group that were delivered together have taken this many seconds."""
         known = [scan for scan in scans if scan.group in self._groups and scan.queries]
         if known and not self.drained and self._measure(at, known, seconds, scanning, answering):
             self._prepare(at, self._groups[known[0].group], "costs have changed")
 
     def passed(self, scan: Scan) -> None:
-        """A scan counts as delivered: whoever ordered it sees to its answers."""
+        """A scan counts as delivered: whoever ordered it takes care of its answers."""
         if scan.group in self._groups:
             self._groups[scan.group].finish([name for name, _ in scan.queries], scan.end)
 
     def noted(self) -> list[ev.PeriodsChosen]:
-        """What it decided since it was last asked, for the record."""
+        """The periods that were chosen since the last call, for the record."""
         notes, self._notes = self._notes, []
         return notes
 
@@ -142,21 +143,21 @@ class Refresher:
         return group in self._groups and self._groups[group].is_due
 
     def oldest(self, group: str) -> int | None:
-        """The first pane of a group that any coming answer may read; None while nothing closed.
+        """The first pane of a group that a future answer may read; None while no pane has closed.
 
-        A synopsis keeps the panes from here on. Usually that is the longest window; more while
-        ends wait that fell due earlier.
+        A synopsis keeps the panes from here on. Usually they cover the longest window, and more
+        while ends that fell due earlier still wait.
         """
         return self._groups[group].oldest()
 
     def periods(self, group: str) -> dict[str, int]:
-        """After how many panes each query of a group is answered at the latest."""
+        """The period of each query of a group, in panes: it is answered at least this often."""
         return dict(self._periods[group])
 
     # --- inside ------------------------------------------------------------------------------
 
     def _due(self, at: float, deadlines: Deadlines) -> list[Due]:
-        """What is due of a group, whose tasks are made again when it becomes late or is no longer.
+        """The due tasks of a group; its tasks are rebuilt when it becomes late or in time again.
 
         A drain is never late: nobody waits.
         """
@@ -197,7 +198,7 @@ class Refresher:
                                                 costs=self._weighed(group, tasks), reason=reason))
 
     def _weighed(self, group: QueryGroup, tasks: Sequence[Task]) -> dict[str, float]:
-        """The cost per pane of what was chosen, beside the two extremes."""
+        """The cost per pane of the chosen tasks, and of the two extremes."""
         rivals = {name: policy(name) for name in ("conservative", "aggressive")}
         return {"chosen": self.policy.cost(group, tasks)} | {
             name: rival.cost(group, rival.prepare([group])) for name, rival in rivals.items()}
@@ -206,7 +207,7 @@ class Refresher:
         self, at: float, scans: Sequence[Scan], seconds: float, scanning: float | None,
         answering: float,
     ) -> bool:
-        """Record scans; True if the group's costs are materially others than its tasks rest on."""
+        """Record scans; return True if costs differ materially from those behind the tasks."""
         read = seconds - answering if scanning is None else scanning
         panes = sum(max(window for _, window in scan.queries) for scan in scans)
         answers, group_id = sum(len(scan.queries) for scan in scans), scans[0].group
@@ -225,7 +226,7 @@ class Refresher:
         return True
 
     def _measured(self, group: QueryGroup) -> QueryGroup:
-        """The group with what its scans have cost, as far as any have."""
+        """The group with the measured costs of its scans, if there are any."""
         if not self.statistics.knows(f"{group.id} read"):
             return group
         start, read, answer = (self.statistics.cost(f"{group.id} {what}")

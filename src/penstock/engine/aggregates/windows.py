@@ -1,8 +1,8 @@
 """Window aggregates inside the core: which panes are closed, and what is answered from them.
 
-Blocks become panes on the paths of the plan like any other work. A pane is closed when no row can
-come for it any more: when the synopsis has every block that might hold one. The refresher then
-decides which answers to refresh.
+Blocks become panes on the paths of the plan like any other work. A pane closes when no further row
+can come to it: when the synopsis has every block that might hold one. The refresher then decides
+which answers to refresh.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Panes:
     """What is known of a group's synopsis."""
 
     name: str
-    """The refresher's name for it: a synopsis that is rebuilt has a new one."""
+    """The refresher's name for it: a rebuilt synopsis has a new name."""
     group: Group
     open: set[int] = field(default_factory=set)
     """The panes that hold rows and are not closed."""
@@ -38,7 +38,7 @@ class _Panes:
     trimmed: int | None = None
     came: list[tuple[int, float]] = field(default_factory=list)
     """For each block whose panes are not closed yet: up to where it lets panes close, and when it
-    came."""
+    arrived."""
     asked: tuple[list[Block], Block, bool] | None = None
     """Arguments of a `close` that came while a refresh still read the previous synopsis; `close` is
     called again with them when that refresh ends."""
@@ -78,7 +78,7 @@ class WindowAggregates:
     def adopt(self, plan: Plan) -> None:
         """Answer the queries of this plan from now on.
 
-        A group whose panes have another length now waits for its synopsis to begin anew.
+        A group whose panes have a new length waits until its synopsis is rebuilt.
         """
         self._plan, self._told = plan, False
         known = {group.id: group for group in plan.groups}
@@ -116,7 +116,7 @@ class WindowAggregates:
         self._told = False
 
     def _give_up(self, group: str) -> None:
-        """A synopsis is gone; answers that were still to come from it will be due again."""
+        """A synopsis is gone; the answers that it still owed will be due again."""
         panes = self._panes.pop(group, None)
         if panes is not None:
             self._again = [refresh for refresh in self._again if refresh.group != group]
@@ -168,8 +168,8 @@ class WindowAggregates:
     def _steps(self, at: float, panes: _Panes, end: int) -> list[tuple[int, float]]:
         """How the panes up to an end would have closed if each block had been merged on arrival.
 
-        So the refresher sees that it is late, though blocks wait for the same machine and let many
-        panes close at once. A synopsis that is new owes nothing yet.
+        So the refresher sees that it is late, although blocks wait for the same machine and then
+        let many panes close at once. A new synopsis owes nothing yet.
         """
         steps = {min(step, end): came for step, came in reversed(panes.came)}
         panes.came = [one for one in panes.came if one[0] > end]
@@ -216,12 +216,12 @@ class WindowAggregates:
     def _scans(self, at: float) -> list[Scan]:
         """One joint scan, and more of its group while there are ends before the newest to answer.
 
-        If nobody waits for a first answer, it takes everything that is due of the group.
+        If nobody waits for a first answer, it takes everything in the group that is due.
         """
         scan = self.refresher.decide(at)
         scans: list[Scan] = []
         while scan is not None:
-            self.refresher.passed(scan)  # what fails is asked for here, not there
+            self.refresher.passed(scan)  # this class retries failures, not the refresher
             scans.append(scan)
             behind = self.refresher.drained or scan.end != self._called(scan.group).closed
             more = behind and len(scans) < MOST_SCANS
@@ -251,7 +251,7 @@ class WindowAggregates:
         broken = self._under_way.pop(event.job)
         queries = [member.query for member in broken.members]
         judged = retries.judge(event, queries, unit=str, retried=broken.retried)
-        if not self._is_current(broken):  # its queries are due again, from the synopsis after it
+        if not self._is_current(broken):  # its queries will be due again, from the next synopsis
             self._go_on(event.at, broken)
             return {}
         halves = (judged.first, set(queries) - judged.first) if judged.first else (set(queries),)
@@ -265,7 +265,7 @@ class WindowAggregates:
                    for refresh in self._under_way.values())
 
     def _go_on(self, at: float, refresh: RefreshJob) -> None:
-        """A refresh has ended; a synopsis that has waited for it can be answered from now on."""
+        """A refresh has ended; a synopsis that waited for it can be answered from now on."""
         panes = self._panes.get(refresh.group)
         if self._is_current(refresh) or panes is None:
             return
@@ -328,7 +328,7 @@ class WindowAggregates:
     def needed(self) -> dict[str, int]:
         """The time from which on rows of each stream may be needed again, in microseconds.
 
-        A synopsis that is lost, or has to grow, is made anew from the blocks that hold them.
+        A synopsis that is lost, or has to grow, is rebuilt from the blocks that hold these rows.
         """
         times: dict[str, int] = {}
         for group in self._plan.groups:
@@ -371,7 +371,7 @@ class WindowAggregates:
 
 
 def _told(at: float, job: RefreshJob) -> list[ev.Event]:
-    """The decision, and what it leaves out; a retry does not repeat the latter."""
+    """The decision, and the answers that it skips; a retry does not repeat the latter."""
     scans = tuple(ev.ScanWork(end=scan.end, queries=tuple(name for name, _ in scan.queries),
                               reason=scan.reason) for scan in job.scans)
     again = ", tried again" if job.retried else ""

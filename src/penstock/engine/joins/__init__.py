@@ -1,1 +1,1 @@
-"""Shared window joins: who scans whose window when, and when pairs may leave."""
+"""Shared window joins: who scans which window when, and when pairs may leave."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from penstock.policies.joins import JoinWindow, Policy, ScanCost, SharedScan, View, Waiting
 
 NO_FIXED_PART = ScanCost()
-"""The cost of the papers' model, in which a scan takes as long as its slice is."""
+"""The cost in the papers' model, where a scan takes as long as its slice is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """What an outer found at the levels after ``first`` up to ``last`` leaves for some queries."""
+    """Pairs that leave: what an outer found at the levels after ``first`` up to ``last``."""
 
     outer: int
     scan: int
@@ -53,14 +53,14 @@ class _Outer:
 
 @dataclass(slots=True)
 class _Scan:
-    """The outers of one scan: their queues by levels scanned, and how far each window is."""
+    """The outers of one scan: their queues by levels scanned, and the progress of each window."""
 
     shared: SharedScan
     queues: list[deque[_Outer]] = field(init=False)
     fronts: list[int] = field(init=False)
-    """By level: how many outers have scanned it, which are the first that came."""
+    """By level, how many outers have scanned it; those are the ones that came first."""
     outers: deque[_Outer] = field(default_factory=deque)
-    """Those that are not through, in the order of arrival."""
+    """The outers that have not finished, in the order of arrival."""
     arrived: int = 0
 
     def __post_init__(self) -> None:
@@ -74,13 +74,13 @@ class _Scan:
         self.queues[0].append(outer)
 
     def at(self, place: int) -> _Outer | None:
-        """The outer at a place in the order of arrival, unless it is through or has not come."""
+        """The outer at a place in the order of arrival; None if it has finished or not come yet."""
         ahead = place - (self.arrived - len(self.outers))
         return self.outers[ahead] if 0 <= ahead < len(self.outers) else None
 
 
 class ProbeSchedule:
-    """The queues of outers, as section 3.2 of the joins paper has them, under any policy.
+    """The queues of outers, as in section 3.2 of the joins paper, under any policy.
 
     Two windows, SWF: the second outer scans the small window before the first goes on.
 
@@ -107,23 +107,23 @@ class ProbeSchedule:
     def __init__(
         self, policy: Policy, windows: Sequence[JoinWindow], cost: ScanCost = NO_FIXED_PART
     ) -> None:
-        """Nothing has come yet."""
+        """Begin without outers."""
         self.policy = policy
         self.scans = policy.prepare(windows, cost)
         self._state = [_Scan(shared) for shared in self.scans]
 
     def arrive(self, outer: int) -> None:
-        """An outer has come, after all that came before."""
+        """An outer has arrived, after all earlier ones."""
         for scan in self._state:
             scan.arrive(outer)
 
     @property
     def waiting(self) -> int:
-        """Outers that are not through, counted once for each scan."""
+        """Outers that have not finished, counted once for each scan."""
         return sum(len(scan.outers) for scan in self._state)
 
     def view(self) -> View:
-        """What waits, the furthest on first."""
+        """The waiting outers, those that are furthest on first."""
         waiting = []
         for number, scan in enumerate(self._state):
             allowed = scan.shared.levels
@@ -135,7 +135,7 @@ class ProbeSchedule:
         return View(self.scans, tuple(waiting))
 
     def decide(self) -> Probe | None:
-        """What is scanned next; None while nothing waits."""
+        """The next probe; None while nothing waits."""
         chosen = self.policy.choose(self.view())
         if chosen is None:
             return None
@@ -143,7 +143,7 @@ class ProbeSchedule:
         return Probe(outer.number, chosen.scan, chosen.scanned, chosen.until, chosen.reason)
 
     def finish(self, probe: Probe) -> list[Pairs]:
-        """A probe is through; the pairs that leave now, in the order of windows."""
+        """A probe has finished; return the pairs that leave now, in the order of windows."""
         scan = self._state[probe.scan]
         outer = scan.queues[probe.first].popleft()
         assert outer.number == probe.outer, f"outer {probe.outer} was not the first to wait"
@@ -157,8 +157,8 @@ class ProbeSchedule:
         return pairs
 
     def _leaving(self, number: int, scan: _Scan, outer: _Outer, window: int) -> list[Pairs]:
-        """What leaves for the queries of a window, now that an outer has gone on."""
-        if outer.place != scan.fronts[window]:  # an earlier one has not scanned this window
+        """The pairs that leave for the queries of a window, now that an outer has gone on."""
+        if outer.place != scan.fronts[window]:  # an earlier outer has not scanned this window
             return []
         leaving = _let_go(number, outer, window)
         if outer.scanned >= window:

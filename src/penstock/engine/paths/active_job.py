@@ -1,4 +1,4 @@
-"""A job under way."""
+"""An active job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.policies.operators import Segment
 
 @dataclass(slots=True)
 class ActiveJob:
-    """What was ordered, and how far it is."""
+    """What was ordered, and how far it has come."""
 
     path: Path
     segment: Segment
@@ -28,20 +28,21 @@ class ActiveJob:
     expected: float = 0.0
     """Seconds that it was expected to take; 0 if that was unknown."""
     planning: float = inf
-    """Seconds in which it can make use of the time in which an earlier job has the cores. Without
-    end if jobs that are under way together always share the cores."""
+    """Seconds of its own that can pass while an earlier job still has the cores. Infinite if jobs
+    that are active together always share the cores."""
     waited: float = 0.0
-    """Seconds in which it was planned, but an earlier job still had the cores."""
+    """Seconds for which it was planned while an earlier job still had the cores."""
     shared: float = 0.0
-    """Seconds for which it had to share the cores: others preempted it, or it preempted them."""
+    """Seconds for which it shared the cores, because it preempted others or they preempted it."""
     done: float = 0.0
-    """The part of its work that is behind it."""
+    """The part of its work that is done."""
     left: set[str] = field(default_factory=set)
-    """Queries that left meanwhile: what becomes of the job no longer concerns them."""
+    """Queries that have left meanwhile: they are no longer concerned by the job's outcome."""
     stale: dict[str, None] = field(default_factory=dict)
-    """Groups of window aggregates whose synopsis began anew meanwhile: theirs it does not fill."""
+    """Groups of window aggregates whose synopsis was rebuilt meanwhile: the job does not fill
+    these."""
     orphaned: dict[str, None] = field(default_factory=dict)
-    """Groups that need its blocks though all for whom it was ordered have left."""
+    """Groups that need its blocks although all its members have left."""
 
     @property
     def first(self) -> int:
@@ -54,17 +55,16 @@ class ActiveJob:
         return self.segment.first + len(self.segment.operators)
 
     def meets(self, segment: Segment) -> bool:
-        """Whether it is at work on stages of a segment.
+        """Whether it works on stages of a segment.
 
-        Were another job to begin there meanwhile, blocks could leave in another order than they
-        came.
+        If another job began there meanwhile, blocks could leave in another order than they came.
         """
         last = segment.first + len(segment.operators)
         return (segment.path == self.path.id
                 and segment.first < self.last and self.first < last)
 
     def end_beside(self, others: Iterable[ActiveJob], at: float) -> None:
-        """It ends, while these are under way."""
+        """It ends while these other jobs are active."""
         for other in others:
             if self.urgent or other.urgent:
                 both = max(at - max(self.began, other.began), 0.0)
@@ -74,22 +74,22 @@ class ActiveJob:
                 other.waited = max(at - other.began - other.planning, 0.0)
 
     def own(self, seconds: float) -> float:
-        """What is its own of the seconds that it took: half of those in which it shared the cores.
+        """The part of its seconds that is its own: half of those in which it shared the cores.
 
-        Those for which it waited, because it began before an earlier one was through, are not.
-        Who preempts gets the cores that tasks leave, one by one, and who is preempted goes on
-        where it can.
+        Seconds for which it waited, because it began before an earlier job had ended, do not count.
+        A preempting job gets the cores one by one as tasks leave them. A preempted job goes on with
+        the cores that are left.
         """
         return max(seconds - self.waited - min(self.shared, seconds) / 2, 0.0)
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Those for whom it was ordered: all of its train have the same."""
+        """The members it was ordered for: all entries of its train have the same ones."""
         return self.entries[0].members
 
     @property
     def staying(self) -> tuple[Member, ...]:
-        """Those of them who have not left meanwhile."""
+        """The members that have not left meanwhile."""
         return tuple(member for member in self.members if member.query not in self.left)
 
     @property
@@ -104,15 +104,15 @@ class ActiveJob:
 
     @property
     def is_backfill(self) -> bool:
-        """Whether its members have had the blocks: only panes are made of them, once more."""
+        """Whether its members have already had the blocks: only panes are made from them."""
         return self.entries[0].lane == AGAIN
 
     @property
     def oldest(self) -> float:
-        """When the first of its blocks came."""
+        """When the first of its blocks arrived."""
         return min(block.arrived for block in self.blocks)
 
     @property
     def rows(self) -> int:
-        """Rows that went in."""
+        """The rows that entered it."""
         return sum(entry.rows for entry in self.entries)

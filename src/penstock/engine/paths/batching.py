@@ -1,4 +1,4 @@
-"""How long blocks may wait for others to ride with: few large jobs cost less than many small."""
+"""How long blocks may wait to be batched: few large jobs cost less than many small ones."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from penstock.plan import Path, Plan
 
 @dataclass(slots=True)
 class Batching:
-    """The paths whose blocks are batched: folders of their own are costly to write often."""
+    """The paths whose blocks are batched: it is costly to write folders of their own often."""
 
     _hold: dict[str, float] = field(default_factory=dict)
-    """By path: seconds that its strictest query can wait, where all write folders of their own."""
+    """By path, the seconds that its strictest query can wait, if all of them write folders of their
+    own."""
     _due: dict[Place, float] = field(default_factory=dict)
-    """The queues that batch, each with when that is over."""
+    """The queues that batch, each with the time at which that ends."""
     _order: list[tuple[float, Place]] = field(default_factory=list)
-    """The same in order of time, and some that are out of date."""
+    """The same in order of time, with some entries that are out of date."""
 
     def adopt(self, plan: Plan) -> None:
-        """Look at who writes where; no queue batches until it is seen again."""
+        """See which queries write where; no queue batches until it is looked at again."""
         self._due.clear()
         self._order.clear()
         self._hold = {path.id: min(plan.query(m.query).latency or 0.0 for m in path.members)
@@ -32,7 +33,7 @@ class Batching:
     def seconds(self, path: Path, settings: Settings) -> float:
         """Seconds for which a path's blocks may wait to be batched.
 
-        What makes panes begins at once, and takes in the next job what has come meanwhile.
+        A path that makes panes begins at once, and its next job takes what has arrived meanwhile.
         """
         if path.end == "panes":
             return 0.0
@@ -41,7 +42,7 @@ class Batching:
     # --- the queues that batch ---------------------------------------------------------------
 
     def wait(self, place: Place, due: float) -> None:
-        """The blocks of a queue wait for others until then."""
+        """The blocks of a queue wait for others until ``due``."""
         if self._due.get(place) != due:
             self._due[place] = due
             heapq.heappush(self._order, (due, place))
@@ -51,7 +52,7 @@ class Batching:
         self._due.pop(place, None)
 
     def over(self, at: float) -> list[Place]:
-        """The queues that have batched long enough, each told once."""
+        """The queues that have batched long enough; each is listed once."""
         found = []
         while (due := self.next) is not None and due <= at:
             _, place = heapq.heappop(self._order)

@@ -1,4 +1,4 @@
-"""Who rides together: groups of members, and lanes that set members apart when a run fails."""
+"""Who rides together: groups of members, and lanes that separate members when a job fails."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from penstock.plan import Member
 
 @dataclass(slots=True)
 class Riders:
-    """The members that ride in one run, by number, and who may not ride with whom.
+    """The members that ride in one job, by number, and who may not ride with whom.
 
-    A run that fails twice is tried again in two halves, each in a lane of its own, until the query
-    that fails stands alone; a member whose run went well is back in the common lane.
+    A job that fails twice is retried in two halves, each in a lane of its own, until the query that
+    fails stands alone. A member whose job succeeded returns to the common lane.
     """
 
     _groups: dict[tuple[str, tuple[Member, ...]], int] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Riders:
     _lane: int = 0
 
     def group(self, path: str, members: tuple[Member, ...]) -> tuple[int, bool]:
-        """The number of a group, and whether it was formed just now."""
+        """The number of a group, and whether it is new."""
         known = self._groups.get((path, members))
         if known is not None:
             return known, False
@@ -31,21 +31,21 @@ class Riders:
         return self._formed, True
 
     def dissolve(self, query: str) -> None:
-        """Forget the groups of a query's earlier namesake."""
+        """Forget the groups of an earlier query of this name."""
         self._groups = {riders: group for riders, group in self._groups.items()
                         if all(member.query != query for member in riders[1])}
 
     def lane(self, member: Member) -> int:
-        """The lane that a member rides in; 0 is the common one."""
+        """The lane in which a member rides; 0 is the common one."""
         return self._lanes.get(member, 0)
 
     def set_apart(self, members: Iterable[Member], first: Callable[[Member], bool]) -> None:
-        """Two new lanes: one for those in the ``first`` half, one for the others."""
+        """Give two new lanes: one to the ``first`` half, one to the others."""
         self._lane += 2
         for member in members:
             self._lanes[member] = self._lane - first(member)
 
     def clear(self, members: Iterable[Member]) -> None:
-        """What has run well may ride with the others again."""
+        """Members whose job succeeded may ride with the others again."""
         for member in members:
             self._lanes.pop(member, None)

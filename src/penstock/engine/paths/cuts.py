@@ -17,13 +17,13 @@ from penstock.policies.operators.model.routes import remainders
 
 @dataclass(slots=True)
 class PathCuts:
-    """Has paths cut and ranked by what is known of them; a cut that differs is noted."""
+    """Has the policy cut and rank paths by their known costs; a cut that differs is noted."""
 
     scheduler: Scheduler
     costs: StageCosts
     queues: StageQueues
     _made: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    """By path: the operators of its segments."""
+    """By path, the operators of its segments."""
     _notes: list[Note] = field(default_factory=list)
 
     def make(self, plan: Plan, at: float = 0.0, reason: str = "") -> None:
@@ -39,7 +39,7 @@ class PathCuts:
             self._note(at, id, segments, reason)
 
     def renew(self, plan: Plan, at: float, changed: Mapping[str, str]) -> None:
-        """Paths have other costs, for these reasons: what depends on them is cut again."""
+        """Cut again the paths that depend on changed costs; ``changed`` has a reason per path."""
         if self.scheduler.policy.sees_all:
             self.make(plan, at, next(iter(changed.values())))
             return
@@ -59,6 +59,6 @@ class PathCuts:
                                                   reason=reason)))
 
     def notes(self) -> list[Note]:
-        """The cuts that have changed since this was last asked."""
+        """The cuts that have changed since the last call."""
         notes, self._notes = self._notes, []
         return notes

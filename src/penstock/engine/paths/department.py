@@ -35,12 +35,12 @@ class PathOffer:
 
     turn: Turn
     preempting: bool
-    """Whether it takes the cores of what is under way."""
+    """Whether it takes cores from active jobs."""
 
 
 @dataclass(slots=True)
 class PathsDepartment:
-    """Jobs over blocks: segments of paths, to a sink, to kept rows, or into panes."""
+    """Jobs over blocks: segments of paths, up to a sink, to intermediate rows, or into panes."""
 
     state: EngineState
     policy: Policy
@@ -57,7 +57,7 @@ class PathsDepartment:
     _paths: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Nothing is planned yet."""
+        """Begin without a plan."""
         self.queues = StageQueues(self.state.blocks)
         self._schedule()
         self._cuts = PathCuts(self.scheduler, self.costs, self.queues)
@@ -69,7 +69,7 @@ class PathsDepartment:
     # --- plan and policy ---------------------------------------------------------------------
 
     def adopt(self) -> None:
-        """What waits moves to the paths that now carry it."""
+        """Move what waits to the paths that now carry it."""
         plan = self.state.plan
         self._paths = {path.id: path for path in plan.paths}
         self.queues.adopt(plan)
@@ -87,36 +87,36 @@ class PathsDepartment:
 
     @property
     def slots(self) -> int:
-        """Every job takes one."""
+        """Every job takes one slot."""
         return len(self.active)
 
     @property
     def preempts(self) -> bool:
-        """As its policy does."""
+        """Whether its policy preempts."""
         return self.policy.preemptive
 
     @property
     def goes_first(self) -> bool:
-        """It takes its turn."""
+        """Jobs over blocks take their turn."""
         return False
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """Whether nothing waits and no job is active."""
         return not self.active and not len(self.queues)
 
     @property
     def wake_at(self) -> float | None:
-        """When the next queue has waited long enough for blocks to ride with."""
+        """When the next queue has batched long enough."""
         return self._batching.next
 
     def owes(self, query: str) -> bool:
-        """Whether a block waits for a query, or is under way for it."""
+        """Whether a block waits for a query, or is in an active job for it."""
         return self.queues.is_wanted_by(query) or any(
             member.query == query for job in self.active.values() for member in job.members)
 
     def needed(self) -> Mapping[str, int]:
-        """Blocks that wait are counted one by one; no other row is read again."""
+        """Waiting blocks are counted one by one; no other row is read again."""
         return {}
 
     def tidy(self, at: float) -> Iterable[Instruction]:
@@ -124,13 +124,13 @@ class PathsDepartment:
         return ()
 
     def notes(self) -> Iterable[Instruction]:
-        """Kept rows that nobody will take up, and paths that were cut again."""
+        """Intermediate rows that nobody will take up, and paths that were cut again."""
         return [*self.queues.forgotten(), *self._cuts.notes()]
 
     # --- events ------------------------------------------------------------------------------
 
     def take(self, event: ev.Event, job: ActiveJob | None = None) -> None:
-        """Blocks come, and members that want them."""
+        """Blocks arrive, and members that want them join."""
         match event:
             case ev.BlockArrived(block=block):
                 self._arrive(block)
@@ -139,7 +139,7 @@ class PathsDepartment:
             case ev.QueryDropped(query=query):
                 self.rejections.leave(query)
             case ev.EngineStarted() | ev.StreamEnded() | ev.StreamFailed():
-                self.queues.touch_all()  # blocks of a stream that has ended wait for no others
+                self.queues.touch_all()  # blocks of an ended stream are not batched
             case ev.JobProgressed(job=number, done=done) if number in self.active:
                 self.active[number].done = done
             case ev.BlockHot(stream=stream, number=number):
@@ -160,7 +160,7 @@ class PathsDepartment:
                     self.queues.add(block, (member,))
 
     def leave(self, query: str, at_once: bool) -> None:
-        """What waits for a query, and what is under way, no longer concerns it."""
+        """A query is no longer concerned by waiting blocks and active jobs."""
         if at_once:
             for job in self.active.values():
                 job.left.add(query)
@@ -169,7 +169,7 @@ class PathsDepartment:
     # --- what runs next ----------------------------------------------------------------------
 
     def offer(self, at: float, preempting: bool) -> PathOffer | None:
-        """What the policy chooses; where it would preempt, it must be worth it."""
+        """The policy's choice; it may preempt only if that is worth it."""
         self._wake_queues(at)
         if preempting and self.scheduler.weighs_all:
             self._wake_active()
@@ -181,7 +181,7 @@ class PathsDepartment:
         return PathOffer(turn, preempting)
 
     def _wake_queues(self, at: float) -> None:
-        """Tell the scheduler of queues that have changed, or have waited long enough."""
+        """Tell the scheduler which queues have changed, or have batched long enough."""
         for place in (*self.queues.changed(), *self._batching.over(at)):
             number = self.queues.numbers[place]
             if not self._is_busy(self.scheduler.segments[number]) and self._is_ready(place, at):
@@ -191,7 +191,7 @@ class PathsDepartment:
                 self.scheduler.sleep(number)
 
     def _wake_active(self) -> None:
-        """Let what is under way compete: it may go on. The next decision looks at it again."""
+        """Let active jobs compete: they may go on. The next decision looks at them again."""
         for job in self.active.values():
             number = self.queues.numbers.get((job.path.id, job.first))
             if number is not None:
@@ -201,11 +201,11 @@ class PathsDepartment:
                 self.queues.touch(job.path.id)
 
     def _is_busy(self, segment: Segment) -> bool:
-        """Whether stages of this segment are at work already: one job at a time, in order."""
+        """Whether a job already works on stages of this segment: one job at a time, in order."""
         return any(job.meets(segment) for job in self.active.values())
 
     def _is_ready(self, place: Place, at: float) -> bool:
-        """Whether a queue's head may run now, or shall wait for more blocks to ride with it."""
+        """Whether a queue's head may run now, or has to wait for more blocks to be batched."""
         self._batching.end(place)
         queue = self.queues.queues[place]
         if not queue:
@@ -219,7 +219,7 @@ class PathsDepartment:
         return False
 
     def _look(self, number: int) -> Queue:
-        """What waits before a stage, behind what is under way there."""
+        """What waits before a stage, behind the job that is active there."""
         segment, place = self.scheduler.segments[number], self.queues.places[number]
         begun: list[QueueEntry] = []
         done, fixed = 0.0, self._fixed(*place)
@@ -233,15 +233,15 @@ class PathsDepartment:
         if self.policy.looks_at_blocks:
             blocks += [(entry.arrived, (segment.rest - done) * entry.rows) for entry in begun]
             blocks += [(entry.arrived, segment.rest * entry.rows) for entry in waiting]
-            blocks[0] = blocks[0][0], blocks[0][1] + fixed  # they ride together
+            blocks[0] = blocks[0][0], blocks[0][1] + fixed  # they ride in one job
         return Queue(segment, length, head.arrived, done, head.rows, tuple(blocks))
 
     def _fixed(self, path: str, first: int) -> float:
-        """Seconds that rows need to the output however few they are, if the policy weighs it."""
+        """The fixed seconds that any rows need to the output, if the policy weighs them."""
         return self.costs.model(path, first).fixed if self.scheduler.weighs_all else 0.0
 
     def _done(self, job: ActiveJob) -> float:
-        """Seconds per row that a job has spent, going by the part of its work that is done."""
+        """Seconds per row that a job has spent, by the part of its work that is done."""
         return job.done * self.costs.cost(job.path.id, job.first, job.last)
 
     # --- jobs begin --------------------------------------------------------------------------
@@ -285,10 +285,10 @@ class PathsDepartment:
         return self.queues.take(place, min(most, longest), turn.most_blocks)
 
     def _lasting(self, turn: Turn, path: Path) -> float:
-        """Seconds for which a job should last.
+        """Seconds that a job should take.
 
-        By the settings, unless the policy says it; and not beyond the time at which a policy that
-        is asked after every block wants to be asked again.
+        The settings say it, unless the policy does. A policy that is asked after every block also
+        says when it wants to be asked again, and the job should not take longer.
         """
         if turn.lasting is not None:
             return turn.lasting
@@ -298,7 +298,7 @@ class PathsDepartment:
     def _order(
         self, at: float, number: int, job: ActiveJob, riders: int, expected: float, waiting: int
     ) -> SegmentJob:
-        """What the host is told to do."""
+        """The instruction for the host."""
         settings, blocks = self.state.settings, job.blocks
         idle = (waiting == len(job.entries) and len(self.active) == 1
                 and at - job.entries[0].arrived <= settings.quantum)
@@ -317,20 +317,20 @@ class PathsDepartment:
 
     @property
     def room(self) -> int:
-        """Bytes that are left of the memory budget."""
+        """Bytes that are left in the memory budget."""
         return self.state.settings.memory - self.queues.held_in_memory
 
     def _is_too_much(self, job: ActiveJob) -> bool:
-        """Whether what a job is expected to keep has no room in memory."""
+        """Whether memory lacks room for the intermediate rows that a job is expected to leave."""
         kept = self.costs.kept(job.path.id, job.first, job.last)
         return kept * sum(entry.bytes for entry in job.entries) > self.room
 
     # --- jobs end ----------------------------------------------------------------------------
 
     def end(self, event: ev.JobFinished | ev.JobFailed) -> Ended:
-        """Its blocks are done with, wait before the next stage, or wait again."""
+        """Its blocks are done, wait before the next stage, or wait again."""
         job = self.active.pop(event.job)
-        self.queues.touch(job.path.id)  # other jobs may begin where it was at work
+        self.queues.touch(job.path.id)  # other jobs may begin at its stages
         if isinstance(event, ev.JobFailed):
             return self._fail(event, job)
         result = event.result
@@ -362,7 +362,7 @@ class PathsDepartment:
         self, event: ev.JobFinished, result: ev.SegmentResult | ev.PanesResult, job: ActiveJob,
         rows_out: float,
     ) -> None:
-        """Record what a job tells of its stages; costs that differ are new cuts and ranks."""
+        """Record what a job says about its stages; costs that differ lead to new cuts and ranks."""
         job.end_beside(self.active.values(), event.at)
         kept = event.kept.bytes if event.kept else 0
         figures = ev.StageFigures(
@@ -385,7 +385,7 @@ class PathsDepartment:
         return Ended(stops=judged.stops, job=job)
 
     def _unit(self, member: Member) -> str:
-        """Who fails together: a query, or the window aggregates that share their panes."""
+        """The unit that fails together: a query, or window aggregates that share panes."""
         group = self.state.plan.group_of(member.query)
         return group.id if group else member.query
 
@@ -395,7 +395,7 @@ def _kind(job: ActiveJob) -> Literal["segment", "panes"]:
 
 
 def _work(job: ActiveJob, riders: int) -> ev.PathWork:
-    """A job for the record."""
+    """A job as the record describes it."""
     return ev.PathWork(
         segment=job.segment.id, riders=riders, stream=job.path.reads,
         blocks=tuple(block.number for block in job.blocks),

@@ -1,9 +1,9 @@
-"""The order of section 5.2 of the chain paper: which queue's head has to be begun first.
+"""The order of section 5.2 of the chain paper: which queue's head must begin first.
 
 The paper's structure Q holds, for each queue, the timestamp t_h of its head, the latency r_q that
-its query was promised and the work p_q from there to the output, in order of t_h + r_q - p_q. Here
-it is two heaps: the heads whose latest start is ahead, in its order, and those whose latest start
-has come, in the order of their deadlines. So a decision looks at no other queue.
+its query was promised, and the work p_q from there to the output. It is ordered by t_h + r_q - p_q.
+Here it is two heaps: heads whose latest start is still ahead, in that order, and heads whose latest
+start has come, in the order of their deadlines. So a decision looks at no other queue.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from math import inf
 from typing import TypeAlias
 
 _ROOM = 64
-"""Entries that are out of date are left in a heap until they are this many and most of it."""
+"""Outdated entries stay in a heap until there are this many of them and they are the majority."""
 
 Start: TypeAlias = tuple[float, float, int, float]
-"""Of the head of a queue: its latest start, its deadline, the queue's number in the order that
+"""For the head of a queue: its latest start, its deadline, the queue's number in the order that
 decides among equals, and the seconds of work left."""
 
 
@@ -36,16 +36,16 @@ class LatestStarts:
     __slots__ = ("_current", "_due", "_later", "_soon")
 
     def __init__(self, queues: int) -> None:
-        """No queue is ready."""
+        """Begin with no queue ready."""
         self._current: list[Start | None] = [None] * queues
         self._later: list[Start] = []
         self._due: list[tuple[float, int, Start]] = []
         self._soon = -inf
 
     def put(self, queue: int, deadline: float, left: float) -> None:
-        """A queue is ready, and its head has so many seconds of work to a deadline."""
+        """A queue is ready, and its head has ``left`` seconds of work before a deadline."""
         start = (deadline - left, deadline, queue, left)
-        if start != self._current[queue]:  # a host may say again what is known
+        if start != self._current[queue]:  # a host may repeat what is known
             self._current[queue] = start
             if deadline < inf:
                 heappush(self._later, start)
@@ -55,11 +55,11 @@ class LatestStarts:
         self._current[queue] = None
 
     def due(self, soon: float) -> tuple[Start | None, float]:
-        """Of the heads whose latest start has come the one with the earliest deadline, if any.
+        """Of the heads whose latest start has come, the one with the earliest deadline, if any.
 
-        And the first latest start that is ahead; infinite if there is none.
+        And the next latest start that is still ahead; infinite if there is none.
         """
-        if soon < self._soon:  # clocks of several threads may differ a little
+        if soon < self._soon:  # the clocks of threads may differ a little
             self._later.extend(start for _, _, start in self._due)
             self._due.clear()
             heapify(self._later)

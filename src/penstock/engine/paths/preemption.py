@@ -1,4 +1,4 @@
-"""When a job that is under way lets another one pass."""
+"""When an active job lets another one pass."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from penstock.policies.operators import Segment
 LONG = 1.5
 """Only jobs expected to take at least this many quanta may be preempted."""
 BETTER = 2.0
-"""A block preempts if it ranks so many times better: two jobs at once cost more than one after
-the other, and only one can preempt at a time."""
+"""A block preempts only if it ranks this many times better: two jobs at once cost more than one
+after the other, and only one can preempt at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Compares what could be begun with what is under way."""
+    """Compares what could begin with the active jobs."""
 
     scheduler: Scheduler
     costs: StageCosts
@@ -28,17 +28,17 @@ class Preemption:
     def may_be(self, segment: Segment, expected: float, quantum: float) -> bool:
         """Whether a job may be preempted: not one that is the best there is, nor a short one.
 
-        A job of about a quantum is over before preempting it would gain anything: it would have to
-        be done in small pieces, each with a cost of its own, and the preempting job shares the
-        cores with the pieces that have begun. Nothing is known of a job expected to take 0 seconds.
+        A job of about a quantum ends before preempting it would gain anything. It would have to be
+        done in small pieces, each with a fixed cost. The preempting job would share the cores with
+        the pieces that have begun. A job expected to take 0 seconds is one of unknown cost.
         """
         return (self.scheduler.policy.preemptive and self.scheduler.is_outranked(segment, BETTER)
                 and not 0 < expected <= LONG * quantum)
 
     def is_worth(self, turn: Turn, active: Iterable[ActiveJob]) -> bool:
-        """Whether a turn is much better than all that is under way, or is due.
+        """Whether a turn ranks much better than all active jobs, or is due.
 
-        It is not worth it if what is under way is over within the fixed part of its job.
+        It is not worth it if the active jobs end within the fixed part of its own job.
         """
         others = list(active)
         if not others or not all(other.yields for other in others):
@@ -51,7 +51,7 @@ class Preemption:
         return all(0 < (1 - other.done) * other.expected < fixed for other in others)
 
     def _rank(self, job: ActiveJob) -> float:
-        """The rank of a job by the work that is left of it; on a path that is gone, the last."""
+        """The rank of a job by the work that is left; on a path that no longer exists, the last."""
         if not self.costs.knows(job.path.id):
             return inf
         whole = self.costs.cost(job.path.id, job.first, job.last)

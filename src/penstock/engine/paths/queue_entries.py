@@ -13,16 +13,17 @@ from penstock.plan import Member
 
 TRAIN_BLOCKS = 64
 TRAIN_ROWS = 4_000_000
-"""A train ends here, so that a decision comes round again and a failed run repeats little."""
+"""The most rows of a train, so that a decision comes round again and a failed job repeats little.
+"""
 AGAIN = -1
-"""The lane of blocks from which only panes are made, once more."""
+"""The lane of blocks from which only panes are made, a second time."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """What some members of a path still have to see: a block, or what a run has kept of several.
+    """What some members of a path still have to see: a block, or the rows a job kept of several.
 
-    ``lane`` is 0 but for members set apart while the core looks for the one that fails.
+    ``lane`` is 0, except for members set apart while the core looks for the one that fails.
     """
 
     blocks: tuple[Block, ...]
@@ -30,7 +31,7 @@ class QueueEntry:
     members: tuple[Member, ...]
     lane: int = 0
     job: int = 0
-    """The job that kept it; 0 for a block as it came."""
+    """The job that kept it; 0 for a block as it arrived."""
     kept: KeptRows | None = None
     """What that job kept."""
 
@@ -41,7 +42,7 @@ class QueueEntry:
 
     @property
     def arrived(self) -> float:
-        """When the oldest of it came."""
+        """When the oldest block of it arrived."""
         return self.blocks[0].arrived
 
     @property
@@ -66,7 +67,7 @@ class StageQueue:
         return len(self.entries)
 
     def add(self, entry: QueueEntry, rank: Callable[[Member], int]) -> bool:
-        """Take an entry in, merged with one of the same block and lane; False when it merged.
+        """Add an entry, merged with one of the same block and lane if there is one: then False.
 
         Members come out in plan order (``rank``), so that equal sets of members are equal tuples
         and their blocks can ride in one train.
@@ -80,7 +81,7 @@ class StageQueue:
         return True
 
     def train(self, most_rows: float = TRAIN_ROWS, most_blocks: float = inf) -> list[QueueEntry]:
-        """The entries that would ride in one job now: those at the head that are of one kind."""
+        """The entries that would ride in one job now: those of one kind at the head."""
         head = self.entries[0]
         riders: list[QueueEntry] = []
         rows = blocks = 0
@@ -96,17 +97,17 @@ class StageQueue:
         return riders
 
     def is_full(self) -> bool:
-        """Whether a whole train waits: waiting for more would gain nothing."""
+        """Whether a whole train waits, so that waiting for more would gain nothing."""
         return (len(self.entries) >= TRAIN_BLOCKS
                 or sum(entry.rows for entry in self.entries) >= TRAIN_ROWS)
 
     def remove(self, entries: Iterable[QueueEntry]) -> None:
-        """Take entries out: those at the head, as a rule, so the others are not looked at."""
+        """Take entries out. They are usually at the head, so the others are not examined."""
         for entry in entries:
             del self.entries[self._place(entry)]
 
     def withdraw(self, query: str) -> list[QueueEntry]:
-        """Take a query's members out; the entries that nobody wants now."""
+        """Take a query's members out; return the entries that nobody wants now."""
         kept: list[QueueEntry] = []
         unwanted: list[QueueEntry] = []
         for entry in self.entries:

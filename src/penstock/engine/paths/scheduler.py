@@ -1,9 +1,9 @@
 """The heart of scheduling: which queues are ready, in what order, and which of them runs next.
 
 Both hosts decide here: the core for Spark, and the simulator. A queue has a *place*, its number in
-plan order. The ready queues of a ranked policy are kept in a heap, and those of a policy that asks
-for the order of deadlines in that order too, so a decision costs no look at the others. Any other
-policy is shown all of them.
+plan order. A heap keeps the ready queues of a ranked policy, and a second order keeps those of a
+policy that asks for deadlines. So a decision does not look at the other queues. Any other policy is
+shown all of them.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ _Entry = tuple[float, float, float, int]
 
 
 class Turn(NamedTuple):
-    """What runs next, and why: the policy's decision, on a queue.
+    """What runs next, and why: the policy's decision about a queue.
 
-    A tuple, since the simulator makes one for every operator that it runs.
+    It is a tuple because the simulator makes one for every operator that it runs.
     """
 
     place: int
     rank: float
-    """Of its queue. A policy that sees all may have chosen it for another reason."""
+    """The rank of its queue. A policy that sees all queues may have chosen it for another reason.
+    """
     segment: Segment
-    """What the job does. It begins with the queue of this place, or with a later one of its path:
-    what is to be carried to the output at one go is taken up where the path's oldest blocks are,
-    furthest on. They are due first."""
+    """What the job does. It begins with the queue of this place, or with a later one of its path.
+    Rows that are carried to the output in one go begin where the path's oldest blocks are, furthest
+    on: those are due first."""
     reason: str
     quantum: float
     limit: float
@@ -73,35 +74,36 @@ class Scheduler:
         segments: Sequence[Segment],
         look: Callable[[int], Queue] | None = None,
     ) -> None:
-        """``look`` shows a queue to a policy that sees all."""
+        """``look`` shows a queue to a policy that sees all of them."""
         self.policy = policy
         self._last = -1.0
-        """The rank of what ran last."""
+        """The rank of the segment that ran last."""
         self._look = look
         self._sees_all = policy.sees_all
         self._ranked = policy if isinstance(policy, Ranked) else _BY_SEGMENT
         self.follows_progress = self._ranked.dynamic or self._flushing is not None
-        """Whether a queue is to be woken again when work on its head was interrupted."""
+        """Whether a queue must be woken again when work on its head was interrupted."""
         self.adopt(segments)
 
     def adopt(self, segments: Sequence[Segment]) -> None:
-        """Work with these segments from now on; every queue is asleep until it is woken again."""
+        """Work with these segments from now on; every queue sleeps until it is woken again."""
         self.segments = [replace(segment, place=i) for i, segment in enumerate(segments)]
         self._best = [(segment.rank, segment.place) for segment in self.segments]
         heapify(self._best)
         self._wholes: dict[int, Segment] = {}
         self._places = {segment.id: segment.place for segment in self.segments}
         self._at = sorted(range(len(segments)), key=lambda i: -segments[i].first)
-        """The places in the order that decides among equals: further on the path, plan order."""
+        """The places in the order that decides among equals: furthest on its path, then plan order.
+        """
         self._order = sorted(range(len(segments)), key=self._at.__getitem__)
         self._current: list[_Entry | None] = [None] * len(self.segments)
         self._heap: list[_Entry] = []
         self._starts = LatestStarts(len(self.segments)) if self._flushing else None
         self._turns = [self._in_rank(segment) for segment in self.segments]
-        """What each place has when it is the first in rank."""
+        """The turn of each place if it is the first in rank."""
 
     def replace(self, first: int, segments: Sequence[Segment]) -> None:
-        """Other segments at the places from ``first`` on; the queues there are asleep then."""
+        """Put other segments at the places from ``first`` on; the queues there then sleep."""
         for place, segment in enumerate(segments, first):
             assert segment.first == self.segments[place].first, "the stages of a path stay"
             self.sleep(place)
@@ -118,22 +120,22 @@ class Scheduler:
 
     @property
     def weighs_all(self) -> bool:
-        """Whether the policy itself compares what is under way with what waits."""
+        """Whether the policy itself compares active jobs with what waits."""
         return self._sees_all or self._starts is not None
 
     def wake(
         self, place: int, oldest: float, done: float = 0.0, rows: float = 1.0, fixed: float = 0.0
     ) -> None:
-        """A queue may be run; called again whenever its head changes or progresses.
+        """A queue may run; called again whenever its head changes or progresses.
 
-        Its head came at ``oldest`` and has so many ``rows``, on each of which ``done`` seconds were
-        spent already. However few they are, they need ``fixed`` seconds to the output.
+        Its head arrived at ``oldest`` and has ``rows`` rows, and ``done`` seconds were already
+        spent on each. However few they are, they need ``fixed`` seconds to the output.
         """
         segment = self.segments[place]
         ranked = self._ranked
         rank = ranked.rank(segment, done, self._last) if ranked.dynamic else segment.rank
         entry = (rank, oldest + segment.grace, oldest, self._order[place])
-        if entry != self._current[place]:  # a host may say again what is known
+        if entry != self._current[place]:  # a host may repeat what is known
             self._current[place] = entry
             heappush(self._heap, entry)
         if self._starts is not None:
@@ -141,13 +143,13 @@ class Scheduler:
             self._starts.put(self._order[place], oldest + segment.latency, left)
 
     def sleep(self, place: int) -> None:
-        """A queue may not be run: it is empty, or blocked."""
+        """A queue may not run: it is empty, or blocked."""
         self._current[place] = None
         if self._starts is not None:
             self._starts.drop(self._order[place])
 
     def decide(self, now: float) -> Turn | None:
-        """What runs next; None while no queue may be run, or the policy waits."""
+        """What runs next; None while no queue may run, or the policy waits."""
         if self._sees_all:
             return self._choose(now)
         if self._starts is not None:
@@ -155,7 +157,7 @@ class Scheduler:
         return self._foremost()
 
     def _foremost(self) -> Turn | None:
-        """The turn of the first queue in rank."""
+        """The turn of the queue that is first in rank."""
         heap, current, at = self._heap, self._current, self._at
         while heap:
             entry = heap[0]
@@ -170,7 +172,7 @@ class Scheduler:
         return None
 
     def _decide_in_time(self, now: float, starts: LatestStarts) -> Turn | None:
-        """What is due, or else the first in rank; either until the next is due."""
+        """The queue that is due, or else the first in rank, until the next one is due."""
         due, then = starts.due(now + instant(now))
         turn = self._foremost() if due is None else self._flush(due)
         if turn is None or then - now >= turn[4]:
@@ -207,7 +209,7 @@ class Scheduler:
         return _turn(place, entry[0], segment, decision)
 
     def _carried(self, place: int) -> Segment:
-        """From the furthest queue of a path that is ready to the output."""
+        """From the furthest ready queue of a path to the output."""
         segments, path = self.segments, self.segments[place].path
         end = furthest = place
         while end < len(segments) and segments[end].path == path:
@@ -221,16 +223,16 @@ class Scheduler:
         return whole
 
     def rank(self, segment: Segment, done: float) -> float:
-        """The rank of a job under way on whose rows so many seconds were spent."""
+        """The rank of an active job on whose rows ``done`` seconds were spent."""
         return self._ranked.rank(segment, done, self._last)
 
     def is_outranked(self, segment: Segment, by: float) -> bool:
-        """Whether some queue may ever be so many times better than this one."""
+        """Whether some queue may ever rank ``by`` times better than this one."""
         if self.weighs_all:
             return True
         best = self._best
         while best and self.segments[best[0][1]].rank != best[0][0]:
-            heappop(best)  # it has another rank since
+            heappop(best)  # its rank has changed since
         return bool(best) and best[0][0] < by * segment.rank
 
     def onward(self, segment: Segment) -> Iterator[int]:

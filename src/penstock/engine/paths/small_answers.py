@@ -1,7 +1,7 @@
 """Who writes the answers of a job: the driver if they are few, the executors if they are many.
 
-Every Spark job has a fixed cost of 0.1 to 0.3 s, and executors need one for each kind of sink. Few
-answers come to the driver in one job, and the driver writes them all in milliseconds.
+Every Spark job has a fixed cost of 0.1 to 0.3 s, and executors need one job for each kind of sink.
+If answers are few, one job brings them to the driver, which writes them all in milliseconds.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from penstock.engine.paths.stage_costs import StageCosts
 from penstock.plan import Plan
 
 MOST_ROWS = 100_000
-"""Rows that are expected at most. The driver takes about a microsecond for each column of a row, so
-that this many are where the executors' fixed cost begins to be the smaller one."""
+"""The most rows that may be expected. The driver takes about a microsecond for each column of a
+row. From this many rows on, the executors' fixed cost is the smaller one."""
 MOST_BYTES = 32 << 20
-"""Bytes that are expected at most, if answers are as wide as the rows that they come from."""
+"""The most bytes that may be expected, if answers are as wide as the rows that they come from."""
 MOST_ROWS_IN = 1_000_000
-"""Rows that go in at most: the estimate may be wrong, and then all of them may come out."""
+"""The most rows that may go in: the estimate may be wrong, and then all of them may come out."""
 WANTED_BY = 10
-"""Members that want a row at most, as long as nothing is measured: in a fan-out each row usually
-concerns a few of them. The first job takes long enough without one Spark job per sink."""
+"""While nothing is measured, at most this many members are assumed to want a row: in a fan-out a
+row usually concerns few of them. The first job takes long enough without one Spark job per sink."""
 
 
 def fit_driver(job: ActiveJob, costs: StageCosts, plan: Plan) -> bool:
-    """Whether the driver takes the answers of a job, and writes them.
+    """Whether the driver takes the answers of a job and writes them.
 
-    Executors keep what was too much for the driver: a job that has failed is tried again there.
-    What a Python function rejects comes to the driver too, so its rows count as if all came out.
-    Answers that nobody keeps are only counted, which executors do best.
+    A job that has failed is retried on the executors: its answers may have been too much for the
+    driver. Rows that a Python function rejects come to the driver too, so its rows count as if all
+    came out. Answers that nobody keeps are only counted, which executors do best.
     """
     if not job.is_final or job.path.end != "sink" or job.retried:
         return False

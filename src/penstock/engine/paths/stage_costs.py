@@ -1,4 +1,4 @@
-"""What is known of the stages of paths, and what of it the policy was told."""
+"""The measured costs of the stages of paths, and which of them the policy was told."""
 
 from __future__ import annotations
 
@@ -16,76 +16,76 @@ from penstock.policies.operators import Route, Stage
 from penstock.policies.operators.model.routes import gain, rest
 
 MATERIAL = 0.2
-"""A figure that has changed by less than this part is as good as the same."""
+"""A figure that has changed by less than this part counts as unchanged."""
 FIXED_SHARE = 0.25
-"""Under backlog the fixed part is at most this part of a job. At a quarter a path gets through
-three quarters of the rows that jobs without end would, and a job lasts four times its fixed part:
-half a second where a job costs 0.12. A smaller share would gain little and make others wait."""
+"""Under backlog the fixed part is at most this part of a job. At a quarter, a path handles three
+quarters of the rows that endless jobs would. A job then takes four times its fixed part: half a
+second if that is 0.12. A smaller share would gain little and make others wait."""
 RISK = 2.0
-"""A train larger than any job before it may take so many times as long as it should, or as the
-largest job took, if all of a job's seconds turn out to be those of its rows."""
+"""A train larger than any earlier job may take this many times as long as intended, or as the
+largest job took, if its rows turn out to cause all of a job's cost."""
 FIRST_ROWS = 10_000
-"""Rows of the first train of a path, if it should not last for ever: nobody knows what they cost,
-and the first job waits for code to be compiled anyway."""
+"""Rows of the first train of a path, unless it may take any time. Their cost is unknown, and the
+first job waits for code to be compiled anyway."""
 LEAST = 1e-8
-"""Seconds that a row costs at least, as policies are told: they divide by it."""
+"""The least cost of a row, in seconds, that policies are told: they divide by it."""
 SAMPLING_SHARE = 0.02
 """Samples take at most this part of the time."""
 FIRST_SAMPLE = 1.0
 """Seconds that the first sample of a path is expected to take."""
 ENOUGH, SOON = 3, 2.0
-"""How many samples a path gets, so many seconds apart, before its stages are known: one may be
-disturbed."""
+"""A path gets this many samples, this many seconds apart, before its stages count as known: one of
+them may be disturbed."""
 CHEAPEST_OF = 256
-"""Jobs of any path among which the cheapest is looked for."""
+"""The cheapest job is sought among this many of the latest jobs of all paths."""
 
 
 @dataclass(slots=True)
 class StageCosts:
-    """Costs and selectivities of all stages, as measured, and the routes made of them."""
+    """The measured costs and selectivities of all stages, and the routes made from them."""
 
     statistics: Statistics = field(default_factory=Statistics)
     told: dict[str, Route] = field(default_factory=dict)
-    """By path: what the policy was last told."""
+    """By path, what the policy was last told."""
     _jobs: dict[tuple[str, int, int], RecentJobs] = field(default_factory=dict)
     """By path, first stage, and the stage before which jobs ended."""
     _lasts: dict[tuple[str, int], int] = field(default_factory=dict)
-    """By path and first stage: the stage before which the latest job ended."""
+    """By path and first stage, the stage before which the latest job ended."""
     _each: dict[tuple[str, int, int], float] = field(default_factory=dict)
-    """Like jobs: seconds per row of the stages that were measured."""
+    """With the same keys, seconds per row of the stages that were measured."""
     _seconds: deque[float] = field(default_factory=lambda: deque(maxlen=CHEAPEST_OF))
-    """What the latest jobs of all paths took."""
+    """The seconds of the latest jobs of all paths."""
     _learnt: dict[str, None] = field(default_factory=dict)
-    """The stages that are measured with every job."""
+    """The stages that every job measures."""
     _sampled: dict[str, deque[float]] = field(default_factory=dict)
-    """By stage: seconds per row of the latest samples."""
+    """By stage, seconds per row in the latest samples."""
     _samples: dict[str, list[float]] = field(default_factory=dict)
-    """By path: when samples of it were ordered."""
+    """By path, when its samples were ordered."""
     _took: dict[str, float] = field(default_factory=dict)
-    """By path: seconds that its latest sample took."""
+    """By path, the seconds that its latest sample took."""
     _sampling: float = 0.0
     """Seconds that all samples have taken."""
     _began: float = inf
     _renewed: bool = False
     """Whether a window of the statistics has ended."""
     _ran: dict[str, None] = field(default_factory=dict)
-    """The paths that ran in the present window, or in the one that has ended."""
+    """The paths that ran in the present window, or in the previous one."""
 
     # --- what the policy is told -------------------------------------------------------------
 
     def tell(self, plan: Plan) -> list[Route]:
-        """The paths with what is known of them now."""
+        """The routes of all paths with what is known of them now."""
         self.told = {path.id: self._route(plan, path) for path in plan.paths}
         self._forget_others()
         return list(self.told.values())
 
     def tell_again(self, plan: Plan, path: str) -> Route:
-        """One path with what is known of it now."""
+        """The route of one path with what is known of it now."""
         self.told[path] = self._route(plan, plan.path(path))
         return self.told[path]
 
     def _forget_others(self) -> None:
-        """Forget the jobs of paths that are gone: queries may come and go for ever."""
+        """Forget the jobs of paths that no longer exist: queries may come and go without end."""
         self._jobs = {key: jobs for key, jobs in self._jobs.items() if key[0] in self.told}
         self._lasts = {key: last for key, last in self._lasts.items() if key[0] in self.told}
         self._each = {key: each for key, each in self._each.items() if key in self._jobs}
@@ -104,10 +104,10 @@ class StageCosts:
         return tuple(map(self.statistics.stage, names(path)))
 
     def changed(self, plan: Plan, ran: str) -> dict[str, str]:
-        """The paths that differ materially from what the policy was told, with what does, in words.
+        """The paths that differ materially from what the policy was told, and how they differ.
 
-        Since this was last asked a job ran on one path. Only its figures can be others; when a
-        window of the statistics ends, also those of the paths that ran in it.
+        Since the last call a job ran on one path. Only the figures of this path can have changed.
+        When a window of the statistics ends, so can those of the paths that ran in it.
         """
         self._ran[ran] = None
         looked = list(self._ran) if self._renewed else [ran]
@@ -138,7 +138,7 @@ class StageCosts:
         return rest(self.told[path].stages[first:last])
 
     def rows_out(self, rows: float, path: Path, first: int) -> float | None:
-        """Rows that come out at the end of a path if so many go into a stage of it.
+        """Rows that come out at the end of a path if this many go into one of its stages.
 
         None while a stage on the way has not been measured.
         """
@@ -157,7 +157,7 @@ class StageCosts:
         self, at: float, path: Path, first: int, last: int, job: StageFigures,
         measured: Mapping[str, StageFigures], sampling: float = 0.0,
     ) -> None:
-        """Take in a job of some stages, what was measured of them, and the seconds of a sample."""
+        """Take in a job of some stages, the measurements of them, and the seconds of a sample."""
         self._take_samples(at, path, measured, sampling)
         ran = names(path)[first:last]
         known = [self._seconds_per_row(name, measured.get(name)) for name in ran]
@@ -176,7 +176,7 @@ class StageCosts:
     def _take_samples(
         self, at: float, path: Path, measured: Mapping[str, StageFigures], sampling: float
     ) -> None:
-        """What a sample says of stages that no job ran by themselves."""
+        """Take in what a sample says about stages that no job ran alone."""
         if sampling:
             self._sampling += sampling
             self._took[path.id] = sampling
@@ -189,7 +189,7 @@ class StageCosts:
                 self._record(name, at, figures)
 
     def _seconds_per_row(self, stage: str, told: StageFigures | None) -> float | None:
-        """Of a stage in the job that ended, or in samples; None if nobody measured it."""
+        """A stage's cost in the job that ended, or in samples; None if it was not measured."""
         if told is not None and told.how != "count" and told.rows_in:
             return told.seconds / told.rows_in
         sampled = self._sampled.get(stage)
@@ -204,10 +204,11 @@ class StageCosts:
         self, at: float, ran: list[str], known: list[float | None], kept: list[float],
         job: StageFigures, spent: float,
     ) -> None:
-        """Divide what the rows of a job have cost among its stages.
+        """Divide the cost of a job's rows among its stages.
 
-        A stage that ran alone cost all of it. Of several the measured ones cost what was measured,
-        and the others share the rest. Rows that are kept become wider or narrower at the first.
+        A stage that ran alone takes all of it. Of several, the measured stages take what was
+        measured, and the others share the rest. If rows were kept, the change of their width counts
+        at the first stage.
         """
         entering = [job.rows_in * prod(kept[:place]) for place in range(len(ran))]
         if len(ran) == 1:
@@ -233,11 +234,12 @@ class StageCosts:
     # --- samples -----------------------------------------------------------------------------
 
     def to_sample(self, path: Path, at: float, every: float, idle: bool) -> tuple[str, ...]:
-        """The stages of a path that are to be sampled now; then none before ``every``.
+        """The stages of a path that are to be sampled now; then none for ``every`` seconds.
 
-        Only stages that jobs do not measure themselves need it; the last one writes, which no
-        sample does. It is sooner while they are not known well, and never while anything waits. All
-        samples together take no more than a small part of the time, this one included.
+        Only stages that jobs do not measure themselves are sampled. The last stage is not: it
+        writes, and a sample does not. Samples are more frequent while stages are not known well,
+        and never taken while anything waits. All samples together, this one included, take only a
+        small part of the time.
         """
         self._began = min(self._began, at)
         unknown = tuple(name for name in names(path)[:-1] if name not in self._learnt)
@@ -254,10 +256,10 @@ class StageCosts:
     # --- what jobs will take -----------------------------------------------------------------
 
     def model(self, path: str, first: int, last: int | None = None) -> Cost:
-        """What a job from a stage of a path on takes: a fixed part, and a part per row.
+        """The cost of a job that begins at a stage of a path: a fixed part and a part per row.
 
-        Going by jobs that ended before the same stage, if there were any; otherwise before any.
-        Both parts are 0 while nothing is known.
+        It is fitted to jobs that ended before the same stage, or if there were none, to the latest
+        others. Both parts are 0 while nothing is known.
         """
         key = self._like(path, first, last)
         if key is None:
@@ -266,26 +268,26 @@ class StageCosts:
         return self._jobs[key].cost(cheapest, (cheapest, each) if each else None)
 
     def _like(self, path: str, first: int, last: int | None) -> tuple[str, int, int] | None:
-        """The jobs that say what one of these stages takes."""
+        """The key of the jobs that show what such a job takes."""
         if last is not None and (path, first, last) in self._jobs:
             return path, first, last
         ended = self._lasts.get((path, first))
         return None if ended is None else (path, first, ended)
 
     def expected(self, rows: float, path: str, first: int, last: int | None = None) -> float:
-        """Seconds that so many rows will take from a stage of a path on; 0 while unknown."""
+        """Seconds that this many rows will take from a stage of a path on; 0 while unknown."""
         return self.model(path, first, last).seconds(rows)
 
     def rows_within(
         self, seconds: float, path: str, first: int, last: int | None = None,
         onward: Iterable[int] = (),
     ) -> float:
-        """Rows of a train that takes about so long from a stage of a path on.
+        """Rows of a train that takes about this long from a stage of a path on.
 
-        Those of a train stay together, so what is left of them at the stages where the path goes
-        ``onward`` must not take longer either. It is longer if the fixed parts of these jobs would
-        be more than `FIXED_SHARE` of them. Where the parts are not told apart yet, it is twice as
-        large as any job before, to learn them; the first one has `FIRST_ROWS`.
+        A train stays together, so its remaining rows must not take longer at the stages where the
+        path goes ``onward`` either. The train is larger if fixed parts would otherwise be more than
+        `FIXED_SHARE` of these jobs. While the fixed part cannot be told from the part per row, the
+        train is twice as large as any earlier one, to learn them. The first train has `FIRST_ROWS`.
         """
         if seconds < inf and self._like(path, first, last) is None:
             return FIRST_ROWS
@@ -312,7 +314,7 @@ class StageCosts:
 def names(path: Path) -> list[str]:
     """The names under which the stages of a path are measured.
 
-    A path that is one job is measured as a whole, whoever rides on it.
+    A path that is one job is measured as a whole, whichever members ride on it.
     """
     return [path.id] if len(path.stages) == 1 else [stage[0].id for stage in path.stages]
 

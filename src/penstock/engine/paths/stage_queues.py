@@ -1,4 +1,4 @@
-"""What waits before the stages of all paths, with their memory and the blocks kept in step."""
+"""What waits before the stages of all paths, kept in step with memory and blocks."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from penstock.plan import Member, Plan
 
 @dataclass(slots=True)
 class StageQueues:
-    """The queues, and who is in them."""
+    """The queues, and which members are in them."""
 
     blocks: Blocks
     memory: QueueMemory = field(default_factory=QueueMemory)
     riders: Riders = field(default_factory=Riders)
     places: list[Place] = field(default_factory=list)
-    """Before which stages work can wait, in plan order."""
+    """The stages before which work can wait, in plan order."""
     numbers: dict[Place, int] = field(default_factory=dict)
-    """By place: which of them it is."""
+    """By place, its number in that order."""
     queues: dict[Place, StageQueue] = field(default_factory=dict)
     _home: dict[Member, str] = field(default_factory=dict)
     _rank: dict[Member, int] = field(default_factory=dict)
     _retry: set[tuple[Place, int, int]] = field(default_factory=set)
     _forgotten: list[Forget] = field(default_factory=list)
     _of: dict[str, list[Place]] = field(default_factory=dict)
-    """By path: its places."""
+    """By path, its places."""
     _changed: dict[Place, None] = field(default_factory=dict)
-    """The places of which the scheduler has to hear."""
+    """The places that the scheduler must be told about."""
     _count: int = 0
 
     def adopt(self, plan: Plan) -> None:
-        """What waits moves to the paths that now carry it."""
+        """Move what waits to the paths that now carry it."""
         waiting = [(place, entry) for place, queue in self.queues.items()
                    for entry in queue.entries]
         members = [(member, path.id) for path in plan.paths for member in path.members]
@@ -79,7 +79,7 @@ class StageQueues:
         self, entries: Iterable[QueueEntry], kept: QueueEntry, place: Place,
         members: tuple[Member, ...],
     ) -> None:
-        """What a run has kept of entries waits before a stage, for those who still want it."""
+        """The rows that a job kept of entries wait before a stage, if any member wants them."""
         for entry in entries:
             self.memory.drop(entry)
             for block in entry.blocks if not entry.job else ():
@@ -90,9 +90,9 @@ class StageQueues:
     def put_back(
         self, place: Place, entry: QueueEntry, members: tuple[Member, ...], retry: bool = False
     ) -> None:
-        """Let what waited, or was under way, wait again; what nobody wants is let go.
+        """Let entries wait again that waited or were in a job; let go of what nobody wants.
 
-        Rows that were kept on a path that is no more are of no use: their blocks begin anew.
+        Rows kept on a path that no longer exists are of no use: their blocks start again.
         """
         if entry.job and members and place in self.queues:
             self._wait(entry, place)
@@ -105,7 +105,7 @@ class StageQueues:
         self._forget(entry)
 
     def begin_anew(self, path: str) -> None:
-        """Give up the rows that were kept between stages of a path: their blocks begin anew."""
+        """Give up the rows that were kept between stages of a path: their blocks start again."""
         for place in self._of.get(path, ())[1:]:
             queue = self.queues[place]
             for entry in list(queue.entries):
@@ -122,7 +122,7 @@ class StageQueues:
         self.memory.enter(place, entry)
 
     def _enter(self, place: Place, entry: QueueEntry) -> bool:
-        """Put an entry into a queue; False when it merged with another."""
+        """Put an entry into a queue; return False if it merged with another."""
         self._changed[place] = None
         added = self.queues[place].add(entry, self._rank.__getitem__)
         self._count += added
@@ -139,7 +139,7 @@ class StageQueues:
     def take(
         self, place: Place, most_rows: float, most_blocks: float = inf
     ) -> tuple[list[QueueEntry], bool]:
-        """The next train from a queue, and whether it has been tried before: then it goes alone."""
+        """The next train from a queue, and whether it was tried before: then it goes alone."""
         queue = self.queues[place]
         retried = (place, *queue.entries[0].order) in self._retry
         train = queue.entries[:1] if retried else queue.train(most_rows, most_blocks)
@@ -150,13 +150,13 @@ class StageQueues:
         return train, retried
 
     def let_go(self, entry: QueueEntry) -> None:
-        """An entry is done with."""
+        """An entry is done."""
         self.memory.drop(entry)
         for block in entry.blocks:
             self.blocks.let_go(block, part=bool(entry.job))
 
     def withdraw(self, query: str) -> None:
-        """A query waits for nothing any more."""
+        """A query no longer waits for anything."""
         for place, queue in self.queues.items():
             for entry in queue.withdraw(query):
                 self._leave(place, entry)
@@ -168,16 +168,16 @@ class StageQueues:
             self._forgotten.append(Forget(job=entry.job))
 
     def forgotten(self) -> list[Forget]:
-        """Kept rows that nobody will take up; each is told once."""
+        """Kept rows that nobody will take up; each is listed once."""
         gone, self._forgotten = self._forgotten, []
         return gone
 
     def make_room(
         self, at: float, budget: int, needed: dict[str, int], spool: float = inf
     ) -> Iterator[Instruction]:
-        """Let go of blocks that are not worth their memory, or their place in the spool.
+        """Let go of blocks that are not worth their memory, or their room in the spool.
 
-        ``needed`` has streams whose rows from some time on may be read again.
+        ``needed`` has, by stream, the time from which on rows may be read again.
         """
         gone = list(self.blocks.release(at, needed, spool))
         gone += self.blocks.cool(self.held_in_memory - budget)
@@ -193,11 +193,11 @@ class StageQueues:
         self._changed.update(dict.fromkeys(self._of.get(path, ())))
 
     def touch_all(self) -> None:
-        """Whatever decides which queues may run is another."""
+        """Something that decides which queues may run has changed."""
         self._changed = dict.fromkeys(self.places)
 
     def changed(self) -> list[Place]:
-        """The places whose queues have changed since this was last asked."""
+        """The places whose queues have changed since the last call."""
         changed, self._changed = list(self._changed), {}
         return changed
 
@@ -206,7 +206,7 @@ class StageQueues:
         return self._count
 
     def is_wanted_by(self, query: str) -> bool:
-        """Whether something waits for a query."""
+        """Whether anything waits for a query."""
         return any(member.query == query for queue in self.queues.values()
                    for entry in queue.entries for member in entry.members)
 

@@ -17,12 +17,12 @@ class Waiting:
     """
 
     scan: int
-    """Which of the scans that `Policy.prepare` made."""
+    """Which of the scans made by `Policy.prepare`."""
     scanned: int
-    """Levels that they have scanned."""
+    """Levels that they have already scanned."""
     allowed: int
-    """The level beyond which they must not go: the outer before them has not. All levels, if there
-    is none."""
+    """The level beyond which they must not go, because the outer before them has not. All levels,
+    if there is no outer before them."""
     first: int
     """The number of the first of them, in the order of their arrival."""
     length: int = 1
@@ -31,7 +31,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What waits, the furthest on first, and the scans that it waits in."""
+    """The waiting outers, those furthest on first, and the scans in which they wait."""
 
     scans: tuple[SharedScan, ...]
     waiting: tuple[Waiting, ...]
@@ -39,11 +39,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Let the first of those who wait scan the levels up to this one, for this reason."""
+    """Let the first of some waiting outers scan up to this level, for this reason."""
 
     scan: int
     scanned: int
-    """Which of those who wait: the ones that have scanned so many levels."""
+    """Which waiting outers: those that have scanned this many levels."""
     until: int
     reason: str
 
@@ -57,22 +57,22 @@ class Policy:
 
     streams: ClassVar[bool] = False
     """Whether pairs leave as they are found, unless an earlier outer may still find some for the
-    same query. If not, those of a step leave together at its end."""
+    same query. If not, the pairs of a step leave together at its end."""
     releases_early: ClassVar[bool] = False
-    """Whether pairs that had to wait for an earlier outer leave as soon as that one is through. If
-    not, they leave when their own outer goes on."""
+    """Whether pairs that had to wait for an earlier outer leave as soon as that outer has finished.
+    If not, they leave when their own outer goes on."""
 
     def prepare(self, windows: Sequence[JoinWindow], cost: ScanCost) -> tuple[SharedScan, ...]:
-        """The scans that serve the windows; again when queries come or go, or costs change."""
+        """The scans that serve the windows; called again when queries or costs change."""
         return (SharedScan(tuple(combined(windows)), cost),)
 
     def choose(self, view: View) -> Decision | None:
-        """What is scanned next, or None if nothing waits."""
+        """The next scan, or None if nothing waits."""
         raise NotImplementedError
 
 
 def decision(view: View, chosen: Waiting, until: int, why: str) -> Decision:
-    """A decision in words.
+    """A decision with its reason in words.
 
     >>> view = View((SharedScan((JoinWindow(2.0), JoinWindow(3.0))),), (Waiting(0, 1, 2, first=4),))
     >>> decision(view, view.waiting[0], 2, "it is the first")

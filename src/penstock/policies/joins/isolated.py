@@ -13,8 +13,8 @@ from penstock.policies.joins.model.windows import JoinWindow, ScanCost, SharedSc
 class Isolated(LargestWindowOnly):
     """Scans a window again for every query, in the order of arrival, smaller windows first.
 
-    It is what Spark does with one streaming query per join: a pair within several windows is found
-    as often as queries want it.
+    This is what Spark does with one streaming query per join: a pair within several windows is
+    found once for every query that wants it.
 
     >>> scans = Isolated().prepare([JoinWindow(5, queries=2), JoinWindow(60)], ScanCost())
     >>> [scan.windows for scan in scans]  # doctest: +NORMALIZE_WHITESPACE

@@ -9,11 +9,11 @@ from penstock.policies.joins.base import Decision, Policy, View, decision
 
 @dataclass(frozen=True, slots=True)
 class LargestWindowOnly(Policy):
-    """Every outer scans the largest window at one go, in the order of arrival.
+    """Every outer scans the largest window in one go, in the order of arrival.
 
     A pair is routed to each query whose window covers its difference in time. Nothing is held back,
-    for an outer is through before the next begins. But a query with a small window waits until the
-    earlier outers have scanned the largest.
+    because an outer finishes before the next one begins. But a query with a small window waits
+    until the earlier outers have scanned the largest one.
 
     >>> from penstock.policies.joins.base import Waiting
     >>> from penstock.policies.joins.model.windows import JoinWindow, ScanCost
@@ -28,7 +28,7 @@ class LargestWindowOnly(Policy):
     streams = True
 
     def choose(self, view: View) -> Decision | None:
-        """The first that came, up to the largest window."""
+        """The outer that arrived first, up to the largest window."""
         if not view.waiting:
             return None
         oldest = min(view.waiting, key=lambda waiting: waiting.first)

@@ -12,9 +12,9 @@ from penstock.policies.joins.swf import SmallestWindowFirst
 class MaximumQueryThroughput(SmallestWindowFirst):
     """Weighs the rest of an old outer's window against the whole of a new one's.
 
-    The little that is between two neighbouring windows may serve a query sooner than the smallest
+    The small slice between two neighbouring windows may serve a query sooner than the smallest
     window of a new outer does. What an outer can do per second, at best, depends on how far it is
-    and how far the outer before it is. So it stands in a matrix, which is made once.
+    and how far the outer before it is. So it is looked up in a matrix, which is computed once.
 
     >>> from penstock.policies.joins.model.windows import JoinWindow, ScanCost
     >>> mqt = MaximumQueryThroughput()
@@ -24,8 +24,8 @@ class MaximumQueryThroughput(SmallestWindowFirst):
     >>> mqt.choose(View(scans, (Waiting(0, 2, 3, first=11), Waiting(0, 0, 2, first=12)))).reason
     'outer 12 scans 0 to 2: serves 0.667 queries per second'
 
-    It goes one level on and is asked again, since another outer may be the best by then. Pairs
-    leave as soon as no earlier outer can find one for the same query.
+    An outer goes on by one level, and then the policy is asked again, since another outer may be
+    the best by then. Pairs leave as soon as no earlier outer can find one for the same query.
 
     Reference: section 3.3 of the joins paper. Slices are merged as by `SmallestWindowFirst`.
     """
@@ -34,7 +34,7 @@ class MaximumQueryThroughput(SmallestWindowFirst):
     releases_early = True
 
     def choose(self, view: View) -> Decision | None:
-        """The one with the largest entry in the matrix, one level on; of equals the furthest on."""
+        """The outer with the largest matrix entry, one level on; ties go to the furthest on."""
         if not view.waiting:
             return None
         best = max(view.waiting, key=lambda waiting: _most(view, waiting))

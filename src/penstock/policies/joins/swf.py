@@ -31,7 +31,7 @@ class SmallestWindowFirst(Policy):
         return (SharedScan(worthwhile(windows, cost), cost),)
 
     def choose(self, view: View) -> Decision | None:
-        """The first of those who have scanned the least, one level on."""
+        """The first of the outers that have scanned least, one level on."""
         if not view.waiting:
             return None
         least = min(view.waiting, key=lambda waiting: waiting.scanned)

@@ -36,7 +36,7 @@ class Chain(Ranked):
 
 
 def steepest(route: Route) -> list[Segment]:
-    """The segments of a route's envelope, ranked by what their stages free per second, together."""
+    """The segments of a route's envelope, ranked by what their stages together free per second."""
     known = chart(route)
     return [_ranked(route, *ends, slope * route.priority)
             for ends, slope in zip(pairwise(known.envelope), known.slopes, strict=True)]

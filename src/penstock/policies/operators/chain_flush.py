@@ -54,7 +54,7 @@ class ChainFlush(Chain, Flushing):
     tuples: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that mean nothing."""
+        """Refuse limits that make no sense."""
         if not self.latency > 0:
             raise PolicyError("chain_flush: latency must be positive")
         if self.tuples is not None and not (
@@ -63,7 +63,7 @@ class ChainFlush(Chain, Flushing):
 
     @property
     def looks_at_blocks(self) -> bool:
-        """The exact form does."""
+        """Only the exact form does."""
         return self.exact
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
@@ -72,23 +72,23 @@ class ChainFlush(Chain, Flushing):
 
     @property
     def sees_all(self) -> bool:
-        """The exact form must."""
+        """Only the exact form must."""
         return self.exact
 
     def choose(self, view: View) -> Decision | None:
-        """What is due, or else Chain's choice."""
+        """The queue that is due, or else Chain's choice."""
         return self._exact(view) if self.exact and view.queues else Flushing.choose(self, view)
 
     # --- section 5.2: queue heads ------------------------------------------------------------
 
     def turn(self, segment: Segment) -> Decision:
-        """Chain's choice, for so many blocks."""
+        """Chain's choice, for at most ``tuples`` blocks."""
         if self.tuples is None:
             return Decision(segment.id, segment.reason)
         return Decision(segment.id, segment.reason, limit=self.tuples, most_blocks=self.tuples)
 
     def flush(self, segment: Segment, deadline: float, left: float) -> Decision:
-        """The one whose deadline is the first of those that are due."""
+        """The head with the earliest deadline of those that are due."""
         late = f"its deadline is at {deadline:.3f} s, {left:.3g} s of work away"
         return Decision(segment.id, late, whole=True)
 
@@ -107,7 +107,7 @@ class ChainFlush(Chain, Flushing):
         else:  # where paths meet it may stand behind others: then its queue must be served
             allowed = sorted({block[2] for block in blocks[: tight + 1]})
             chosen = self.foremost([view.queues[i] for i in allowed])
-        # What stands before the chosen block is passed over, as long as its slack lasts.
+        # Blocks before the chosen one are passed over, as long as their slack lasts.
         head = bisect_left(blocks, (chosen.deadline, *chosen.blocks[0][1:], -1))
         passed = (slack for slack in slacks[:head] if slack > instant)
         reason = chosen.segment.reason + (", and a deadline is tight" if tight is not None else "")

@@ -1,4 +1,4 @@
-"""EDF: run what must be through first."""
+"""EDF: run what must be finished first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Edf(Ranked):
     preemptive = True
 
     def __post_init__(self) -> None:
-        """A latency goal is positive."""
+        """Refuse a latency goal that is not positive."""
         if not self.latency > 0:
             raise PolicyError("edf: latency must be positive")
 

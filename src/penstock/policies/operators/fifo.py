@@ -13,8 +13,8 @@ from penstock.policies.operators.model.routes import Route, Segment, whole
 class Fifo(Ranked):
     """Serves blocks in the order of their arrival, whatever they cost and however much they keep.
 
-    The largest latency is the least that one processor can give; a burst fills the queues, because
-    a slow path holds up the cheap and selective ones behind it.
+    The largest latency is the smallest that one processor can give. But a burst fills the queues,
+    because a slow path holds up the cheap and selective ones behind it.
 
     >>> from penstock.policies.operators.base import Queue, View
     >>> a, b = Fifo().prepare([Route("a", ()), Route("b", ())])
@@ -27,5 +27,5 @@ class Fifo(Ranked):
     """
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
-        """One segment per path, all of one rank: age alone decides."""
+        """One segment per path, all with the same rank: age alone decides."""
         return tuple(whole(route, reason="its oldest block came first") for route in routes)

@@ -16,7 +16,7 @@ from penstock.policies.operators.model.routes import Route, Segment, segment
 _CALM = 0.5
 """While the latency ahead stays below this part of the limit, Chain serves everything."""
 _PLAY = 0.1
-"""Gamma sinks only as far as it would for a latency longer by this part of the limit."""
+"""Gamma falls only as far as it would for a latency longer by this part of the limit."""
 _BY_AGE = "its oldest block came first"
 
 
@@ -56,15 +56,15 @@ class Mixed(Ranked):
     """
 
     gamma: float = 0.0
-    """The slope below which FIFO serves; what was found last, if ``latency`` is given."""
+    """The slope below which FIFO serves; the value found last, if ``latency`` is given."""
     latency: float = inf
     _slopes: tuple[float, ...] = field(default=(), init=False)
-    """Of all segments, ascending."""
+    """The slopes of all segments, ascending."""
 
     preemptive = True
 
     def __post_init__(self) -> None:
-        """Refuse limits that mean nothing."""
+        """Refuse limits that make no sense."""
         if not self.gamma >= 0:
             raise PolicyError("mixed: gamma must not be negative")
         if not self.latency > 0:
@@ -74,21 +74,21 @@ class Mixed(Ranked):
 
     @property
     def sees_all(self) -> bool:
-        """To find its gamma it must; a given one is in the ranks."""
+        """Only to find its gamma; a given gamma is part of the ranks."""
         return self.latency < inf
 
     @property
     def looks_at_blocks(self) -> bool:
-        """To find its gamma it must."""
+        """Only to find its gamma."""
         return self.sees_all
 
     def prepare(self, routes: Sequence[Route]) -> tuple[Segment, ...]:
-        """The segments of the envelopes, the gentle ones of a path united if gamma is given."""
+        """The segments of the envelopes; if gamma is given, a path's gentle ones are merged."""
         if not self.sees_all:
             return tuple(cut for route in routes for cut in self._cut(route))
         cuts = tuple(cut for route in routes for cut in steepest(route.promised(self.latency)))
         self._slopes = tuple(sorted({-cut.rank for cut in cuts}))
-        self.gamma = 0.0  # it lay between slopes that are no more
+        self.gamma = 0.0  # it lay between slopes that no longer exist
         return cuts
 
     def _cut(self, route: Route) -> list[Segment]:
@@ -105,7 +105,7 @@ class Mixed(Ranked):
     # --- the adaptive form -------------------------------------------------------------------
 
     def choose(self, view: View) -> Decision | None:
-        """By ranks; but gamma is found first, if it was not given."""
+        """By rank, after gamma has been found if it was not given."""
         if not (view.queues and self.sees_all):
             return Ranked.choose(self, view)
         ahead, slack = _ahead(view)
@@ -121,19 +121,19 @@ class Mixed(Ranked):
         return rank, queue.oldest, -queue.segment.first
 
     def _found(self, ahead: float) -> float:
-        """Gamma for a latency ahead, a part of the limit."""
+        """The gamma for a latency ahead, which is a part of the limit."""
         given = bisect_left(self._slopes, self.gamma) if self.gamma < inf else len(self._slopes)
         steps = max(self._steps(ahead), min(given, self._steps(ahead + _PLAY)))
         return (0.0, *self._slopes[1:], inf)[steps] if self._slopes else 0.0
 
     def _steps(self, ahead: float) -> int:
-        """How many slopes FIFO serves."""
+        """The number of slopes that FIFO serves."""
         part = (ahead - _CALM) / (1 - _CALM)
         return int(len(self._slopes) * min(max(part, 0.0), 1.0))
 
 
 def _ahead(view: View) -> tuple[float, float]:
-    """By age from now on: the worst latency, as a part of its limit, and the least time to spare.
+    """If served by age: the worst latency, as a part of its limit, and the least time to spare.
 
     >>> cut = Segment("p", "p", ("a",), latency=10.0)
     >>> _ahead(View(6.0, (Queue(cut, 2, oldest=0.0, blocks=((0.0, 2.0), (5.0, 3.0))),)))

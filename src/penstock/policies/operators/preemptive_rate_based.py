@@ -1,4 +1,4 @@
-"""Preemptive Rate-Based: an arriving block may preempt the one that is under way."""
+"""Preemptive Rate-Based: an arriving block may preempt the one that is being processed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from penstock.policies.operators.rate_based import RateBased, output_rate
 class PreemptiveRateBased(RateBased):
     """Rate-Based that decides again at every arrival.
 
-    The block under way competes with the cost it has left, C - delta. So only a block that gives
-    answers faster than its own remainder preempts it. Afterwards it goes on where it was.
+    The block that is being processed competes with the cost it has left, C - delta. So only a block
+    that gives answers faster than its own remainder preempts it. Afterwards it goes on where it
+    was.
 
     >>> expensive = Segment("a", "p", ("a",), rest=40.0, gain=1.0)
     >>> [PreemptiveRateBased().rank(expensive, done, last=0.0) for done in (0.0, 30.0)]

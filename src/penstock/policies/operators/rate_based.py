@@ -1,4 +1,4 @@
-"""Rate-Based: run the operator from which answers come out fastest."""
+"""Rate-Based: run the operator whose answers come out fastest."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def _ranked(route: Route, first: int, last: int) -> Segment:
 
 
 def output_rate(segment: Segment, done: float) -> float:
-    """Rows out per second of the work that is left when ``done`` seconds are behind the head."""
+    """Rows out per second of the work that is left when ``done`` seconds were spent on the head."""
     left = segment.rest - done
     return segment.priority * segment.gain / left if left > 0 else inf

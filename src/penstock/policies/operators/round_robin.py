@@ -18,8 +18,8 @@ _LAP = 2**20
 class RoundRobin(Ranked):
     """Walks in a circle over the operators and gives each that is ready ``quantum`` seconds.
 
-    Where several blocks ride in one job, a turn is one job that should last as long. Unless it is
-    given, a quantum is one second, or what the host's jobs last.
+    If several blocks ride in one job, a turn is one job that should take as long. If it is not
+    given, a quantum is one second, or the usual time of the host's jobs.
 
     Nobody starves, and nobody is favoured: the more operators there are, the less often the one
     that would free memory gets its turn.
@@ -39,7 +39,7 @@ class RoundRobin(Ranked):
     dynamic = True
 
     def __post_init__(self) -> None:
-        """Time must pass."""
+        """Refuse a quantum that is not positive."""
         if self.quantum is not None and not self.quantum > 0:
             raise PolicyError("round_robin: quantum must be positive")
 
@@ -49,7 +49,7 @@ class RoundRobin(Ranked):
                      for route in routes for first, last in each(route))
 
     def rank(self, segment: Segment, done: float, last: float) -> float:
-        """Its place on the circle, in this lap if it is still ahead and in the next if not."""
+        """Its place on the circle: in this lap if it is still ahead, otherwise in the next."""
         lap = max(0, ceil((last + 1 - segment.place) / _LAP))
         return float(lap * _LAP + segment.place)
 

@@ -1,4 +1,4 @@
-"""Refreshing answers: which are renewed next, and which together. The catalogue of policies."""
+"""Refreshing answers: which ones next, and which of them together. The catalogue of policies."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from penstock.policies.refresh.model.tasks import QueryGroup, Task, subgroups, t
 
 @dataclass(frozen=True, slots=True)
 class Aggressive(Policy):
-    """Shares every scan, and answers long windows far more often than anybody asked.
+    """Shares every scan, and answers long windows far more often than their queries ask.
 
     >>> from penstock.policies.refresh.model.tasks import WindowQuery
     >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 30, 5),

@@ -18,29 +18,29 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Refresh these tasks of one group as one, for this reason."""
+    """Refresh these tasks of one group in one scan, for this reason."""
 
     tasks: tuple[str, ...]
     reason: str
 
 
 class Policy:
-    """Decides which answers are renewed next, and which of them together.
+    """Decides which answers are refreshed next, and which of them together.
 
-    `prepare` makes tasks of the queries. `choose` refreshes the task whose deadline is the nearest
-    or the furthest past. Among equals the highest priority decides, then plan order. Tasks of the
-    same group whose windows end at the same pane may ride along: `joins` says which.
+    `prepare` makes tasks from the queries. `choose` refreshes the task whose deadline is nearest or
+    furthest past. Among equals the highest priority decides, then plan order. Tasks of the same
+    group whose windows end at the same pane may ride along: `joins` says which.
     """
 
     shares: ClassVar[bool] = True
-    """Whether tasks of a group that are due together are one refresh."""
+    """Whether tasks of a group that are due together are refreshed in one scan."""
 
     def prepare(self, groups: Sequence[QueryGroup]) -> tuple[Task, ...]:
-        """Make tasks of the queries; again whenever queries or costs change."""
+        """Make tasks from the queries; called again whenever queries or costs change."""
         return tuple(task for group in groups for task in self.divide(group))
 
     def divide(self, group: QueryGroup) -> tuple[Task, ...]:
-        """The tasks of one group: unless a policy knows better, one for each period."""
+        """The tasks of one group: one for each period, unless a policy decides otherwise."""
         return subgroups(group)
 
     def choose(self, view: View) -> Decision | None:
@@ -57,7 +57,7 @@ class Policy:
         return self.shares and other.left == first.left
 
     def cost(self, group: QueryGroup, tasks: Sequence[Task]) -> float:
-        """What the tasks of a group cost per pane if none is late."""
+        """The cost per pane of a group's tasks if none is late."""
         return cost_per_pane(group, tasks, self.shares)
 
     def _rides(self, first: Due, other: Due) -> bool:
@@ -66,7 +66,7 @@ class Policy:
 
 
 def _reason(first: Due, riders: int) -> str:
-    """In words.
+    """The reason in words.
 
     >>> _reason(Due(Task("g every 2", "g", (), 2), end=7, left=-1), riders=2)
     'g every 2 is 1 pane late; 2 more ride along'

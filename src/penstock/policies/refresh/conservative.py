@@ -9,7 +9,7 @@ from penstock.policies.refresh.base import Policy
 
 @dataclass(frozen=True, slots=True)
 class Conservative(Policy):
-    """Nobody is answered more often than asked; what is due at the same time shares the scan.
+    """No query is answered more often than it asks; tasks that are due together share the scan.
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.model.tasks import Due, QueryGroup, WindowQuery

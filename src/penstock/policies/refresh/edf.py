@@ -1,4 +1,4 @@
-"""EDF: every query by itself, the one whose deadline is nearest first."""
+"""EDF: every query separately, the one whose deadline is nearest first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.policies.refresh.model.tasks import QueryGroup, Task, task
 class EarliestDeadline(Policy):
     """Earliest deadline first, one query at a time: the algorithm that the others build upon.
 
-    A query that was late has its whole period again, so periods stretch under overload and nobody
-    is dropped.
+    A query that was late gets its whole period again, so periods stretch under overload and no
+    query is dropped.
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.model.tasks import Due, WindowQuery

@@ -21,8 +21,8 @@ from penstock.policies.refresh.model.tasks import (
 )
 
 KEPT = 64
-"""The search carries on this many partial schedules at each step. For up to six periods in a group
-those are all, for more the cheapest ones."""
+"""The search keeps this many partial schedules at each step. For up to six periods in a group these
+are all of them; for more, the cheapest ones."""
 SETTLED = 64
 """With at most this many periods, the schedule of a late group is found exactly. With 45 of them
 that takes a tenth of a second, and the time grows with the cube of their number."""
@@ -66,7 +66,7 @@ class Hybrid(Policy):
     """
 
     def divide(self, group: QueryGroup) -> tuple[Task, ...]:
-        """The cheapest schedule that is found; never one more costly than the two extremes."""
+        """The cheapest schedule found; it never costs more than either of the two extremes."""
         apart = subgroups(group)
         extremes = [apart, Aggressive().divide(group)]
         if group.late and len(apart) <= SETTLED:
@@ -88,7 +88,7 @@ class _Partial:
 
 
 def cheapest(group: QueryGroup, apart: Sequence[Task], limit: float) -> dict[int, int]:
-    """The period that every sub-group should have, by its own; empty if none is within the limit.
+    """The period that every sub-group should get, by its own; empty if none is within the limit.
 
     >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
     ...                          WindowQuery("c", 30, 5)))
@@ -98,7 +98,7 @@ def cheapest(group: QueryGroup, apart: Sequence[Task], limit: float) -> dict[int
     scans = {part.id: group.costs.scan(part.window) for part in apart}
     order = sorted(apart, key=lambda part: (-scans[part.id], part.period))
     free = [part for part in order if not part.exactly]
-    fixed: list[int] = []  # periods of exact tasks: they are due anyway, but carry nobody
+    fixed: list[int] = []  # periods of exact tasks: due anyway, but carrying no other task
     partial: dict[frozenset[int], _Partial] = {frozenset(): _Partial(0.0, ())}
     last = min(free, key=lambda part: part.period, default=None)
     for part in order:
@@ -120,16 +120,16 @@ def cheapest(group: QueryGroup, apart: Sequence[Task], limit: float) -> dict[int
 
 
 def _out_of_step(group: QueryGroup, apart: Sequence[Task]) -> dict[int, int]:
-    """The same if no two tasks share a scan: then exact tasks matter to nobody else."""
+    """The same if no two tasks share a scan: then exact tasks do not affect the others."""
     return cheapest_apart([
         SubGroup(part.period, group.costs.scan(part.window), group.answering(part.queries))
         for part in apart if not part.exactly])
 
 
 def ways(group: QueryGroup, most: int = 120) -> list[tuple[dict[int, int], float]]:
-    """Every way to shorten periods with its cost per pane, the cheapest first; none if too many.
+    """Every way to shorten periods with its cost per pane, cheapest first; none if too many.
 
-    A way is the period that the sub-group of each period gets. For people to read: the policy
+    A way is the period that the sub-group of each period gets. It is for people to read: the policy
     itself does not list them.
 
     >>> group = QueryGroup("g", (WindowQuery("a", 10, 2), WindowQuery("b", 15, 3),
@@ -151,11 +151,11 @@ def _step(
     partial: dict[frozenset[int], _Partial], part: Task, offered: Sequence[int], scan: float,
     answering: float, fixed: Sequence[int],
 ) -> dict[frozenset[int], _Partial]:
-    """Every way to go on with one more sub-group: riding on a task that is there, or a new one."""
+    """Every way to add one more sub-group: it rides on an existing task, or gets a new one."""
     after: dict[frozenset[int], _Partial] = {}
     for there, so_far in partial.items():
         carrying = max((period for period in there if period <= part.period), default=0)
-        if carrying:  # its scan costs more: riding is free but for the answers
+        if carrying:  # its scan costs more: riding is free except for the answers
             _offer(after, there, so_far, carrying, answering / carrying)
         for period in offered:
             if carrying < period <= part.period:
@@ -178,9 +178,9 @@ def _pruned(
     partial: dict[frozenset[int], _Partial], shortest: int, scan: float, fixed: Sequence[int],
     limit: float,
 ) -> dict[frozenset[int], _Partial]:
-    """The cheapest, going by the least that each of them will still cost.
+    """The cheapest schedules, by the least that each of them will still cost.
 
-    Whatever comes, something is due at the multiples of the shortest period.
+    Whatever is added, some task is due at the multiples of the shortest period.
     """
     bounds = {there: so_far.cost + scan * alone(shortest, [*there, *fixed])
               for there, so_far in partial.items()}

@@ -11,10 +11,10 @@ from penstock.policies.refresh.model.tasks import Due, QueryGroup, Task
 
 @dataclass(frozen=True, slots=True)
 class Late(Policy):
-    """A modifier of a policy that shares: the late ride together, however late each of them is.
+    """Modifies a policy that shares: late tasks ride together, however late each of them is.
 
-    Without it only tasks that are equally late do, and the others scan the same panes again soon
-    after.
+    Without it only tasks that are equally late ride together, and the others scan the same panes
+    again soon after.
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.conservative import Conservative
@@ -32,15 +32,15 @@ class Late(Policy):
     of: Policy
 
     def __post_init__(self) -> None:
-        """There must be something to modify."""
+        """Refuse a policy that shares no scans."""
         if not self.of.shares:
             raise PolicyError("late and late_pending say what runs together; this policy runs "
                               "every task by itself")
 
     def divide(self, group: QueryGroup) -> tuple[Task, ...]:
-        """As the policy does."""
+        """The tasks of the modified policy."""
         return self.of.divide(group)
 
     def joins(self, first: Due, other: Due) -> bool:
-        """While the first is late, all that are late too."""
+        """While the first task is late, all late tasks ride with it."""
         return other.left < 0 if first.left < 0 else self.of.joins(first, other)

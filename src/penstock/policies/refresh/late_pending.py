@@ -10,7 +10,7 @@ from penstock.policies.refresh.model.tasks import Due
 
 @dataclass(frozen=True, slots=True)
 class LatePending(Late):
-    """A modifier of a policy that shares: what is just due will not be late at the next pane.
+    """Modifies a policy that shares: a task that is due now will not be late at the next pane.
 
     >>> from penstock.policies.refresh.base import View
     >>> from penstock.policies.refresh.conservative import Conservative
@@ -26,5 +26,5 @@ class LatePending(Late):
     """
 
     def joins(self, first: Due, other: Due) -> bool:
-        """While the first is late, all that are late or due now."""
+        """While the first task is late, all tasks that are late or due now ride with it."""
         return other.left <= 0 if first.left < 0 else self.of.joins(first, other)

@@ -62,7 +62,7 @@ class DescribedPlan:
     joins: list[Join] = field(default_factory=list)
 
     def network(self, entering: Mapping[str, float]) -> Network:
-        """The routes, where they meet, and what a policy is told of them."""
+        """The routes, where they meet, and what a policy is told about them."""
         told = dict(self.believed)
         for join in self.joins:
             cost, kept = join.believed(entering)
@@ -117,7 +117,7 @@ class DescribedPlan:
         return self.shared[name]
 
     def operator(self, name: str, table: Table) -> Stage:
-        """Read an operator, and what is believed of it."""
+        """Read an operator, and what is believed about it."""
         cost = table.number("cost", least=0)
         kept = table.number("selectivity", 1.0, least=0, most=_MANY)
         if "believed_cost" in table or "believed_selectivity" in table:

@@ -1,4 +1,4 @@
-"""Reading a table of a description strictly: what is not known, or makes no sense, is refused.
+"""Reads a table of a description strictly: unknown keys and senseless values are refused.
 
 Every refusal is one sentence that names the file, the table and the key.
 """

@@ -8,7 +8,7 @@ from itertools import count
 from operator import or_
 
 import pyarrow as pa
-from pyspark import cloudpickle  # the one with which Spark ships functions
+from pyspark import cloudpickle  # the pickler with which Spark ships functions
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -34,11 +34,11 @@ from penstock.synopses import Family, Measure
 
 _PACKED = f"{NUMBER} INT, {TABLE} BINARY"
 _PLAIN = (*NUMBERS, "BOOLEAN", "STRING", "BINARY", "DATE", "TIMESTAMP")
-"""The types whose values Arrow can tell apart and put in order."""
+"""The types whose values Arrow can compare and sort."""
 
 
 def fits(unit: PaneGrouping) -> bool:
-    """Whether Arrow can group it; nested values and what Spark alone can sketch it cannot."""
+    """Whether Arrow can group it: not nested values, nor what only Spark can sketch."""
     by = [key.type for key in unit.keys] + ([unit.family.cell] if unit.family.cell else [])
     measures = [measure for _, family in unit.readers for measure in family.measures]
     return (unit.family.kind in DIRECT and all(type_.name in _PLAIN for type_ in by)
@@ -95,7 +95,7 @@ class ArrowGroupings:
         return Kept(kind, name, arrow_type(measure.stored))
 
     def _place(self, how: object, column: SparkColumn) -> str:
-        """The name of a column of the projection, which has each of them once."""
+        """The name of a column of the projection; equal columns occur there once."""
         if how not in self._places:
             self._places[how] = f"@{len(self._places)}"
             self._columns.append(column.alias(self._places[how]))
@@ -127,7 +127,7 @@ def _unpacked(told: pa.Table) -> dict[int, tuple[pa.Table, ...]]:
 
 
 def _whole(unit: PaneGrouping, reader: int, parts: Sequence[pa.Table]) -> pa.Table:
-    """The pane table of a reader, out of its parts."""
+    """The pane table of a reader, assembled from its parts."""
     types = unit.columns
     schema = pa.schema([(name, arrow_type(types[column]))
                         for name, column in unit.read_by(reader).items()])

@@ -1,6 +1,6 @@
 """Measures in Arrow: the values of a column as numbers, and what is kept of them for each cell.
 
-It is shipped to Python workers by value and imports nothing of ours.
+It is shipped to Python workers by value and imports nothing else of Penstock.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Kept:
     """A measure of the rows of a cell."""
 
     kind: str
-    """rows, count, sum, min, max, moments, or bits, which ors whole numbers."""
+    """rows, count, sum, min, max, moments, or bits, which combines whole numbers by OR."""
     column: str
-    """What is measured; nothing for rows."""
+    """The column that is measured; empty for rows."""
     type: pa.DataType
     """The type of its column in the pane table."""
 
@@ -38,21 +38,21 @@ def kind_of(kept: Kept) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Values as arrays of numbers, and what NULL and the way back need."""
+    """Values as arrays of numbers, with what is needed for NULL and for the way back."""
 
     arrays: tuple[np.ndarray, ...]
     valid: np.ndarray | None
-    """Whether a value is not NULL; None if none is."""
+    """Whether each value is not NULL; None if no value is NULL."""
     back: Callable[[np.ndarray], pa.Array] | None = None
-    """The values behind numbers, where these stand for something else."""
+    """The function from numbers back to values, if the numbers stand for something else."""
 
     def of(self, rows: np.ndarray) -> Numbers:
-        """Those of some rows."""
+        """The numbers of some rows."""
         return Numbers(tuple(a[rows] for a in self.arrays), None, self.back)
 
 
 def whole_numbers(array: pa.Array) -> pa.Array | None:
-    """Values as whole numbers that are equal where these are; None where they are none."""
+    """Whole numbers that are equal exactly where the values are; None if there are none."""
     type_ = array.type
     if pa.types.is_timestamp(type_):
         return array.view(pa.int64())
@@ -71,7 +71,7 @@ def from_whole(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def known(array: pa.Array) -> np.ndarray | None:
-    """Whether each value is not NULL; None if none is."""
+    """Whether each value is not NULL; None if no value is NULL."""
     return np.asarray(array.is_valid()) if array.null_count else None
 
 
@@ -102,7 +102,7 @@ _LOW = 0xFFFFFFFF
 
 
 def _limbs(array: pa.Array) -> Numbers:
-    """Decimals as whole numbers of their last digit, 32 bits of the 128 in each array."""
+    """Decimals as whole numbers of their last digit, with 32 of the 128 bits in each array."""
     words = np.frombuffer(array.buffers()[1], np.int32, 4 * len(array), 16 * array.offset)
     limbs = words.reshape(-1, 4)
     low = [limbs[:, n].view(np.uint32).astype(np.float64) for n in range(3)]
@@ -110,7 +110,7 @@ def _limbs(array: pa.Array) -> Numbers:
 
 
 def _ordered(array: pa.Array) -> Numbers:
-    """Whole numbers in the order that Spark gives the values: NaN is above all."""
+    """Whole numbers in Spark's order of the values: NaN is above all."""
     type_, valid = array.type, known(array)
     if pa.types.is_floating(type_):
         values = _filled(array).astype(np.float64) + 0.0
@@ -173,7 +173,7 @@ class Cells:
                 for values in self.values.arrays]
 
     def merged(self, ufunc: np.ufunc, neutral: int) -> np.ndarray:
-        """What a function makes of each cell's values."""
+        """The result of a function over each cell's values."""
         found = np.full(self.size, neutral, np.int64)
         ufunc.at(found, self.places, self.values.arrays[0])
         return np.asarray(found[self.held])

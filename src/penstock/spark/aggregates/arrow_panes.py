@@ -1,11 +1,11 @@
 """Pane tables of Arrow rows: one pass over the rows for any number of groupings.
 
-Spark has computed what users wrote: the time, the keys, the arguments, the conditions. What is left
-are numbers. Every column becomes codes from 0 on, the codes of a cell's columns become one number,
-and a measure is an array with that number as its index.
+Spark has already computed what users wrote: the time, the keys, the arguments, the conditions. Only
+numbers are left. Every column becomes codes from 0 on, the codes of a cell's columns become one
+number, and a measure is an array indexed by that number.
 
-The driver calls this for few rows, and Python workers do for many. It is shipped to them by value
-together with the modules of ours that it imports, because they may not have Penstock.
+The driver calls this for few rows, and Python workers for many. It is shipped to the workers by
+value, with the Penstock modules that it imports, because they may not have Penstock installed.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from penstock.spark.compile.python_worker import settle
 TIME = "@time"
 """The column of the rows' time, in microseconds since 1970."""
 MOST_ROWS = 1 << 20
-"""Most rows that are grouped at once. A sum of so many numbers of 32 bits is exact in a double."""
+"""The most rows that are grouped at once. A sum of this many 32-bit numbers is exact in a double.
+"""
 MOST_BYTES = 128 << 20
-"""Most bytes of them, but for a batch that is larger by itself."""
+"""The most bytes that are grouped at once, except for a single batch that is larger."""
 SPARSE = 4
-"""A range of whole numbers becomes codes as it is if it has at most so many values per row."""
+"""A range of whole numbers is used as codes directly if it has at most this many values per row."""
 NUMBER, TABLE = "number", "table"
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Whoever reads a grouping: what is kept for it of the rows that it wants."""
+    """A reader of a grouping: which rows it wants, and what is kept of them."""
 
     where: str | None
     """The column that says whether it wants a row; None if it wants all."""
@@ -57,7 +58,8 @@ class ArrowGrouping:
     pane: int
     """The length of a pane in microseconds."""
     by: tuple[tuple[str, str], ...]
-    """The columns that make a cell beside the pane: the name in the pane table, and in the rows."""
+    """The columns that make a cell, besides the pane: the name in the pane table, and in the rows.
+    """
     readers: tuple[Reader, ...]
 
 
@@ -74,7 +76,7 @@ def pane_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The pane tables of a task, each as the bytes of an Arrow stream with its number.
 
-    As rows of a frame they would be taken apart and put together again, twice.
+    As rows of a frame they would be taken apart and put together again twice.
     """
     for tables in pane_tables(groupings, batches):
         numbers = [n for n, table in enumerate(tables) if table.num_rows]
@@ -128,7 +130,7 @@ class _Codes:
     columns: Callable[[np.ndarray], list[pa.Array]]
 
     def of(self, rows: np.ndarray) -> _Codes:
-        """Those of some rows."""
+        """The codes of some rows."""
         return _Codes(self.ids[rows], self.size, self.columns)
 
     def with_more(self, more: _Codes) -> _Codes:
@@ -143,7 +145,7 @@ class _Codes:
         return _Codes(self.ids * more.size + more.ids, self.size * more.size, columns)
 
     def dense(self) -> _Codes:
-        """With few numbers that do not occur."""
+        """The same, with few unused numbers."""
         if self.size <= _room(len(self.ids)):
             return self
         found = pa.array(self.ids).dictionary_encode()
@@ -153,13 +155,13 @@ class _Codes:
 
 
 def _room(rows: int) -> int:
-    """How many codes there may be for so many rows."""
+    """How many codes there may be for this many rows."""
     return SPARSE * rows + 1024
 
 
 @dataclass(slots=True)
 class _Columns:
-    """The columns of some rows, each put into numbers once for all groupings."""
+    """The columns of some rows, each converted into numbers once for all groupings."""
 
     rows: pa.Table
     _arrays: dict[str, pa.Array] = field(default_factory=dict)
@@ -167,7 +169,7 @@ class _Columns:
     _numbers: dict[tuple[str, str], Numbers] = field(default_factory=dict)
 
     def array(self, name: str) -> pa.Array:
-        """A column in one piece."""
+        """A column as one array."""
         if name not in self._arrays:
             found = self.rows[name].combine_chunks()
             if isinstance(found, pa.ChunkedArray):
@@ -176,11 +178,11 @@ class _Columns:
         return self._arrays[name]
 
     def wanted(self, name: str) -> np.ndarray:
-        """Whether a condition is true, NULL being no truth."""
+        """Whether a condition is true; NULL counts as false."""
         return np.asarray(self.array(name).fill_null(False))
 
     def codes(self, name: str) -> _Codes:
-        """A column's codes; NULL has one, too."""
+        """A column's codes; NULL has a code too."""
         if name not in self._codes:
             self._codes[name] = _coded(self.array(name))
         return self._codes[name]
@@ -225,7 +227,7 @@ def _coded(array: pa.Array) -> _Codes:
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """Without -0.0, which adding zero makes 0.0, and with one NaN of the many there are."""
+    """Without -0.0, since adding zero makes it 0.0, and with one NaN for all."""
     if not pa.types.is_floating(array.type):
         return array
     nan = pa.scalar(float("nan"), array.type)
@@ -243,7 +245,7 @@ def _grouped(grouping: ArrowGrouping, columns: _Columns) -> Iterator[pa.Table]:
     for _, name in grouping.by:
         cells = cells.with_more(columns.codes(name))
     anyone = _any(wanted)
-    if anyone is not None:  # so that rows that nobody wants make no cell
+    if anyone is not None:  # so that rows that no reader wants make no cell
         cells = cells.of(anyone)
     cells = cells.dense()
     for reader, mine in zip(grouping.readers, wanted, strict=True):
@@ -254,18 +256,18 @@ def _grouped(grouping: ArrowGrouping, columns: _Columns) -> Iterator[pa.Table]:
 
 
 def _any(wanted: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """The rows that somebody wants, by number; None if that is all of them."""
+    """The numbers of the rows that some reader wants; None if that is all of them."""
     known = [mine for mine in wanted if mine is not None]
     return np.flatnonzero(np.any(known, axis=0)) if len(known) == len(wanted) else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows that a reader wants of those that are grouped."""
+    """The rows that a reader wants among those that are grouped."""
 
     columns: _Columns
     grouped: np.ndarray | None
-    """The rows that are grouped, by number; None for all."""
+    """The numbers of the grouped rows; None for all."""
     mine: np.ndarray | None
     """Whether the reader wants each of them; None for all."""
 

@@ -1,4 +1,4 @@
-"""Measures on Spark: how the rows of a cell are summed up, and how its panes are merged.
+"""Measures on Spark: how the rows of a cell are aggregated, and how its panes are merged.
 
 The columns have the types of `penstock.synopses.Measure.stored`. Every measure ignores NULL, so a
 condition on the rows is a CASE around the argument.
@@ -26,7 +26,7 @@ def hashed(value: SparkColumn) -> SparkColumn:
 
 
 def cell(family: Family) -> SparkColumn | None:
-    """The column that says which cell a row belongs to; None where the keys alone do."""
+    """The column that says which cell a row belongs to; None if the keys alone do."""
     match family.kind:
         case "scalars":
             return None
@@ -70,9 +70,9 @@ def measured(measure: Measure, family: Family, held: SparkColumn | None) -> Spar
 
 
 def argument(measure: Measure, family: Family) -> SparkColumn | None:
-    """What the rows of a cell bring to a measure that is not computed by Spark; None: themselves.
+    """What a cell's rows contribute to a measure that Spark does not compute; None: themselves.
 
-    Whatever is counted and is no number only has to be known.
+    A value that is counted and is not a number only has to be known.
     """
     if measure.arg is None:
         return None
@@ -85,7 +85,7 @@ def argument(measure: Measure, family: Family) -> SparkColumn | None:
 
 
 def _remainder(arg: Expression, measure: Measure, family: Family) -> SparkColumn:
-    """What is left of a hash when its lowest bits have chosen the cell; for a map one bit of it."""
+    """The rest of a hash after its lowest bits have chosen the cell; for a map, one bit of it."""
     bits = int(family.parameters[0]) if measure.kind == "rank" else (FM_MAPS - 1).bit_length()
     rest = sf.shiftrightunsigned(hashed(compiled(arg)), bits)
     if measure.kind == "rank":
@@ -117,7 +117,7 @@ def _moments(value: SparkColumn) -> SparkColumn:
 
 
 def merged(measure: Measure, name: str) -> SparkColumn:
-    """The measure of several panes together, with the type of its column."""
+    """The measure of several panes merged, with the type of its column."""
     value = ours(name)
     match measure.kind, measure.type.name:
         case "min" | "rank", _:
@@ -144,7 +144,7 @@ def _no_moments() -> SparkColumn:
 
 
 def _merged_moments(left: SparkColumn, right: SparkColumn) -> SparkColumn:
-    """As `penstock.synopses.array_layout.merged_moments`."""
+    """Like `penstock.synopses.array_layout.merged_moments`."""
     n, more = left.getField("count"), right.getField("count")
     apart = right.getField("mean") - left.getField("mean")
     share = more / (n + more)

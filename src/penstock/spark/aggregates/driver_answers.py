@@ -1,8 +1,8 @@
 """Answers of window aggregates that the driver holds: small tables, one per query and window.
 
 Most of them are plain columns (keys, aggregates, the ends of the window) and are written as they
-are. Where a query computes with them, or has a HAVING, Spark does that, as it does for every other
-expression of the language: in one Spark job for all queries of a refresh.
+are. If a query computes with them, or has a HAVING, Spark does that, as for every other expression
+of the language: one Spark job serves all queries of a refresh.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
 
 Shape: TypeAlias = tuple[tuple[tuple[str, Expression], ...], tuple[Expression, ...]]
-"""What a query computes of an answer: its columns, and the conditions of its HAVING."""
+"""What a query computes from an answer: its columns, and the conditions of its HAVING."""
 MOST_ROWS = 500_000
-"""Most rows that Spark computes for the driver; more of them go from Spark to their sinks."""
+"""The most rows that Spark computes for the driver; more rows go from Spark to their sinks."""
 
 
 @dataclass(slots=True)
@@ -49,13 +49,13 @@ class DriverAnswers:
     """Spark jobs that have computed answers for the driver."""
     _numbers: dict[Member, int] = field(init=False)
     _members: list[int] = field(default_factory=list, init=False)
-    """Whose each answer is. Lists beside each other, since there are very many answers."""
+    """The member of each answer. Parallel lists, since there are very many answers."""
     _starts: list[int] = field(default_factory=list, init=False)
     _ends: list[int] = field(default_factory=list, init=False)
     _answers: list[pa.RecordBatch] = field(default_factory=list, init=False)
-    """Queries with equal windows hold one and the same."""
+    """Queries with equal windows share one batch."""
     _computed: dict[Shape, pa.Table] | None = field(default=None, init=False)
-    """What Spark has computed, by shape; one row may be left of many, or none."""
+    """What Spark has computed, by shape; of many rows one may be left, or none."""
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self) -> None:
@@ -63,25 +63,25 @@ class DriverAnswers:
         self._numbers = {member: number for number, member in enumerate(self.branches)}
 
     def add(self, member: Member, start: int, end: int, answer: pa.RecordBatch) -> None:
-        """An answer: its window in microseconds, and the columns ``key0``..., ``agg0``..."""
+        """Add an answer: its window in microseconds, and the columns ``key0``..., ``agg0``..."""
         self.add_all([self._numbers[member]], [start], end, [answer])
 
     def add_all(
         self, members: Sequence[int], starts: Sequence[int], end: int,
         answers: Sequence[pa.RecordBatch],
     ) -> None:
-        """Answers of windows with one end, each with the number of its member."""
+        """Add answers of windows with one end, each with the number of its member."""
         self._members += members
         self._starts += starts
         self._ends += [end] * len(starts)
         self._answers += answers
 
     def persisted(self) -> DriverAnswers:
-        """The same: the driver has them already."""
+        """The same object: the driver already has them."""
         return self
 
     def unpersist(self) -> None:
-        """They go when this object does."""
+        """Nothing to do: they are freed with this object."""
 
     def rejects(self) -> DataFrame:
         """No row of a synopsis is rejected."""
@@ -92,14 +92,14 @@ class DriverAnswers:
         return 0
 
     def check(self) -> None:
-        """A synopsis is read, and no block."""
+        """Nothing to check: a synopsis is read, not a block."""
 
     def counts(self) -> dict[str, int]:
         """No operator is counted."""
         return {}
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
-        """Rows that each query gets; None where Spark has to compute very many."""
+        """Rows that each query gets; None if Spark would have to compute very many."""
         wanted = {self._numbers[member]: member.query for member in members}
         found: dict[int, int] = {}
         if all(is_plain(shape_of(self.branches[member])) for member in members):
@@ -132,7 +132,7 @@ class DriverAnswers:
         return whole
 
     def _parts(self, members: Sequence[Member]) -> list[tuple[Shape, pa.Table]] | None:
-        """The answers of some members by shape, with what Spark computes of them."""
+        """The answers of some members by shape, with what Spark has computed from them."""
         shapes = dict.fromkeys(shape_of(self.branches[member]) for member in members)
         if all(map(is_plain, shapes)):
             return self._of(members)
@@ -153,7 +153,7 @@ class DriverAnswers:
     def _compute(
         self, waiting: Sequence[tuple[Shape, pa.Table]]
     ) -> Iterator[tuple[Shape, pa.Table]]:
-        """What queries compute of their answers, by one Spark job for all."""
+        """What queries compute from their answers, in one Spark job for all."""
         fields = [[Field(name, expression.type) for name, expression in shape[0]]
                   for shape, _ in waiting]
         tables = [{MEMBER: INT, **{f"@{n}": f.type for n, f in enumerate(some)}} for some in fields]
@@ -206,19 +206,19 @@ def shape_of(branch: Branch) -> Shape:
 
 
 def asked_of(branch: Branch) -> tuple[Aggregate, ...]:
-    """The aggregates of an answer; where a query asks for none, what tells its groups."""
+    """The aggregates of an answer; if a query asks for none, what identifies its groups."""
     assert branch.grouping is not None
     return branch.grouping.aggregates or (ROWS,)
 
 
 def is_plain(shape: Shape) -> bool:
-    """Whether the answers are columns as they are."""
+    """Whether the answers are the columns as they are."""
     select, having = shape
     return not having and all(isinstance(expression, Column) for _, expression in select)
 
 
 def _columns(shape: Shape, rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """``@member`` and these fields of answers of one shape, NULL where it has none."""
+    """``@member`` and these fields of answers of one shape; NULL if it lacks a field."""
     plain = is_plain(shape)
     at = {name_key(name): expression.name if plain and isinstance(expression, Column) else f"@{n}"
           for n, (name, expression) in enumerate(shape[0])}
@@ -231,12 +231,12 @@ def _columns(shape: Shape, rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
 
 
 def _numbered(frame: DataFrame) -> DataFrame:
-    """The columns after the first by their numbers: a name may stand there twice."""
+    """The columns after the first, named by number: a name may occur twice."""
     return frame.toDF(MEMBER, *(f"@{n}" for n in range(len(frame.columns) - 1)))
 
 
 def computed(rows: DataFrame, shape: Shape, fields: Sequence[Field]) -> DataFrame:
-    """``@member`` and these fields of answers of one shape, those alone that its HAVING keeps."""
+    """``@member`` and these fields of answers of one shape, only those that its HAVING keeps."""
     select, having = shape
     wanted = all_of(having)
     by_name = {name_key(name): expression for name, expression in select}
@@ -250,6 +250,6 @@ def _output(expression: Expression | None, wanted: Field) -> SparkColumn:
 
 
 def nothing(fields: Sequence[Field]) -> pa.Table:
-    """No answers."""
+    """A table without answers."""
     named = [(MEMBER, pa.int32()), *((f.name, arrow_type(f.type)) for f in fields)]
     return pa.schema(named).empty_table()

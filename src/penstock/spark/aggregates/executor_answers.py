@@ -1,6 +1,6 @@
 """Answers of window aggregates that the executors compute from their panes.
 
-Nothing passes through the driver but counts, and what console and callback sinks are handed.
+Only counts, and the rows for console and callback sinks, pass through the driver.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class ExecutorAnswers:
     """Spark jobs that have computed answers for the driver: none does."""
 
     def persisted(self) -> ExecutorAnswers:
-        """The same, computed once however often they are used, until `unpersist`."""
+        """The same answers, computed once however often they are used, until `unpersist`."""
         return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
 
     def unpersist(self) -> None:
-        """Let go of what `persisted` holds."""
+        """Release what `persisted` holds."""
         self.frame.unpersist()
 
     def rejects(self) -> DataFrame:
@@ -53,18 +53,18 @@ class ExecutorAnswers:
         return 0
 
     def check(self) -> None:
-        """A synopsis is read, and no block."""
+        """Nothing to check: a synopsis is read, not a block."""
 
     def counts(self) -> dict[str, int]:
         """No operator is counted."""
         return {}
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
-        """Only Spark can say."""
+        """None: only Spark can say."""
         return None
 
     def table(self, members: Sequence[Member]) -> pa.Table | None:
-        """The driver does not have them."""
+        """None: the driver does not have them."""
         return None
 
     def project(self, members: Sequence[Member]) -> DataFrame:

@@ -43,7 +43,7 @@ class _JobPanes:
     """The panes that one job has made."""
 
     youngest: int
-    """The number of its youngest pane."""
+    """The number of its newest pane."""
     frame: DataFrame
     bytes: int
     """The memory that its cells would take in Python."""
@@ -82,7 +82,7 @@ class ExecutorPanes:
         return counted
 
     def reads(self, block: int) -> bool:
-        """Whether a block is among those of which the panes are made."""
+        """Whether the panes are made from a block."""
         return any(block in part.blocks for part in list(self._parts))
 
     def forget(self, before: int) -> None:
@@ -92,20 +92,20 @@ class ExecutorPanes:
             self._parts.remove(part)
 
     def close(self) -> None:
-        """Unpersist all frames; a refresh that is under way computes its panes again."""
+        """Unpersist all frames; an active refresh computes its panes again."""
         for part in self._parts:
             part.frame.unpersist()
 
     @property
     def _tasks(self) -> int:
-        """So many tasks that none has more cells of a window than a worker should hold."""
+        """Enough tasks that none has more cells of a window than a worker should hold."""
         held = sum(part.bytes for part in self._parts)
         return max(self.spark.sparkContext.defaultParallelism, ceil(held / TASK))
 
     def answers(
         self, refresh: RefreshJob, branches: Mapping[Member, Branch]
     ) -> ExecutorAnswers | None:
-        """The answers of a refresh, not yet computed; None when there is no pane at all."""
+        """The answers of a refresh, not yet computed; None if there is no pane at all."""
         if self._job is None or self._place is None or not self._parts:
             return None
         windows: list[tuple[int, int, int, int]] = []

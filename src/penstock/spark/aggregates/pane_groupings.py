@@ -1,4 +1,4 @@
-"""What a pane job groups by: the groups that ask, and the groupings that serve several of them."""
+"""What a pane job groups by: the groups that ask, and groupings that serve several of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from penstock.synopses import Family
 
 PANE, CELL = "pane", "cell"
 _BYTES = {"STRING": 64, "BINARY": 256, "STRUCT": 48}
-"""Bytes of a value of a pane table, by its type; every other type takes 16, twice eight."""
+"""Bytes of a value in a pane table, by its type; every other type takes 16, twice eight."""
 MOST_COLUMNS = 90
-"""Most columns of one grouping: from a hundred on Spark no longer generates code for it."""
+"""The most columns of one grouping: from a hundred on, Spark no longer generates code for it."""
 DIRECT = ("scalars", "frequencies", "hll", "fm")
 """The families whose cell follows from the row; the others are made from frequencies."""
 

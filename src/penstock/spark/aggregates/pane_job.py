@@ -37,14 +37,17 @@ from penstock.synopses.sketches import AMS_ROWS, CM_ROWS
 _CELLS_OF_A_ROW = {"ams": AMS_ROWS + 1, "count_min": CM_ROWS + 1}
 """The families in which a row belongs to several cells, and to how many."""
 FEW_ROWS = 200_000
-"""Most rows that come to the driver to be grouped there: a Python worker costs a job 0.1 s."""
+"""The most rows that are brought to the driver and grouped there: a Python worker costs a job 0.1
+s."""
 FEW_GROUPINGS = 2
-"""Most groupings that Spark computes itself where it need not. One costs it 0.1 to 0.5 microseconds
-a row, and all of them in Arrow about 0.8, most of which is moving the rows."""
+"""The most groupings that Spark computes itself if it need not. One costs it 0.1 to 0.5
+microseconds a row. All of them in Arrow cost about 0.8, mostly for moving the rows."""
 VERY_FEW_ROWS = 20_000
-"""Most rows that are grouped in Arrow however few the groupings are: a shuffle costs more."""
+"""Up to this many rows are grouped in Arrow, however few the groupings are: a shuffle costs more.
+"""
 SPARE = 4
-"""How many times as much as the last time a row may take in the driver before Spark is asked."""
+"""If a row is expected to take more than this many times what it last took in the driver, Spark
+groups."""
 
 
 class PaneJob:
@@ -66,9 +69,9 @@ class PaneJob:
         return self._spark(range(len(self.units))).frame(rows)
 
     def tables(self, rows: DataFrame, number: int) -> list[dict[Family, pa.Table]]:
-        """The pane tables of each group, brought to the driver; there are about so many rows.
+        """The pane tables of each group, brought to the driver, for about ``number`` rows.
 
-        A table may hold a cell several times: its parts are merged as those of blocks are.
+        A table may hold a cell several times: its parts are merged like those of blocks.
         """
         arrow = self._arrow if self._by_arrow(number) else None
         rest = [n for n in range(len(self.units)) if arrow is None or n not in arrow.units]
@@ -87,7 +90,7 @@ class PaneJob:
         return tables
 
     def spark_jobs(self, number: int) -> int:
-        """How many Spark jobs `tables` runs for so many rows."""
+        """How many Spark jobs `tables` runs for this many rows."""
         both = self._arrow is not None and len(self._arrow.units) < len(self.units)
         return 2 if both and self._by_arrow(number) else 1
 
@@ -96,7 +99,7 @@ class PaneJob:
             number <= VERY_FEW_ROWS or len(self._arrow.units) > FEW_GROUPINGS)
 
     def _spark(self, some: Sequence[int]) -> SparkGroupings:
-        """Some of the units as groupings of Spark's."""
+        """Some of the units as groupings by Spark."""
         wanted = tuple(some)
         if wanted not in self._ways:
             self._ways[wanted] = SparkGroupings(
@@ -104,7 +107,7 @@ class PaneJob:
         return self._ways[wanted]
 
     def size(self, number: int) -> float:
-        """About the most bytes that the pane tables of so many rows take in the driver.
+        """An upper estimate of the driver bytes that the pane tables of this many rows take.
 
         At first no row is expected to share its cells with another. Then a row is expected to take
         up to `SPARE` times what it took the last time.
@@ -122,7 +125,7 @@ class PaneJob:
         return sizes
 
     def read(self, frames: DataFrame, group: int) -> dict[Family, DataFrame]:
-        """The pane tables of a group, out of frames that `frame` has returned for some blocks."""
+        """The pane tables of a group, from frames that `frame` has returned for some blocks."""
         found = {}
         for number, unit in enumerate(self.units):
             at = self.layout.places(unit.columns)

@@ -29,7 +29,7 @@ from penstock.synopses.sketches import AMS_ROWS, AMS_WIDTH, CM_ROWS, CM_WIDTH, H
 
 UNIT = "@unit"
 MOST_KEYS = 40
-"""Most key columns of groupings computed together: each set gets a row of that width."""
+"""The most key columns of groupings computed together: each set gets a row of that width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class _Grouping:
         counted = rows.groupBy(*_named(self.by), compiled(value).alias(_VALUE)).agg(
             sf.count(sf.lit(1)).alias(_NUMBER))
         keys = [ours(name) for name in self.by]
-        # hashed after the count: a group by the hash would take two values with one hash for one
+        # hashed after the count: grouping by the hash would merge two values with one hash
         known = counted.withColumn(_HASH, hashed(ours(_VALUE)))
         if family.kind == "candidates":
             total = sf.sum(ours(_NUMBER)).over(SparkWindow.partitionBy(*keys))
@@ -242,7 +242,7 @@ def _cells(counters: Sequence[tuple[SparkColumn, SparkColumn]]) -> SparkColumn:
 
 
 def _count_min_cells() -> SparkColumn:
-    """As `penstock.synopses.sketches.cm_cells`."""
+    """Like `penstock.synopses.sketches.cm_cells`."""
     low = ours(_HASH).bitwiseAND(sf.lit(0xFFFFFFFF))
     high = sf.shiftrightunsigned(ours(_HASH), 32).bitwiseOR(sf.lit(1))
     return _cells([

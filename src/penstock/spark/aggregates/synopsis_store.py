@@ -1,8 +1,8 @@
 """Window aggregates on Spark: rows into panes, and panes into answers.
 
 A *synopsis* holds the panes of a group of queries (see `penstock.synopses`). It lives in the
-driver's memory, or on the executors where it is too large for that, and nowhere else: after a
-crash, or when a longer window joins, it is rebuilt from the blocks of the spool.
+driver's memory, or on the executors if it is too large for that, and nowhere else. After a crash,
+or when a query with a longer window joins, it is rebuilt from the blocks of the spool.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class GroupSynopsis(Coverage):
     far: ExecutorPanes | None = None
     """The panes on the executors, if they are not in the driver."""
     had: dict[int, dict[int, int]] = field(default_factory=dict)
-    """By block in it: the panes that got its rows, and how many rows each got."""
+    """By block in it, the panes that got its rows, and how many rows each got."""
     begun: bool = False
     """Whether the core knows of it. Until then, the core's orders are about its predecessor."""
     size: int = 0
@@ -60,7 +60,7 @@ class GroupSynopsis(Coverage):
         return found if whole else []
 
     def forget(self, before: int) -> None:
-        """Drop panes that no answer will look at."""
+        """Drop panes that no answer will read."""
         with self.lock:
             self.first = max(self.first, before)
             (self.far or self.near).forget(before)
@@ -68,8 +68,8 @@ class GroupSynopsis(Coverage):
     def take(self, blocks: Sequence[Block], found: Mapping[int, int]) -> None:
         """Note that these blocks are in it, and how many rows each pane got from them together.
 
-        A block counts for no more rows than it has, so that the books balance if a job is tried
-        again with some of the blocks. Rows that joins have added count for the last block.
+        A block counts for no more rows than it has, so that the books balance if a job is retried
+        with some of the blocks. Rows that joins have added count for the last block.
         """
         left = dict(found)
         for block in blocks:
@@ -96,7 +96,7 @@ class GroupSynopsis(Coverage):
         return found
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         if self.far is not None:
             self.far.close()
 
@@ -107,7 +107,7 @@ class LateRows:
 
     group: Group
     before: int
-    """The time from which on coming windows hold rows, in microseconds."""
+    """The time from which on future windows hold rows, in microseconds."""
     rows: int
 
 
@@ -116,13 +116,13 @@ class PaneCounts:
     """How many rows a job has put into panes, and how many came too late."""
 
     panes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """By group: the panes that got rows."""
+    """By group, the panes that got rows."""
     rows: dict[str, int] = field(default_factory=dict)
-    """By query: rows that went into panes of windows still to be answered."""
+    """By query, rows that went into panes of windows still to be answered."""
     late: dict[str, LateRows] = field(default_factory=dict)
-    """By query: rows whose windows have all been answered, if there are any."""
+    """By query, rows whose windows have all been answered, if there are any."""
     missed: dict[str, int] = field(default_factory=dict)
-    """By query: the late rows, and those that came too late for all windows."""
+    """By query, the late rows, and those that came too late for all windows."""
     jobs: int = 0
     outgrown: list[Group] = field(default_factory=list)
     """Groups that are too large for the driver."""
@@ -131,13 +131,13 @@ class PaneCounts:
 
     @property
     def passed(self) -> Counter[str]:
-        """By query: its rows in panes plus the late ones."""
+        """By query, its rows in panes plus the late ones."""
         return Counter(self.rows) + Counter(self.missed)
 
     def count(self, group: Group, found: Mapping[int, int], reach: Mapping[str, int]) -> None:
         """Count the rows of a group that went into each pane.
 
-        ``reach`` has, by query, the time from which on its coming windows hold rows.
+        ``reach`` has, by query, the time from which on its future windows hold rows.
         """
         self.panes[group.id] = tuple(sorted(found))
         whole = sum(found.values())
@@ -162,7 +162,7 @@ class SynopsisStore:
         self._kept: dict[str, GroupSynopsis] = {}
         self._latest: PaneJob | None = None
         self._reach: dict[str, int] = {}
-        """By query: rows before this time are in no window that it has yet to answer."""
+        """By query, the time before which rows are in no window that it has yet to answer."""
 
     def adopt(self, plan: Plan, needs: Callable[[Group], int | None]) -> list[Group]:
         """Keep the synopses of this plan's groups; return the groups that begin without panes.
@@ -213,12 +213,12 @@ class SynopsisStore:
         return dict(self._kept)
 
     def trim(self, group: str, before: int) -> None:
-        """Drop panes that no answer will look at."""
+        """Drop panes that no answer will read."""
         if group in self._kept and self._kept[group].begun:
             self._kept[group].forget(before)
 
     def reads(self, stream: str, block: int) -> bool:
-        """Whether panes on the executors are made of a block: Spark makes lost ones again."""
+        """Whether panes on the executors are made from a block: Spark rebuilds lost ones."""
         return any(kept.far is not None and kept.group.reads == stream and kept.far.reads(block)
                    for kept in self._kept.values())
 
@@ -248,9 +248,9 @@ class SynopsisStore:
     ) -> PaneCounts:
         """Put the rows of a job into the panes of its members' groups, as it was ordered.
 
-        One Spark job makes the panes of all groups that the driver holds; two where Spark alone
-        can make some of them. Each group that stays on the executors has a job of its own. A job
-        that failed after this call is not taken in twice.
+        One Spark job makes the panes of all groups that the driver holds; a second is needed if
+        only Spark can make some of them. Each group that stays on the executors has a job of its
+        own. Blocks of a job that failed after this call are not taken in twice.
         """
         riding = {member.query for member in job.members}
         groups = [group for group in plan.groups_on(job.path)

@@ -1,4 +1,4 @@
-"""Names of columns inside a plan: what users call theirs never meets what we call ours.
+"""Names of columns inside a plan: users' names never clash with ours.
 
 Ours begin with one ``@``; a relation's columns end with ``@`` and the number of the join. An ``@``
 in a user's name is doubled, so that runs of odd length are ours alone.
@@ -57,7 +57,7 @@ def compiled(expression: Expression) -> SparkColumn:
 
 
 def all_of(conditions: Iterable[Expression]) -> SparkColumn | None:
-    """The conjunction, or None when there is nothing to ask."""
+    """The conjunction, or None if there are no conditions."""
     together: SparkColumn | None = None
     for condition in conditions:
         asked = compiled(condition)

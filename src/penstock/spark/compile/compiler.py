@@ -1,7 +1,7 @@
 """From a path of the plan and a block of rows to the rows of its answers.
 
-A path of one member is a plain filter, so that Spark pushes it down into the files; several members
-are a fan-out; a member that calls Python goes through `penstock.spark.compile.python_stage`.
+A path of one member is a plain filter, so that Spark pushes it down into the files. Several members
+are a fan-out. A member that calls Python goes through `penstock.spark.compile.python_stage`.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ ROW = "@row"
 TIME = Field("time", TIMESTAMP)
 """The time of a row, among what Python computes for window aggregates."""
 MOST_COLLECTED = 1_000_000
-"""Rows that a task may send to the driver. A job that was expected to have few fails at this number
-instead of filling the driver's memory, and is tried again on the executors."""
+"""The most rows that a task may send to the driver. A job that was expected to have few fails at
+this number instead of filling the driver's memory, and is retried on the executors."""
 _IN_PARTITION = (1 << 33) - 1
 """The bits of `monotonically_increasing_id` that number the rows of one task."""
 MOST_FANOUTS = 64
-"""Tables of constants kept in the JVM; the least recently used go first."""
+"""The most tables of constants kept in the JVM; the least recently used go first."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class PathAnswers:
     """The answers of some members to a block, not yet computed."""
 
     frame: DataFrame
-    """One row per row of the block and member that wants it, or whose Python rejected it."""
+    """One row per row of the block and member that wants it, or whose Python function rejected it.
+    """
     branches: Mapping[Member, Branch]
     """The members in the order in which ``@member`` numbers them."""
     columns: Callable[[Field], SparkColumn]
@@ -83,18 +84,19 @@ class PathAnswers:
         return self.row is not None
 
     def persisted(self) -> PathAnswers:
-        """The same, computed once however often they are used, until `unpersist`."""
+        """The same answers, computed once however often they are used, until `unpersist`."""
         return replace(self, frame=self.frame.persist(StorageLevel.MEMORY_AND_DISK))
 
     def unpersist(self) -> None:
-        """Let go of what `persisted` holds."""
+        """Release what `persisted` holds."""
         self.frame.unpersist()
 
     def collect(self) -> pa.Table:
-        """All of it in the driver, by one Spark job.
+        """Bring all answers to the driver, by one Spark job.
 
-        ``@member``, then the outputs of all members, the n-th of `distinct` as `output_name` (n);
-        where Python is involved also the ``@error`` of a rejected row, and the ``@row`` as JSON.
+        The columns are ``@member``, then the outputs of all members, the n-th of `distinct` as
+        `output_name` (n). If Python is involved, the ``@error`` of a rejected row and the ``@row``
+        as JSON follow.
         """
         number = sf.monotonically_increasing_id().bitwiseAND(sf.lit(_IN_PARTITION))
         too_many = sf.raise_error(sf.lit(
@@ -102,22 +104,22 @@ class PathAnswers:
         member = sf.when(number < MOST_COLLECTED, ours(MEMBER)).otherwise(too_many)
         columns = [self.columns(field) for field in distinct(self.branches.values())]
         extra = []
-        if self.row is not None:  # no output of a rejected row is computed: it might raise
+        if self.row is not None:  # outputs of rejected rows are not computed: they might raise
             columns = [sf.when(ours(ERROR).isNull(), column) for column in columns]
             extra = [ours(ERROR), sf.when(ours(ERROR).isNotNull(), self.row).alias(ROW)]
         named = [column.alias(output_name(n)) for n, column in enumerate(columns)]
         return self.frame.select(member.alias(MEMBER), *named, *extra).toArrow()
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
-        """Rows that each query gets, if that is known already: only Spark can say."""
+        """Rows that each query gets, if already known; here only Spark can say."""
         return None
 
     def table(self, members: Sequence[Member]) -> pa.Table | None:
-        """What `project` gives, if it is there already."""
+        """What `project` gives, if the driver already has it."""
         return None
 
     def project(self, members: Sequence[Member]) -> DataFrame:
-        """``@member``, then the members' columns by name, NULL where a member has none.
+        """``@member``, then the members' columns by name; NULL if a member lacks a column.
 
         ``@member`` is the position among the members given to `Compiler.answers`. Rejected rows are
         left out.
@@ -138,7 +140,7 @@ class PathAnswers:
         return self.progress.counts()[REJECTED] if self.progress else 0
 
     def check(self) -> None:
-        """Refuse them, once a job has computed them, if rows of the block were not read."""
+        """Refuse the computed answers if rows of the block were not read."""
         if self.reading is not None:
             self.reading.check()
 
@@ -156,7 +158,7 @@ class PathAnswers:
         return frame.where(ours(MEMBER).isin(numbers))
 
     def _merged(self, wanted: Field, fields: Sequence[Field]) -> SparkColumn:
-        """One column of the dataset; at most one of the types it comes in is set in a row."""
+        """One column of the dataset; of its types at most one is set in a row."""
         alike = [f for f in fields if name_key(f.name) == name_key(wanted.name)]
         type_ = data_type(wanted.type)
         columns = [
@@ -171,28 +173,28 @@ class Summarised:
 
     frame: DataFrame
     time: Expression
-    """Their time, over the columns of the frame."""
+    """The time of the rows, over the columns of the frame."""
     python: PathAnswers | None = None
-    """Where Python is involved: what it rejected."""
+    """If Python is involved, what it rejected."""
     _places: Mapping[Expression, Expression] | None = None
-    """Where the frame holds what Python has computed; None when its columns are the stream's."""
+    """Where the frame holds what Python has computed; None if its columns are the stream's."""
     columns: tuple[SparkColumn, ...] = ()
     """What is shown of a row: the stream's columns, or those that a path through Python has."""
     reading: Reading | None = None
 
     def __enter__(self) -> Summarised:
-        """What Python computes is computed once: several groupings may read it."""
+        """Compute Python's part once, since several groupings may read it."""
         if self.python is not None:
             self.python.persisted()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Keep it no longer."""
+        """Release it."""
         if self.python is not None:
             self.python.unpersist()
 
     def has(self, group: Group) -> bool:
-        """Whether the frame holds all that a group summarises: it may have grown since."""
+        """Whether the frame holds everything that a group summarises: it may have grown since."""
         wanted = (output.expression for output in group.rows.select)
         return self._places is None or all(one in self._places for one in wanted)
 
@@ -203,7 +205,7 @@ class Summarised:
         return replace(aggregate, args=tuple(self._places[arg] for arg in aggregate.args))
 
     def before(self, group: Group, time: int) -> DataFrame:
-        """The rows that a group would summarise but for their time, which is earlier."""
+        """The rows that a group would summarise if their time were not earlier."""
         if self.python is None:
             rows, at, wanted = self.frame, compiled(self.time), all_of(group.where)
         else:
@@ -214,18 +216,18 @@ class Summarised:
             *self.columns)
 
     def check(self) -> None:
-        """Refuse the panes made of them if rows of the block were not read."""
+        """Refuse the panes made from them if rows of the block were not read."""
         if self.reading is not None:
             self.reading.check()
 
     def compute(self) -> None:
-        """Have Python's part computed where no panes are made of it: it counts as it computes."""
+        """Compute Python's part if no panes are made from it: it counts rows as it computes."""
         if self.python is not None:
             self.python.frame.write.format("noop").mode("overwrite").save()
             self.check()
 
     def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
-        """What a synopsis of these families wants of the frame."""
+        """What a synopsis of these families needs from the frame."""
         if self._places is None:
             return PaneGroup(group.keys, tuple(families), group.pane, group.where)
         keys = tuple(self._places[key] for key in group.keys)
@@ -248,7 +250,7 @@ class Compiler:
         relation: Callable[[str], DataFrame],
         function: Callable[[str], PythonFunction],
     ) -> None:
-        """Nothing is compiled yet."""
+        """Begin with nothing compiled."""
         self._spark, self._application, self._plan = spark, application, plan
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
@@ -256,9 +258,9 @@ class Compiler:
     def answers(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
     ) -> PathAnswers:
-        """What some members of a path answer to a block of its stream.
+        """The answers of some members of a path to a block of its stream.
 
-        With ``first`` the block has been through the stages before it already.
+        With ``first`` the block has already passed the stages before it.
         """
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
@@ -289,7 +291,7 @@ class Compiler:
                               columns=tuple(own))
         branch = self._branch(path, members[0])
         answers = self._through_python(path, {members[0]: branch}, block, first)
-        # What is aggregated may be the time, or what is grouped by: it is one column then.
+        # An aggregate's argument may be the time, or a grouping key: then it is one column.
         named = {output.expression: output.name for output in branch.select}
         places = {expression: Column(output_name(n), expression.type, OURS)
                   for n, expression in enumerate(named)}
@@ -321,7 +323,7 @@ class Compiler:
         return rows
 
     def _looked_up(self, path: Path, rows: DataFrame, number: int) -> DataFrame:
-        """Rows with what a path's lookup, by its number, finds for them."""
+        """Rows with what the path's lookup of this number finds for them."""
         lookup = path.lookups[number]
         found = renamed(self._relation(lookup.relation), lookup_source(number))
         return rows.join(sf.broadcast(found), compiled(lookup.on), lookup.kind)

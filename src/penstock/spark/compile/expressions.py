@@ -147,7 +147,7 @@ def _cast(call: Call, args: Args) -> SparkColumn:
 
 
 def _in_calendar(value: SparkColumn, type_: Type) -> SparkColumn:
-    """A computed time, NULL outside the years 1 to 9999.
+    """A computed time; NULL if it is outside the years 1 to 9999.
 
     Spark's own range is thirty times as long, but parts of it overflow there, and neither Arrow's
     nor Python's users can read such times.
@@ -166,7 +166,7 @@ def _add_interval(call: Call, args: Args) -> SparkColumn:
 
 
 def _widens(source: Type, to: Type) -> bool:
-    """Whether the cast cannot fail: a plain one is easier for Spark to push down."""
+    """Whether the cast cannot fail: Spark pushes a plain cast down more easily."""
     if source.name in _WIDENING and to.name in _WIDENING:
         return _WIDENING.index(source.name) <= _WIDENING.index(to.name)
     return to.name == "DOUBLE" and source.name in (*_WIDENING, "FLOAT", "DECIMAL")
@@ -205,7 +205,7 @@ def _round(call: Call, args: Args) -> SparkColumn:
 
 
 def _to_whole(function: Callable[[SparkColumn], SparkColumn]) -> Entry:
-    """FLOOR and CEIL, NULL where a BIGINT cannot hold the answer."""
+    """FLOOR and CEIL; NULL if a BIGINT cannot hold the answer."""
 
     def build(call: Call, args: Args) -> SparkColumn:
         if call.type.name == "DECIMAL":
@@ -252,7 +252,7 @@ def _like(call: Call, args: Args) -> SparkColumn:
 
 
 def _ilike(call: Call, args: Args) -> SparkColumn:
-    """LIKE of the text and the pattern in lower case, as Spark has it."""
+    """LIKE on the text and the pattern in lower case, as Spark defines it."""
     pattern = Literal(_text(call.args[1]).lower(), call.args[1].type)
     lowered = replace(call, args=(call.args[0], pattern), detail=(call.detail or "\\").lower())
     return _like(lowered, [F.lower(args[0]), literal(pattern)])

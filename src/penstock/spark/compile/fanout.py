@@ -31,7 +31,8 @@ from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
 
 LARGEST_PART = 4_000
-"""Nodes of the expressions that one join evaluates; another join is another pass over the block.
+"""The most nodes of the expressions that one join evaluates; each further join is another pass over
+the block.
 
 Measured: 157 shapes take 3.4 CPU seconds for 5 million rows in one join and 5.1 in two, although
 Spark then compiles the conditions in pieces; 1000 shapes are planned sooner in seven joins than in
@@ -84,7 +85,7 @@ class _ShapeBatch:
         return keyed.join(self._table, self._condition, "inner").select(*self._columns)
 
     def _looked_up(self) -> SparkColumn:
-        """The look-up, and all conditions of the member's shape: what it finds is only likely."""
+        """The look-up, and all conditions of the member's shape: it finds only candidates."""
         found = ours(KEY) == ours(CODE)
         cases: dict[tuple[Expression, ...], list[int]] = {}
         for number in self._shapes:
@@ -128,7 +129,7 @@ class _ShapeBatch:
 
 
 def output_name(number: int) -> str:
-    """Where the n-th output stands among the answers."""
+    """The column of the n-th output among the answers."""
     return f"@out{number}"
 
 
@@ -141,7 +142,7 @@ def _rows_of(fanout: Fanout, shapes: Sequence[int]) -> pa.Table:
 
 
 def _split(shapes: Sequence[Shape]) -> Iterator[tuple[int, ...]]:
-    """Consecutive shapes, as many at a time as one join can bear."""
+    """Split shapes into consecutive runs, each as many as one join can handle."""
     part: list[int] = []
     size = 0
     for number, shape in enumerate(shapes):

@@ -1,9 +1,9 @@
 """Into how many tasks a job that calls Python is split.
 
-Spark reads a small file as one task, however much work its rows are. One core would do all of it,
-and a preempting job would wait until the task ends, since tasks are not interrupted. Spark reads a
-train of three blocks as three tasks, for which two cores take as long as for four. A shuffle deals
-the rows out to tasks of equal size.
+Spark reads a small file as one task, however much work its rows are. One core would do all of it. A
+preempting job would wait until the task ends, since tasks are not interrupted. Spark reads a train
+of three blocks as three tasks, for which two cores take as long as for four. A shuffle distributes
+the rows to tasks of equal size.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from pyspark.sql import DataFrame
 from penstock.engine.instructions import SegmentJob
 
 WORTH = 0.3
-"""Seconds from which on a job is worth a shuffle of its rows, which takes about 0.05 s."""
+"""A job of at least this many seconds is worth a shuffle of its rows, which takes about 0.05 s."""
 PIECES = 3
 """Tasks per quantum and core of a job that may be preempted; each costs about 0.05 s."""
 SMALL = 4 << 20
-"""Bytes of blocks below which Spark is not asked in how many tasks it would read them: its answer
-takes 0.04 s, as long as dealing out so few rows."""
+"""For blocks of fewer bytes, Spark is not asked how many tasks it would read them in: its answer
+takes 0.04 s, as long as distributing so few rows."""
 BUSY = 0.8
-"""Part of the cores' time, until the last task ends, in which they must have one."""
+"""The part of the cores' time, until the last task ends, in which they must have a task."""
 MOST_PIECES = 10
-"""Most tasks per core. The time of a job includes what its tasks cost to start, so without a limit
-a busy machine would split the next job more finely, and make it longer still."""
+"""The most tasks per core. The time of a job includes starting its tasks. So without a limit a busy
+machine would split the next job more finely, and make it longer still."""
 
 
 def tasks(job: SegmentJob, quantum: float, cores: int) -> int:
     """How many tasks a job should have; 1 leaves it as it is.
 
     A job has a task for every core. A job that may be preempted has shorter tasks, of a third of
-    the quantum: so long a preempting job waits for a core.
+    the quantum: a preempting job waits that long for a core.
 
     >>> from dataclasses import replace
     >>> from penstock.model import Block
@@ -51,7 +51,7 @@ def tasks(job: SegmentJob, quantum: float, cores: int) -> int:
 
 
 def _enough(count: int, wanted: int, cores: int) -> bool:
-    """Whether so many tasks of one length keep the cores busy.
+    """Whether this many tasks of one length keep the cores busy.
 
     >>> [_enough(count, wanted=2, cores=2) for count in (1, 2, 3, 4, 5)]
     [False, True, False, True, True]
@@ -61,10 +61,10 @@ def _enough(count: int, wanted: int, cores: int) -> bool:
 
 
 def dealt(frame: DataFrame, job: SegmentJob, quantum: float, cores: int, kept: int) -> DataFrame:
-    """The rows of a job, dealt out to tasks that suit it; so far they are in ``kept`` tasks.
+    """The rows of a job, distributed to suitable tasks; so far they are in ``kept`` tasks.
 
-    Rows of a finely split job are put into fewer tasks where less work is left: every task would
-    write a file of its own.
+    Rows of a finely split job are put into fewer tasks if less work is left: every task would write
+    a file of its own.
     """
     wanted = tasks(job, quantum, cores)
     small = not job.parts and sum(block.bytes for block in job.blocks) < SMALL

@@ -1,9 +1,9 @@
-"""A path that calls Python, stage by stage, so that it can be left and taken up again.
+"""A path that calls Python, stage by stage, so that a job can stop between stages.
 
-Between two stages a frame holds what the later ones need. Before Python that is the columns of the
-stream and its relations under their places; from the first trip on it is the columns that travel,
-the results so far, and the error of every row for which a function raised. Such rows go no further,
-but they stay in the frame: what was rejected is delivered with what was not.
+Between two stages a frame holds what the later ones need. Before Python, these are the columns of
+the stream and its relations under their places. After the first trip to Python, these are the
+columns that travel, the results so far, and the error of every row for which a function raised.
+Such rows go no further, but they stay in the frame: rejects are delivered together with answers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from penstock.spark.compile.worker_reports import Trip, worker_reports
 
 @dataclass(slots=True)
 class Progress:
-    """A frame on its way, and what is counted and measured of it."""
+    """A frame between stages, with what is counted and measured of it."""
 
     frame: DataFrame
     observations: dict[str, Observation] = field(default_factory=dict)
     trips: list[Trip] = field(default_factory=list)
-    """Its trips to Python, of which workers report."""
+    """Its trips to Python, which workers report on."""
 
     def observe(self, name: str, wanted: SparkColumn | None = None) -> None:
         """Count the rows here, all or the wanted ones, while a job computes them."""
@@ -48,9 +48,9 @@ class Progress:
     def measured(
         self, stages: Sequence[str], entering: float, cores: int
     ) -> dict[str, StageFigures]:
-        """What some stages did, once a job has computed the frame: what workers say, and counts.
+        """What some stages did, from worker reports and counts, once a job has computed the frame.
 
-        So many rows came to the first of these stages.
+        ``entering`` is the number of rows that came to the first of these stages.
         """
         counts, found = self.counts(), dict[str, StageFigures]()
         reports = worker_reports(self.frame.sparkSession.sparkContext)
@@ -83,11 +83,11 @@ class Pipeline:
 
     @property
     def stage(self) -> PythonStage:
-        """What the answers are made of."""
+        """The Python stage, from which the answers are made."""
         return self._python
 
     def run(self, frame: DataFrame, first: int, last: int) -> Progress:
-        """The stages first to last - 1, over a block or what was kept of one."""
+        """Run the stages first to last - 1, over a block or intermediate rows."""
         progress = Progress(renamed(frame, STREAM) if first == 0 else frame)
         number = first
         while number < last:
@@ -97,7 +97,7 @@ class Pipeline:
         return progress
 
     def _step(self, progress: Progress, number: int, last: int) -> int:
-        """One stage, or several conditions in one trip; the number of the next."""
+        """Run one stage, or several conditions in one trip; return the number of the next stage."""
         operator = self._path.operators[number]
         if operator.kind == "lookup":
             progress.frame = self._looked_up(progress.frame, number)
@@ -108,7 +108,7 @@ class Pipeline:
         elif operator.kind == "python":
             return self._through_python(progress, number, last)
         else:
-            return number + 1  # what is projected and written is not counted here
+            return number + 1  # rows that are projected and written are not counted here
         progress.observe(operator.id)
         return number + 1
 
@@ -131,7 +131,7 @@ class Pipeline:
         return number
 
     def _needed(self, last: int) -> list[SparkColumn]:
-        """What later lookups, the conditions and the answer look at."""
+        """The columns that later lookups, the conditions and the answer read."""
         later = [lookup.on for lookup in self._branch.lookups[last:]]
         selected = [output.expression for output in self._branch.select]
         wanted = columns([*later, *self._branch.where, *selected])

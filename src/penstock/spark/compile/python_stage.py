@@ -1,9 +1,9 @@
 """The Python stage: calls of registered functions, evaluated on Arrow batches beside Spark.
 
-The conditions come first and the columns of the answer after them, for the rows that are left. A
-call whose arguments need other calls waits for them: every level of nesting is one trip to Python,
-made for all calls of that level together. Spark computes the arguments, and only the columns that
-the query looks at travel.
+The conditions come first, then the columns of the answer, for the remaining rows. A call whose
+arguments need other calls waits for them: every level of nesting is one trip to Python, shared by
+all calls of that level. Spark computes the arguments, and only the columns that the query reads
+travel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
 
-from pyspark import cloudpickle  # the one with which Spark ships functions
+from pyspark import cloudpickle  # the pickler with which Spark ships functions
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -50,7 +50,7 @@ ERROR = "@error"
 
 
 class PythonStage:
-    """The expensive part of a branch, to be run over rows that passed its cheap conditions."""
+    """The expensive part of a branch, run over rows that passed its cheap conditions."""
 
     def __init__(self, branch: Branch, function: Callable[[str], PythonFunction]) -> None:
         """``function`` finds a registered function by its name in SQL."""
@@ -58,7 +58,7 @@ class PythonStage:
         self._select = [output.expression for output in branch.select]
         self._conditions = [condition for condition in branch.where if is_expensive(condition)]
         self._results = _numbered([*self._conditions, *self._select])
-        # mapInArrow cannot take every name that a user may think of, so columns travel under ours
+        # mapInArrow does not accept every name that a user may choose, so columns travel under ours
         self._carried = {
             column: Column(f"@in{n}", column.type, OURS)
             for n, column in enumerate(columns([*branch.where, *self._select]))
@@ -71,14 +71,14 @@ class PythonStage:
 
     @property
     def row(self) -> SparkColumn:
-        """The row as JSON: the columns that the query looks at."""
+        """The row as JSON: the columns that the query reads."""
         if not self._carried:
             return sf.lit("{}")
         return sf.to_json(sf.struct(*self.shown), {**JSON, "ignoreNullFields": "false"})
 
     @property
     def shown(self) -> list[SparkColumn]:
-        """The columns that the query looks at, by their own names."""
+        """The columns that the query reads, by their own names."""
         return [ours(at.name).alias(self._shown(c)) for c, at in self._carried.items()]
 
     @property
@@ -96,7 +96,7 @@ class PythonStage:
     ) -> tuple[DataFrame, list[Trip]]:
         """The rows for which some of the conditions hold, and those for which one raised.
 
-        ``stages`` has the names of these conditions, for what workers report of the trips.
+        ``stages`` has the names of these conditions, for the worker reports on the trips.
         """
         conditions = self._conditions[first:last]
         frame, trips = self._evaluated(frame, conditions, stages)
@@ -176,9 +176,9 @@ class PythonStage:
         return f"{self._branch.lookups[column.source - 1].relation}.{column.name}"
 
 
-@lru_cache(maxsize=256)  # a look at every loaded module, once per function
+@lru_cache(maxsize=256)  # it examines every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
-    """Have a function's module, and those beside it, pickled whole: workers may not have them."""
+    """Have a function's module, and those beside it, pickled whole: workers may lack them."""
     for module in (batches, penstock.functions, *_neighbours(function.call)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 

@@ -1,11 +1,12 @@
 """What happens inside a Python worker: call functions on Arrow batches, and survive what they do.
 
-This module is shipped to the workers by value and imports nothing of ours, because they may not
-have it installed.
+This module is shipped to the workers by value and imports nothing else of Penstock, because they
+may not have it installed.
 
-A worker also measures what it does: per function the rows and the seconds, and what moving rows to
-Python and back takes. An accumulator brings that to the driver with the end of every task. A task
-that is tried again, or runs twice, is told twice: the figures are for ratios, never for the books.
+A worker also measures what it does: the rows and seconds of each function, and the cost of moving
+rows to Python and back. An accumulator brings these figures to the driver when a task ends. A task
+that is retried, or runs twice, is reported twice. So the figures serve for ratios, never for the
+books.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 TaskReport: TypeAlias = tuple[tuple[tuple[int, int, float], ...], int, float]
-"""Of one task, in plain types: rows in, rows out and seconds of every step; and the seconds that
-moving so many rows took."""
+"""One task, in plain types: rows in, rows out and seconds of every step, and the seconds that
+moving how many rows took."""
 Reports: TypeAlias = dict[int, list[TaskReport]]
-"""By the number of a trip to Python: its tasks."""
+"""By the number of a trip to Python, its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +39,24 @@ class FunctionCall:
     """The columns that hold its arguments."""
     function: Callable[..., Any]
     form: str
-    """``arrow`` or ``pandas``: how it takes its columns."""
+    """The form in which it takes its columns: ``arrow`` or ``pandas``."""
     type: pa.DataType
     guard: bool = False
-    """A condition that the row must meet: the rows it does not hold for go no further."""
+    """A condition that the row must meet: rows for which it does not hold go no further."""
 
 
 _SETTLED = "PENSTOCK_WORKER_SETTLED"
 
 
 class BatchError(Exception):
-    """The whole answer is unusable, so that no single row can be blamed."""
+    """The whole answer is unusable, so no single row can be blamed."""
 
 
 class ReportsParam(AccumulatorParam[Reports]):
-    """How the reports of tasks come together in the driver."""
+    """How the reports of tasks are combined in the driver."""
 
     def zero(self, value: Reports) -> Reports:
-        """A task has told nothing yet."""
+        """The value before a task has reported."""
         return {}
 
     def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 (Spark's name)
@@ -69,9 +70,9 @@ class ReportsParam(AccumulatorParam[Reports]):
 class TripMeter:
     """What one task measures.
 
-    Moving rows is all that happens between two batches: giving the answers of one back, and waiting
-    for the next while Spark makes it. The first batch also waits for files to be opened and for
-    code to be compiled, so it is not counted.
+    Moving rows is everything that happens between two batches: returning the answers of one, and
+    waiting for the next while Spark makes it. The first batch also waits for files to be opened and
+    for code to be compiled, so it does not count.
     """
 
     steps: list[tuple[int, int, float]]
@@ -80,28 +81,28 @@ class TripMeter:
     _left: float | None = field(default=None)
 
     def arrive(self, rows: int) -> None:
-        """A batch is here."""
+        """A batch has arrived."""
         if self._left is not None:
             self.moved += rows
             self.moving += perf_counter() - self._left
 
     def add(self, step: int, rows: int, left: int, seconds: float) -> None:
-        """A step took so many rows, and left so many of them, in so many seconds."""
+        """Count a step: its rows, the rows that it left, and its seconds."""
         before = self.steps[step]
         self.steps[step] = before[0] + rows, before[1] + left, before[2] + seconds
 
     def leave(self) -> None:
-        """All steps of a batch are through."""
+        """All steps of a batch are done."""
         self._left = perf_counter()
 
     @property
     def report(self) -> TaskReport:
-        """All of it."""
+        """The report of the task."""
         return tuple(self.steps), self.moved, self.moving
 
 
 def send(reports: Accumulator[Reports], trip: int, report: TaskReport) -> None:
-    """Have a report brought to the driver when the task ends."""
+    """Have a report sent to the driver when the task ends."""
     reports.add({trip: [report]})
 
 
@@ -111,9 +112,9 @@ def evaluate(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the ``kept`` columns, the error and the results.
 
-    A row for which a function raised carries the text of the error, and a row for which a guard
-    does not hold is dropped. Neither is shown to the steps that follow. If there were any rows,
-    what was measured is told in the end.
+    A row for which a function raised carries the text of the error. A row for which a guard does
+    not hold is dropped. Neither is passed to the later steps. If there were any rows, the
+    measurements are reported at the end.
     """
     settle()
     meter = TripMeter([(0, 0, 0.0)] * len(steps))
@@ -128,12 +129,12 @@ def evaluate(
 def settle() -> None:
     """Make a worker process fit for many short tasks beside others, once in its life.
 
-    Spark's workers collect garbage after every task, and the next task waits for that: 25 ms for
-    all that pandas and Arrow bring, and next to nothing once those are set aside. They also give
-    way to the driver and the JVM, which start preempting jobs. This module is loaded again with
-    every task, so the process remembers.
+    Spark's workers collect garbage after every task, and the next task waits for that. It takes 25
+    ms for everything that pandas and Arrow bring, and next to nothing once those objects are
+    frozen. Workers also give way to the driver and the JVM, which start preempting jobs. This
+    module is loaded again with every task, so the process remembers.
     """
-    if os.environ.get(_SETTLED) != str(os.getpid()):  # nor is what a parent has done enough
+    if os.environ.get(_SETTLED) != str(os.getpid()):  # what a parent process has done is not enough
         os.environ[_SETTLED] = str(os.getpid())
         gc.collect()
         gc.freeze()
@@ -177,12 +178,12 @@ def _spread(values: pa.Array, live: pa.Array) -> pa.Array:
 
 
 def _answers(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array, pa.Array]:
-    """Values and errors of all rows; halves are tried again until the culprits are known."""
+    """Values and errors of all rows; halves are retried until the culprits are known."""
     if rows == 0:
         return pa.nulls(0, step.type), pa.nulls(0, pa.string())
     try:
         return _called(step, args, rows), pa.nulls(rows, pa.string())
-    except BaseException as raised:  # whatever a user's function may do to us
+    except BaseException as raised:  # whatever a user's function may do
         if rows == 1 or isinstance(raised, BatchError):
             text = pa.array([_text(raised)] * rows, pa.string())
             return pa.nulls(rows, step.type), text
@@ -216,10 +217,10 @@ def _text(raised: BaseException) -> str:
 
 
 def described(raised: BaseException) -> str:
-    """What was raised, in words that any file can hold; an error's own text may raise, too."""
+    """The error in words that any file can hold; the text of an error may raise too."""
     try:
         text = str(raised)
     except BaseException as error:
-        text = f"its text cannot be had: {type(error).__name__}"
+        text = f"its text cannot be read: {type(error).__name__}"
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return f"{type(raised).__name__}: {text}" if text else type(raised).__name__

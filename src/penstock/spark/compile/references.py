@@ -42,7 +42,7 @@ class References:
         return found  # type: ignore[no-any-return]
 
     def fault(self, query: Query) -> str:
-        """Why the relations of a query cannot be looked up, if they cannot."""
+        """Why the relations of a query cannot be resolved, if they cannot."""
         try:
             for lookup in (lookup for branch in query.branches for lookup in branch.lookups):
                 if fault := self._unread(lookup.relation):

@@ -17,7 +17,8 @@ from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
 
 LOCAL_ROWS = 50_000
-"""Up to this size a relation is part of the plan itself, so that sending it out needs no job."""
+"""Up to this many rows, a relation is part of the plan itself, so that no job is needed to send it
+out."""
 
 
 class Relations:
@@ -27,7 +28,7 @@ class Relations:
         self, spark: SparkSession, checkpoint: Checkpoint | None,
         warn: Callable[[str, str], None],
     ) -> None:
-        """Nothing is read yet. Without a checkpoint malformed rows are left out and not kept."""
+        """Begin with nothing read. Without a checkpoint malformed rows are dropped, not kept."""
         self._spark, self._checkpoint, self._warn = spark, checkpoint, warn
         self._frames: dict[Relation, DataFrame] = {}
         self._reading = threading.Lock()
@@ -41,7 +42,7 @@ class Relations:
             return self._frames[relation]
 
     def _read(self, relation: Relation) -> DataFrame:
-        """The well-formed rows, kept; the others are set aside and told of."""
+        """The well-formed rows, cached; the others are set aside and reported."""
         frame = relation_frame(self._spark, relation)
         head = frame.limit(LOCAL_ROWS + 1).toArrow()
         if head.num_rows > LOCAL_ROWS:
@@ -74,7 +75,7 @@ class Relations:
                                   f"left out; see {target}")
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release what is cached."""
         for frame in self._frames.values():
             frame.unpersist()
         self._frames = {}

@@ -1,7 +1,7 @@
 """What Python workers measured of the stages of a job, brought to the driver with the job itself.
 
-A stage in the worker took the seconds of its functions and of the way that rows have to Python and
-back. Tasks run beside each other, so what they took together is divided by the cores that they had.
+The time of a stage in the worker is that of its functions, plus moving rows to Python and back.
+Tasks run in parallel, so their total is divided by the cores that they had.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from penstock.events.kinds import StageFigures
 from penstock.spark.compile.python_worker import Reports, ReportsParam, TaskReport, send
 
 REMEMBERED = 5
-"""Jobs whose cost of moving rows is remembered: small ones cannot tell it."""
+"""Jobs whose cost of moving rows is remembered: small jobs cannot show it."""
 UNREAD = 1000
-"""Later trips after which the reports of one are dropped: its job failed, or was a sample."""
+"""The reports of a trip are dropped after this many later trips: its job failed, or was a sample.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +33,32 @@ class Trip:
 
     number: int
     stages: tuple[str, ...]
-    """Per call the stage that it belongs to."""
+    """By call, the stage that it belongs to."""
     guards: tuple[bool, ...]
-    """Per call whether it is a condition by itself: the worker drops the rows it is false for."""
+    """By call, whether it is a condition by itself: the worker drops the rows it is false for."""
 
 
 @dataclass(slots=True)
 class WorkerReports:
-    """The reports of all trips of a Spark application, by one accumulator."""
+    """The reports of all trips of a Spark application, in one accumulator."""
 
     reports: Accumulator[Reports]
     _trips: count[int] = field(default_factory=lambda: count(1))
     _moving: dict[str, deque[float]] = field(default_factory=dict)
-    """By stage: seconds per row of the latest jobs in which moving rows was measured."""
+    """By stage, seconds per row in the latest jobs that measured moving rows."""
 
     def begin(self) -> tuple[int, Callable[[TaskReport], None]]:
-        """The number of a trip, and what its tasks tell their reports to."""
+        """The number of a trip, and the accumulator that its tasks report to."""
         number = next(self._trips)
         return number, partial(send, self.reports, number)
 
     def figures(
         self, trips: Sequence[Trip], counts: Mapping[str, int], cores: int
     ) -> dict[str, StageFigures]:
-        """What the stages of some trips did, once a job on so many cores has made them.
+        """What the stages of some trips did, once a job has run them on this many cores.
 
-        ``counts`` has the rows out of stages that Spark counted. A stage whose rows out nobody
-        knows, because Spark drops rows only after several conditions, is left out.
+        ``counts`` has the rows out of stages that Spark counted. A stage is left out if its rows
+        out are unknown, because Spark drops rows only after several conditions.
         """
         told = {trip: self._take(trip.number) for trip in trips}
         found = {}
@@ -85,13 +86,13 @@ class WorkerReports:
         return told.pop(trip, [])
 
     def _spent(self, stage: str, step: int, told: Sequence[TaskReport]) -> float:
-        """Seconds of a call in all tasks together; the first of a trip pays for the way."""
+        """Seconds of a call in all tasks; the first call of a trip includes moving the rows."""
         spent = sum(steps[step][2] for steps, _, _ in told)
         rows = sum(steps[0][0] for steps, _, _ in told)
         return spent if step else spent + rows * self._moved(stage, told)
 
     def _moved(self, stage: str, told: Iterable[TaskReport]) -> float:
-        """Seconds that a row takes to Python and back, by this job or the last that could tell."""
+        """Seconds to move a row to Python and back, by this job or the last that measured it."""
         rows, seconds = map(sum, zip(*((rows, spent) for _, rows, spent in told), strict=True))
         if rows:
             if len(self._moving) >= UNREAD and stage not in self._moving:
@@ -105,7 +106,7 @@ _LOCK = threading.Lock()  # jobs are compiled in threads of their own
 
 
 def worker_reports(context: SparkContext) -> WorkerReports:
-    """Those of a Spark application."""
+    """The reports of a Spark application."""
     with _LOCK:
         if context not in _OF:
             _OF[context] = WorkerReports(context.accumulator({}, ReportsParam()))

@@ -1,4 +1,4 @@
-"""Answers: what a job hands over to the sinks, wherever the rows are."""
+"""Answers: what a job hands to the sinks, wherever the rows are."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Answers(Protocol):
     """The answers of some members, computed or not.
 
     Four classes are answers. `PathAnswers` are a Spark plan over blocks, and `CollectedAnswers` are
-    what one Spark job has brought of it into the driver. `DriverAnswers` are tables of window
-    aggregates that the driver holds, and `ExecutorAnswers` are a Spark plan over panes. A sink asks
-    for the cheapest form that it can use: `rows` if it only counts, `table` if the driver may
-    write, and `project` in every other case.
+    the rows that one Spark job has brought from it into the driver. `DriverAnswers` are tables of
+    window aggregates that the driver holds, and `ExecutorAnswers` are a Spark plan over panes. A
+    sink asks for the cheapest form that it can use: `rows` if it only counts, `table` if the driver
+    may write, and `project` in every other case.
 
     Rows carry ``@member``: the number of their member among all members of the job.
     """
@@ -31,7 +31,7 @@ class Answers(Protocol):
         """The same answers, computed once however often they are used, until `unpersist`."""
 
     def unpersist(self) -> None:
-        """Let go of what `persisted` holds."""
+        """Release what `persisted` holds."""
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets, if that is known without a Spark job."""
@@ -40,7 +40,7 @@ class Answers(Protocol):
         """What `project` gives, if the driver has it."""
 
     def project(self, members: Sequence[Member]) -> DataFrame:
-        """``@member``, then the members' columns by name, NULL where a member has none."""
+        """``@member``, then the members' columns by name; NULL if a member lacks a column."""
 
     def rejects(self) -> DataFrame | pa.Table:
         """``@member``, the ``row`` as JSON and the ``error`` of every rejected row."""
@@ -49,7 +49,7 @@ class Answers(Protocol):
         """How many rows were rejected, once a job has computed the answers."""
 
     def check(self) -> None:
-        """Refuse them, once a job has computed them, if rows of a block were not read."""
+        """Refuse the computed answers if rows of a block were not read."""
 
     def counts(self) -> dict[str, int]:
         """Rows out of each counted operator, once a job has computed the answers."""

@@ -1,6 +1,6 @@
 """Rows that are no answers: rejects of Python functions, and rows too late for a single query.
 
-They wait and move like the files of a sink, into folders of the checkpoint.
+They are staged and moved like the files of a sink, into folders of the checkpoint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REJECTS_FILE = "part-00000.json"
 
 
 class Asides(StagedFiles):
-    """Stages the rows of a job that its queries do not get."""
+    """Stages the rows of a job that do not reach its queries."""
 
     def stage_rejects(self, job: int, members: Sequence[Member], answers: Answers) -> Staged:
         """Rows for which a Python function raised, with the error, in the folder ``rejects``."""
@@ -48,7 +48,7 @@ class Asides(StagedFiles):
     def _write_table(
         self, job: int, queries: Sequence[str], rejects: pa.Table
     ) -> tuple[list[Move], dict[str, str]]:
-        """The driver has the rejects: it writes them as Spark would."""
+        """The driver has the rejects, and writes them as Spark would."""
         staging, rows, moves = self.tools.staging, rejects.select(["error", "row"]), []
         for number, query in enumerate(queries):
             folder, unit = staging.own_folder("rejects", query), f"rejects-{number}"
@@ -67,7 +67,7 @@ class Asides(StagedFiles):
                        for number, query in enumerate(queries)}
 
     def stage_late(self, job: int, rows: Summarised, late: Mapping[str, LateRows]) -> Staged:
-        """Rows of windows that a query has answered already, in the folder ``late``."""
+        """Rows of windows that a query has already answered, in the folder ``late``."""
         moves = [move for number, (query, own) in enumerate(late.items())
                  for move in self._write_aside(job, "late", number, query,
                                                rows.before(own.group, own.before))]

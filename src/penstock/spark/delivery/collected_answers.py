@@ -1,4 +1,4 @@
-"""Answers that were few: one Spark job has brought them into the driver, which writes them."""
+"""Few answers: one Spark job has brought them to the driver, which writes them."""
 
 from __future__ import annotations
 
@@ -24,26 +24,25 @@ from penstock.spark.delivery.driver_files import widened
 
 @dataclass(frozen=True, slots=True)
 class _CollectedRows:
-    """What a job has brought."""
+    """The rows that a job has brought."""
 
     answers: pa.Table
     """In the order in which Spark computed them."""
     by_member: pa.Table
     """The same, sorted by their members."""
     starts: np.ndarray
-    """Where the rows of each member begin among them; at the end, how many there are."""
+    """Where the rows of each member begin in it; the last entry is the number of rows."""
     rejects: pa.Table
 
 
 class CollectedAnswers:
     """The answers of a job, as `penstock.spark.delivery.answers.Answers`.
 
-    They are computed when they are asked for first. Ask for `persisted` before several threads use
-    them.
+    They are computed on first use. Call `persisted` before several threads use them.
     """
 
     def __init__(self, answers: PathAnswers) -> None:
-        """Nothing is computed yet."""
+        """Begin with nothing computed."""
         self._path = answers
         self._numbers = {member: number for number, member in enumerate(answers.branches)}
         self._places = {
@@ -57,12 +56,12 @@ class CollectedAnswers:
         return self._path.has_rejects
 
     def persisted(self) -> CollectedAnswers:
-        """The same: what is in the driver is computed once."""
+        """The same object: the rows in the driver are computed once."""
         self._collected()
         return self
 
     def unpersist(self) -> None:
-        """They go when this object does."""
+        """Nothing to do: they are freed with this object."""
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets."""
@@ -73,7 +72,7 @@ class CollectedAnswers:
         return counts
 
     def table(self, members: Sequence[Member]) -> pa.Table | None:
-        """What `project` gives; None where only Spark can convert one type into another."""
+        """What `project` gives; None if only Spark can convert one type into another."""
         fields = distinct(self._path.branches[member] for member in members)
         rows, found = self._rows_of(members), dict[str, list[pa.ChunkedArray]]()
         wanted = merged(fields)
@@ -84,15 +83,15 @@ class CollectedAnswers:
             if column is None:
                 return None
             found.setdefault(name, []).append(column)
-        # At most one of the types that a column comes in is set in a row.
+        # A column may come in several types; at most one of them is set in a row.
         columns = ((field.name, found[name_key(field.name)]) for field in wanted)
         return pa.table({MEMBER: rows[MEMBER]} | {
             name: some[0] if len(some) == 1 else pc.coalesce(*some) for name, some in columns})
 
     def project(self, members: Sequence[Member]) -> DataFrame:
-        """The same as a frame of Spark, of the rows that the driver has."""
+        """The same as a Spark frame, made of the rows in the driver."""
         rows = self._rows_of(members)
-        # PySpark takes no slice of nested columns; taking all of its rows is a copy.
+        # PySpark cannot take a slice of nested columns; taking all of its rows makes a copy.
         whole = rows.take(pa.array(range(rows.num_rows), pa.int64()))
         frame = self._path.frame.sparkSession.createDataFrame(whole.combine_chunks())
         return replace(self._path, frame=frame, row=None, columns=lambda field: ours(
@@ -141,7 +140,7 @@ class CollectedAnswers:
                 for number in (self._numbers[member] for member in members)]
 
     def _rows_of(self, members: Sequence[Member]) -> pa.Table:
-        """The rows of some members: those of one as they came, one member after the other."""
+        """The rows of some members: of a single one as they came, otherwise member by member."""
         rows = self._collected()
         if len(members) == len(self._numbers):
             return rows.answers

@@ -1,7 +1,7 @@
-"""Delivery: the sinks stage the answers of a job, one line of the log commits it, they publish.
+"""Delivery: sinks stage the answers of a job, one line of the log commits it, sinks publish them.
 
-The line is the moment at which a job counts. Whatever was staged before a line that never came is
-removed; whatever was staged before one that came is published, if need be by the next run.
+The line is the moment at which a job counts. If the line was never written, what was staged is
+removed. If it was written, what was staged is published, if necessary by the next run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
 
 WRITERS = 4
-"""Write jobs of one job that are staged at the same time."""
+"""Write jobs of one job that may be staged at the same time."""
 
 
 @dataclass(slots=True)
@@ -45,14 +45,14 @@ class Delivered:
     rows: dict[str, int] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
-    """What a query's function raised first."""
+    """The first error that a query's function raised."""
     operators: dict[str, int] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     jobs: int = 0
     bytes: int = 0
 
     def add_staged(self, staged: Staged) -> None:
-        """A sink has laid this ready."""
+        """Add what a sink has staged."""
         for query, count in staged.rows.items():
             self.rows[query] = self.rows.get(query, 0) + count
         self.jobs += staged.jobs
@@ -61,7 +61,7 @@ class Delivered:
         self.errors |= staged.errors
 
     def add_published(self, published: Published) -> None:
-        """A sink has let the world see this."""
+        """Add what a sink has published."""
         self.bytes += published.bytes
         self.failed |= published.failed
 
@@ -92,7 +92,7 @@ class Delivery:
         self._writes = Plan((), ()), {}
 
     def adopt(self, plan: Plan, application: Application) -> None:
-        """Deliver by this plan from now on; a job under way goes on by its own."""
+        """Deliver by this plan from now on; an active job goes on by its own."""
         self.folders.adopt(application)
         self._writes = plan, {}
 
@@ -101,7 +101,7 @@ class Delivery:
         return self._sinks[query.sink.kind].fault(query)
 
     def give_up(self, job: int, reason: str) -> bool:
-        """Stop waiting for code that is not ours; False if no sink waits for a job's."""
+        """Stop waiting for user code; return False if no sink waits for it in this job."""
         return any([sink.give_up(job, reason) for sink in self._distinct()])
 
     # --- a job -------------------------------------------------------------------------------
@@ -124,9 +124,9 @@ class Delivery:
     def summarise(
         self, job: SegmentJob, rows: Summarised, late: Mapping[str, LateRows]
     ) -> Delivered:
-        """Commit a job whose rows are in panes now; what Python rejected goes aside.
+        """Commit a job whose rows are now in panes; rows that Python rejected are set aside.
 
-        So do the rows that are ``late`` for one query alone.
+        So are the rows that are ``late`` for one query only.
         """
         done = Delivered()
         if rows.python is not None:
@@ -181,10 +181,10 @@ class Delivery:
     def _stage_writes(
         self, job: Job, writes: Sequence[WriteJob], answers: Answers
     ) -> list[_StagedBy]:
-        """Have all write jobs staged, several at once where their sinks allow it.
+        """Have all write jobs staged, several at once if their sinks allow it.
 
-        The first goes alone: where Spark computes, it computes what the others read, and what is
-        counted on the way is known when it ends.
+        The first one goes alone. If Spark computes, it computes what the others read, and the
+        counts are known when it ends.
         """
         if not writes:
             return []
@@ -203,13 +203,13 @@ class Delivery:
     def _stage(
         self, job: Job, number: int, write: WriteJob, answers: Answers
     ) -> _StagedBy:
-        """Have one write job computed."""
+        """Have one write job computed and staged."""
         sink = self._sinks[write.kind]
         return sink, sink.stage(WriteTask(job.number, number, job.members, write), answers)
 
     @contextmanager
     def _discarding(self, job: int) -> Iterator[None]:
-        """Leave nothing staged of a job that fails: another one will try again."""
+        """Remove everything staged by a job that fails: another job will try again."""
         try:
             yield
         except Exception:
@@ -227,7 +227,7 @@ class Delivery:
     # --- commit and recovery -----------------------------------------------------------------
 
     def _note(self, job: int, staged: Sequence[_StagedBy]) -> None:
-        """Note where all files go, once: it is one file that has to be on the disk."""
+        """Note where all files go, in one file that has to be on disk."""
         moves = [move for _, one in staged for move in one.moves]
         if moves:
             self._staging.write(job, moves)
@@ -240,11 +240,11 @@ class Delivery:
         for one in published:
             done.add_published(one)
         if all(one.is_whole for one in published):
-            with suppress(OSError):  # what is left over goes at the next start
+            with suppress(OSError):  # leftovers are removed at the next start
                 self._settle(job.number)
 
     def _log(self, job: Job, done: Delivered) -> None:
-        """The moment at which a job counts."""
+        """Write the line that makes a job count."""
         rows = {query: count for query, count in done.rows.items() if query not in done.failed}
         if isinstance(job, RefreshJob):
             ends = {query: end for query, end in job.ends.items() if query not in done.failed}
@@ -269,7 +269,7 @@ class Delivery:
                         sink.recover(job, partial(warn, "sink"))
                 self._settle(job)
             except OSError as error:
-                warn("sink", f"answers of run {job} still wait in the checkpoint: {plain(error)}")
+                warn("sink", f"answers of job {job} still wait in the checkpoint: {plain(error)}")
         waiting = self._staging.runs()
         if not waiting:
             self.folders.forget_empty()
@@ -277,9 +277,9 @@ class Delivery:
 
 
 def _of_this_job(act: Callable[..., _StagedBy]) -> Callable[..., _StagedBy]:
-    """A function for other threads, whose Spark jobs are then in this one's group and pool.
+    """A function for other threads whose Spark jobs are in this thread's group and pool.
 
-    Spark keeps such properties by thread.
+    Spark keeps such properties per thread.
     """
     context: Any = SparkContext._active_spark_context
     if context is None:
@@ -294,7 +294,7 @@ def _of_this_job(act: Callable[..., _StagedBy]) -> Callable[..., _StagedBy]:
 
 
 def _published(sink: AnswerSink, staged: Staged) -> Published:
-    """Have a sink publish. The job counts, so nothing may fail any more but the sink's queries."""
+    """Have a sink publish. The job counts already, so only the sink's queries may fail."""
     try:
         return sink.publish(staged)
     except Exception as error:
@@ -303,7 +303,7 @@ def _published(sink: AnswerSink, staged: Staged) -> Published:
 
 
 def added(job: SegmentJob, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:
-    """Rows that joins made out of one, where more came out than went in."""
+    """Rows that joins added, if more rows came out than went in."""
     branches = Counter(member.query for member in job.members)
     more = {query: out.get(query, 0) + rejected.get(query, 0) - job.rows * count
             for query, count in branches.items()}

@@ -1,9 +1,9 @@
 """The log of deliveries: which blocks each member has had, up to which end each window aggregate
 has answered, and the point at which a job counts.
 
-A line of this log is the commit of a job. Before it, the staged files are rubbish that recovery
-removes; after it, the answers count as delivered and recovery finishes moving them. So a row is
-delivered once whatever moment the driver dies at.
+A line of this log is the commit of a job. Before it, the staged files are leftovers that recovery
+removes. After it, the answers count as delivered and recovery finishes moving them. So every row is
+delivered once, at whatever moment the driver dies.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from penstock.plan import Member
 from penstock.spark.storage.guarded import Log, damaged
 
 COMPACT_LINES = 20_000
-"""After this many lines the log is written anew as one snapshot."""
+"""After this many lines the log is rewritten as one snapshot."""
 
 
 class Deliveries:
-    """The log, and where every query stands according to it."""
+    """The log, and the position of every query according to it."""
 
     @classmethod
     def look(cls, log: Log) -> Deliveries:
-        """The log as it stands, not to be written to: a run may be doing that."""
+        """The log as it is, for reading only: a run may be writing to it."""
         return cls(log, writing=False)
 
     def __init__(self, log: Log, *, writing: bool = True) -> None:
-        """Open the log of a checkpoint, and write it anew in short form."""
+        """Open the log of a checkpoint, and rewrite it in short form."""
         self._log = log
         self._lock = threading.Lock()  # jobs commit from their own threads
         self.positions: dict[str, QueryPosition] = {}
         self.last_job = 0
         self.committed: set[int] = set()
-        """Jobs that count but whose files may still be on their way."""
+        """Jobs that count but whose files may not be in place yet."""
         self._riders: dict[int, list[tuple[str, int, int]]] = {}
         self._load()
         if writing:
@@ -54,7 +54,7 @@ class Deliveries:
                          "since": max(since, self.last_job), "at": at, "texts": dict(texts or {})})
 
     def leave(self, query: str) -> None:
-        """A query is gone, and with it what is known of its deliveries."""
+        """A query is gone, and so is what was known about its deliveries."""
         with self._lock:
             self._write({"leave": query})
 
@@ -63,9 +63,9 @@ class Deliveries:
         members: Iterable[Member] = (), blocks: Sequence[int] = (),
         ends: Mapping[str, int] | None = None,
     ) -> None:
-        """What a job has delivered: the moment at which it counts.
+        """Commit what a job has delivered: from this moment the job counts.
 
-        These members, ``riders`` by their number, have had these blocks; these queries have
+        These members, with the number ``riders``, have had these blocks. These queries have
         answered for all windows up to these ends.
         """
         line: dict[str, Any] = {"job": job, "rows": dict(rows)}
@@ -85,15 +85,15 @@ class Deliveries:
         self._log.close()
 
     def settled(self, job: int) -> None:
-        """A job's files are all where they belong; nothing of it is left to recover."""
+        """All files of a job are in place; nothing of it is left to recover."""
         with self._lock:
             self.committed.discard(job)
 
     def recovered(self, waiting: Iterable[int], last_job: int) -> None:
-        """Only these jobs' files are still on their way; later jobs come after ``last_job``.
+        """Only these jobs' files are not in place yet; later jobs are numbered after ``last_job``.
 
-        A number is never used again, not even that of a job that came to nothing: what a dying JVM
-        still writes for it would mix with the answers of its namesake.
+        A number is never used again, not even that of a job that failed. What a dying JVM still
+        writes for the old job would mix with the answers of the new one.
         """
         with self._lock:
             self.committed &= set(waiting)
@@ -109,7 +109,7 @@ class Deliveries:
                 self._compact()
 
     def _compact(self) -> None:
-        """Write the log anew; where that fails the old one goes on."""
+        """Rewrite the log; if that fails, the old one stays in use."""
         snapshot = {
             name: {"start": s.start, "rows": s.rows, "since": s.since, "at": s.at, "text": s.text,
                    "answered": s.answered,
@@ -137,7 +137,7 @@ class Deliveries:
             self._riders[line["riders"]] = [
                 (query, branch, input) for query, branch, input in line["members"]]
         elif "join" in line:
-            # Jobs up to here are not theirs: no number may come again, after a restart neither.
+            # Jobs up to here are not theirs: no number may be used again, even after a restart.
             self.last_job = max(self.last_job, line["since"])
             for query, start in line["join"].items():
                 self.positions[query] = QueryPosition(
@@ -165,7 +165,7 @@ class Deliveries:
                 position.rows += rows
 
     def _current(self, query: str, job: int) -> QueryPosition | None:
-        """Where a query stands, if a job was its own and not an earlier namesake's."""
+        """A query's position, if a job was its own and not an earlier query's of its name."""
         position = self.positions.get(query)
         return position if position and position.since < job else None
 

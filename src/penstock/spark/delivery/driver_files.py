@@ -1,7 +1,7 @@
-"""Files that the driver writes itself: the same values as in those that Spark's executors write.
+"""Files that the driver writes itself, with the same values as those that executors write.
 
-Whole columns become text at a time, in Arrow. `is_writable` names what is left to Spark: types that
-only Spark knows how to write, and times that its formats write in a way of their own.
+Arrow converts whole columns to text at a time. `is_writable` says what is left to Spark: types that
+only Spark can write, and times that its formats write in their own way.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from penstock.spark.storage.local_store import write_new
 _AT_ONCE = 8
 """Files that are written at the same time: they wait for the disk more than they compute."""
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-"""A time in UTC; Arrow writes the microseconds behind the seconds."""
+"""A time in UTC; Arrow writes the microseconds after the seconds."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 """The first of January of year 1 and the end of year 9999, in days since 1970."""
 _DAY = 86_400_000_000
 _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-"""Numbers that are none, as Arrow writes them and as Spark does."""
+"""Special numbers, as Arrow writes them and as Spark does."""
 _CSV_QUOTED = r'[",\r\n\x00-\x20]'
 _JSON_ESCAPED = r'["\\\x00-\x1f]'
 
@@ -37,9 +37,9 @@ _JSON_ESCAPED = r'["\\\x00-\x1f]'
 def write_files(
     folder: str, format_: str, tables: Mapping[str, pa.Table]
 ) -> dict[str, int]:
-    """Write tables that have rows and are `is_writable`, by name, durably; returns their sizes.
+    """Write tables that have rows and are `is_writable`, durably; return their sizes by name.
 
-    Several are written at a time: Arrow and the disk let others work meanwhile.
+    Several are written at a time, since Arrow and the disk leave time to others.
     """
     place = local_path(folder)
     assert place is not None
@@ -56,7 +56,7 @@ def write_files(
         with ThreadPoolExecutor(threads) as pool:
             return {name: size for some in pool.map(work, range(threads))
                     for name, size in some.items()}
-    except OSError as error:  # it tells neither the folder nor, in plain words, the reason
+    except OSError as error:  # it names neither the folder nor, in plain words, the reason
         why = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(error.errno, why, folder) from error
 
@@ -68,7 +68,7 @@ def _write_file(path: str, format_: str, table: pa.Table) -> int:
 
 
 def widened(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    """A column in a wider type; None where only Spark converts its values as Spark does."""
+    """A column in a wider type; None if only Spark can convert its values as Spark does."""
     if column.type == kind:
         return column
     # Not `safe`: Spark too rounds a large BIGINT to the nearest DOUBLE.
@@ -80,7 +80,7 @@ def _widens(one: pa.DataType, other: pa.DataType) -> bool:
     if kinds.is_decimal(one) and kinds.is_decimal(other):
         whole = other.precision - other.scale >= one.precision - one.scale
         return bool(whole and other.scale >= one.scale)
-    if one.num_fields:  # the same, but for what may be NULL in it
+    if one.num_fields:  # the same, except for what may be NULL in it
         return _bare(one) == _bare(other)
     if kinds.is_integer(one):
         return bool(kinds.is_integer(other) or kinds.is_float64(other))
@@ -93,10 +93,11 @@ def _bare(kind: pa.DataType) -> tuple[Any, ...]:
 
 
 def encoded(format_: str, table: pa.Table) -> pa.Buffer:
-    """The file of a table that has rows and `is_writable` in this format."""
+    """The file of a table that has rows and is `is_writable` in this format."""
     sink = pa.BufferOutputStream()
     if format_ == "parquet":
-        # Dictionaries pay for texts alone. Types are Parquet's own, so no second schema is needed.
+        # Dictionaries pay off for texts only. Types are Parquet's own, so no second schema is
+        # needed.
         texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
         pq.write_table(table, sink, compression="snappy", use_dictionary=texts,
                        store_schema=False)
@@ -121,7 +122,7 @@ def _is_foreign(kind: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType, format_: str) -> bool:
-    """Whether a type has one obvious text: nested values have some in json only."""
+    """Whether a type has one obvious text form: nested values have one only in json."""
     if pa.types.is_map(kind) and not pa.types.is_string(kind.key_type):
         return False
     return not kind.num_fields or format_ == "json" and all(
@@ -153,9 +154,9 @@ def _is_usual(column: pa.ChunkedArray) -> bool:
 
 
 def _csv(table: pa.Table) -> bytes:
-    """A header, and a line for each row; NULL is nothing, and an empty text a pair of quotes.
+    """A header, and a line for each row; NULL is empty, and an empty text a pair of quotes.
 
-    A line that is empty is no row to most readers: the only column of a file is always quoted.
+    Most readers take an empty line for no row, so the only column of a file is always quoted.
     """
     alone = table.num_columns == 1
     names = pa.array(table.column_names)
@@ -177,7 +178,7 @@ def _csv_column(column: pa.Array, alone: bool) -> pa.Array:
 
 
 def _quoted(text: pa.Array, always: bool = False) -> pa.Array:
-    """Texts in quotes, those alone that need them unless all must have some."""
+    """Quote texts: only those that need quotes, unless ``always``."""
     doubled = pc.replace_substring(text, '"', '""')
     quoted = pc.binary_join_element_wise('"', doubled, '"', "")
     if always:
@@ -190,7 +191,7 @@ def _quoted(text: pa.Array, always: bool = False) -> pa.Array:
 
 
 def _json(table: pa.Table) -> bytes:
-    """An object for each row, without what is NULL."""
+    """An object for each row, without the fields that are NULL."""
     fields = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         key = f",{json.dumps(name, ensure_ascii=False)}:"
@@ -226,7 +227,7 @@ def _json_text(text: pa.Array) -> pa.Array:
 
 
 def _json_value(value: Any, kind: pa.DataType) -> str | None:
-    """A nested value. NULL is left out of a STRUCT, and stays in an ARRAY and a MAP."""
+    """A nested value. NULL is left out of a STRUCT, and kept in an ARRAY and a MAP."""
     if value is None:
         return None
     if pa.types.is_struct(kind):
@@ -251,7 +252,7 @@ _dumps = partial(json.dumps, ensure_ascii=False)
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """The values of a column that are no texts, as texts without quotes."""
+    """The values of a column other than texts, as text without quotes."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return pc.strftime(column, format=_TIME)
@@ -264,7 +265,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _floating(column: pa.Array) -> pa.Array:
-    """Always with a point, so that nobody takes them for whole numbers."""
+    """Numbers with a point always, so that no reader takes them for whole numbers."""
     text = column.cast(pa.string())
     text = pc.if_else(pc.match_substring_regex(text, "[.en]"), text,
                       pc.binary_join_element_wise(text, ".0", ""))
@@ -278,7 +279,7 @@ def _floating(column: pa.Array) -> pa.Array:
 
 
 def _valid(text: pa.Array) -> pa.Array:
-    """Texts in UTF-8: Spark's may hold any bytes, and its files say where they were none."""
+    """Texts in UTF-8: Spark's may hold any bytes, and its files mark invalid ones."""
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
@@ -288,7 +289,7 @@ def _valid(text: pa.Array) -> pa.Array:
 
 
 def _lines(rows: pa.Array) -> bytes:
-    """Rows of text, each with its end."""
+    """Rows of text, each with a line break."""
     text = pc.binary_join_element_wise(rows, "", "\n")
     offsets, data = text.buffers()[1:]
     bounds = memoryview(offsets).cast("i")

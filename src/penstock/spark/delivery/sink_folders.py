@@ -1,8 +1,8 @@
-"""The sink folders: what each holds, and so who may write to it.
+"""The sink folders: what each holds, and so which queries may write to it.
 
 A folder holds one dataset: one format, one set of columns, with or without the column `query`. The
-checkpoint keeps what it has begun; of folders that it does not know the files are looked at. A
-query that does not fit is refused, since nobody could read the folder as a whole any more.
+checkpoint remembers the folders that it has begun; in other folders the files are examined. A query
+that does not fit is refused, since the folder could no longer be read as a whole.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Dataset:
 
     format: str
     columns: tuple[Field, ...]
-    """Without `query`."""
+    """The columns without `query`."""
     owner: str = ""
-    """The query that has the folder for itself; empty where rows carry the name of theirs."""
+    """The query that has the folder to itself; empty if rows carry the name of their query."""
 
 
 class Folders:
@@ -73,7 +73,7 @@ class Folders:
         return {folder: held.columns for folder, held in self._datasets.items() if not held.owner}
 
     def forget_empty(self) -> None:
-        """Forget what a folder held whose files are gone; nothing may be on its way there."""
+        """Forget what folders held whose files are gone; no file may be on its way there."""
         self._datasets = {folder: held for folder, held in self._datasets.items()
                           if not self._is_empty(folder)}
 
@@ -81,12 +81,12 @@ class Folders:
         try:
             is_there = self._files.exists(folder)
             return not is_there or next(iter(self._files.data(folder)), None) is None
-        except OSError:  # nobody can say
+        except OSError:  # it cannot be known
             return False
 
     def adopt(self, application: Application) -> None:
-        """Its queries deliver from now on; what their folders hold is noted before they do."""
-        self._datasets = self._datasets | self._looked_at(application)[1]  # runs may look at it
+        """Its queries deliver from now on; the contents of their folders are noted first."""
+        self._datasets = self._datasets | self._looked_at(application)[1]  # jobs may read it
         self._checkpoint.write(self._checkpoint.folders, {
             folder: _noted(held) for folder, held in self._datasets.items()})
 
@@ -122,13 +122,13 @@ class Folders:
         return faults, after
 
     def _held(self, folder: str, queries: Sequence[Query], *, alone: bool) -> Dataset:
-        """What a folder holds; where that is nothing, what these queries will put into it."""
+        """What a folder holds; if nothing, what these queries will put into it."""
         fresh = Dataset(queries[0].sink.kind, dataset(b for q in queries for b in q.branches),
                         queries[0].name if alone else "")
         return self._datasets.get(folder) or self._found(folder, fresh)
 
     def _found(self, folder: str, fresh: Dataset) -> Dataset:
-        """What files of other checkpoints say of a folder; `fresh` where they say nothing."""
+        """What files of other checkpoints say about a folder; `fresh` if they say nothing."""
         local = local_path(folder)
         if local is None or not local.is_dir():
             return fresh
@@ -142,7 +142,7 @@ class Folders:
 
 
 def at_home(application: Application) -> Application:
-    """The application with every sink's folder in its one spelling."""
+    """The application with every sink's folder in canonical spelling."""
     queries = {
         name: replace(query, sink=replace(query.sink, target=canonical(query.sink.folder)))
         if query.sink.folder else query
@@ -151,7 +151,7 @@ def at_home(application: Application) -> Application:
 
 
 def _reads(application: Application) -> list[tuple[str, str]]:
-    """What the application reads: in words, and where; a pattern, or one spelling of a folder."""
+    """What the application reads: its name, and its path as a pattern or canonical folder."""
     sources: list[Stream | Relation] = [
         *application.streams.values(), *application.relations.values()]
     return [(f"{'stream' if isinstance(source, Stream) else 'relation'} {source.name}", path)
@@ -159,7 +159,7 @@ def _reads(application: Application) -> list[tuple[str, str]]:
 
 
 def _misplaced(folder: str, checkpoint: str, reads: Iterable[tuple[str, str]]) -> str:
-    """Why no answers may go to a folder: they would be read again, or mixed with files of ours."""
+    """Why answers must not go to a folder: they would be read again, or mixed with our files."""
     if _is_within(folder, checkpoint) or _is_within(checkpoint, folder):
         return f"and the checkpoint {checkpoint} must not lie in each other"
     for who, path in reads:
@@ -171,7 +171,7 @@ def _misplaced(folder: str, checkpoint: str, reads: Iterable[tuple[str, str]]) -
 
 
 def _is_within(inner: str, outer: str) -> bool:
-    """Whether a path is another or lies below it; the other may be a pattern.
+    """Whether a path equals another or lies below it; the other may be a pattern.
 
     >>> _is_within("/a/b/c", "/a/*"), _is_within("/a/bc", "/a/b"), _is_within("/a", "/a/b")
     (True, False, False)
@@ -196,11 +196,11 @@ def spellings(path: str) -> list[str]:
 
 
 def _joined(held: Dataset, queries: Sequence[Query]) -> tuple[Dataset, dict[str, str]]:
-    """A folder with these queries in it, and why some cannot be."""
+    """A folder with these queries in it, and why some do not fit."""
     faults: dict[str, str] = {}
     if held.owner and held.owner not in (query.name for query in queries):
         held = _taken_over(held, queries)
-    alike: set[object] = set()  # of queries that look alike one stands for all
+    alike: set[object] = set()  # of queries that look alike, one stands for all
     for query in queries:
         looks = query.sink.kind, tuple(branch.outputs for branch in query.branches)
         if not held.owner and looks in alike:
@@ -214,7 +214,7 @@ def _joined(held: Dataset, queries: Sequence[Query]) -> tuple[Dataset, dict[str,
 
 
 def _taken_over(held: Dataset, queries: Sequence[Query]) -> Dataset:
-    """A folder whose query is gone, in the hands of the first whose columns are the same."""
+    """A folder whose query is gone goes to the first query with the same columns."""
     for query in queries:
         with contextlib.suppress(PlanError):
             return _with(replace(held, owner=query.name), query)
@@ -241,10 +241,10 @@ def _with(held: Dataset, query: Query) -> Dataset:
 
 
 def _widened(held: Dataset, mine: tuple[Field, ...]) -> tuple[Field, ...] | None:
-    """The columns of a folder with a query's; None where the files in it no longer fit.
+    """The columns of a folder and of a query; None if the files in it no longer fit.
 
-    What queries share may get more columns, which are NULL before. A csv file may not: its columns
-    are told by their place.
+    A dataset that queries share may get more columns, which are NULL before. A csv file may not:
+    its columns are identified by position.
     """
     if held.owner:
         same = _ordered(held.format, held.columns) == _ordered(held.format, mine)
@@ -259,7 +259,7 @@ def _widened(held: Dataset, mine: tuple[Field, ...]) -> tuple[Field, ...] | None
 
 
 def _ordered(format_: str, columns: Sequence[Field]) -> list[tuple[str, str]]:
-    """Columns in the order that counts: their own for csv, none for the others."""
+    """Columns in the order that counts: their own for csv, sorted for the others."""
     told = [(column.name, str(column.type)) for column in columns]
     return told if format_ == "csv" else sorted(told)
 
@@ -277,18 +277,18 @@ _DAMAGED = (OSError, ValueError, TypeError, StopIteration, csv.Error, pa.ArrowEx
 
 
 def _of_file(path: str, fresh: Dataset) -> Dataset:
-    """The dataset that a file belongs to, as far as it tells."""
+    """The dataset that a file belongs to, as far as the file shows it."""
     found, mine = _columns_of(path, fresh.format), {c.name: c for c in fresh.columns}
     shared = QUERY in found and QUERY not in mine
     columns = tuple(_field(name, kind, mine.get(name)) for name, kind in found.items()
                     if not (shared and name == QUERY))
     if fresh.format == "json" and {column.name for column in columns} <= mine.keys():
-        columns = fresh.columns  # a row tells of what is not NULL alone
+        columns = fresh.columns  # a row shows only what is not NULL
     return Dataset(fresh.format, columns, "" if shared else fresh.owner or "another run")
 
 
 def _columns_of(path: str, format_: str) -> dict[str, Any]:
-    """Names, and Arrow types where the file has types."""
+    """Names, and Arrow types if the file has types."""
     if format_ == "parquet":
         schema = pq.read_schema(path)
         return dict(zip(schema.names, schema.types, strict=True))

@@ -1,9 +1,9 @@
-"""Files on their way: where they wait, where they go, and that they go nowhere else.
+"""Staged files: where they wait, where they go, and a check that they go nowhere else.
 
-A run's files wait in ``staging/RUN`` of the checkpoint or, where the sink is on another device, in
-the folder ``_penstock`` of the sink. ``moves.json`` says where each goes. Paths inside the
-checkpoint are written as seen from it, so that a checkpoint may be moved. What is read back is
-checked: files leave these places only, for folders of the checkpoint and for known sinks only.
+A job's files wait in ``staging/JOB`` of the checkpoint. If the sink is on another device, they wait
+in the sink's own folder ``_penstock``. ``moves.json`` says where each goes. Paths inside the
+checkpoint are relative to it, so that a checkpoint may be moved. What is read back is checked:
+files leave only these places, and go only to folders of the checkpoint and to known sinks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files, local_path, same_device
 
 OUTSIDE = "_penstock"
-"""The folder in a sink's own in which files wait that could not be renamed from the checkpoint."""
+"""The folder inside a sink's own where files wait that cannot be renamed from the checkpoint."""
 _OWN = ("results", "rejects", "late")
 """The folders of the checkpoint that files are delivered to."""
 _RUN = re.compile("[0-9]{8,}")
@@ -28,22 +28,22 @@ _RUN = re.compile("[0-9]{8,}")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A staged file on its way."""
+    """A staged file and its destination."""
 
     source: str
-    """Below the place of its run: ``UNIT/...``, where UNIT is that of `Staging.place`."""
+    """Relative to the place of its job: ``UNIT/...``, where UNIT is that of `Staging.place`."""
     folder: str
-    """A sink's folder, or one of the checkpoint's as seen from it."""
+    """A sink's folder, or one of the checkpoint's, relative to it."""
     name: str
     queries: tuple[str, ...] = ()
     size: int = 0
     is_durable: bool = False
-    """Whether the file outlasts a power cut already; its name in the folder may not."""
+    """Whether the file already survives a power cut; its name in the folder may not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """The files of runs that are not yet where they belong."""
+    """The files of jobs that are not yet in place."""
 
     checkpoint: Checkpoint
     files: Files
@@ -51,7 +51,7 @@ class Staging:
     """The sink folders that this checkpoint has written to."""
 
     def place(self, run: int, unit: str, folder: str) -> str:
-        """Where files of a unit wait that go to this folder: on its own device."""
+        """Where files of a unit wait that go to this folder: on the same device."""
         if same_device(str(self.checkpoint.folder("staging")), folder):
             return str(self._of(run) / unit)
         self.checkpoint.write(self._of(run) / f"outside-{unit}.json", folder)
@@ -70,16 +70,16 @@ class Staging:
         return replace(Move(f"{unit}/{within}", "", name), **about)
 
     def seen(self, folder: str) -> str:
-        """A folder as `Move` names it: one of the checkpoint's as seen from there."""
+        """A folder as `Move` names it: one of the checkpoint's is relative to it."""
         root = str(self.checkpoint.root) + "/"
         return folder.removeprefix(root)
 
     def own_folder(self, kind: str, query: str) -> str:
-        """The checkpoint's folder for rows of a query that are no answers."""
+        """The checkpoint's folder for rows of a query that are not answers."""
         return str(self.checkpoint.folder(kind, query))
 
     def write(self, run: int, moves: Sequence[Move]) -> None:
-        """Note where the files of a run go, before the run counts; they outlast a power cut."""
+        """Note durably where the files of a job go, before the job counts."""
         sources = ((move, local_path(self._source(run, move))) for move in moves)
         local = [(move, source) for move, source in sources if source is not None]
         written = [source for move, source in local if not move.is_durable]
@@ -88,11 +88,11 @@ class Staging:
                               [[m.source, m.folder, m.name] for m in moves])
 
     def note(self, run: int, name: str, content: Any) -> None:
-        """Note what a sink needs to publish after a crash, durably; it goes with the run."""
+        """Note durably what a sink needs to publish after a crash; it is removed with the job."""
         self.checkpoint.write(self._note(run, name), content)
 
     def noted(self, run: int, name: str) -> Any:
-        """What was noted under a name; None when nothing was."""
+        """What was noted under a name; None if nothing was."""
         path = self._note(run, name)
         return self.checkpoint.read(path) if self.checkpoint.store.has(path) else None
 
@@ -104,10 +104,10 @@ class Staging:
         self.files.move(self._source(run, move), self._target(move))
 
     def redo(self, run: int, warn: Callable[[str], None]) -> None:
-        """Finish the moves of a run that counts; OSError where a file cannot go its way yet.
+        """Finish the moves of a job that counts; OSError if a file cannot be moved yet.
 
-        A folder that refuses does not keep the others waiting. Moves that are finished are
-        forgotten, so that doing it again finds nothing.
+        A folder that refuses a file does not hold up the others. Finished moves are forgotten, so
+        that repeating this finds nothing.
         """
         noted = self._of(run) / "moves.json"
         moves = [self._checked(run, noted, move) for move in self.checkpoint.read(noted)] if (
@@ -119,7 +119,7 @@ class Staging:
         left = next((path for place in places for path, _ in self.files.data(place)
                      if not path.endswith(".json") or Path(path).parent != self._of(run)), None)
         if left is not None:
-            raise OSError(f"nobody knows where {left} goes; see {noted}")
+            raise OSError(f"the destination of {left} is unknown; see {noted}")
         self.checkpoint.store.remove(noted)
 
     def _again(self, run: int, move: Move, warn: Callable[[str], None]) -> OSError | None:
@@ -128,21 +128,21 @@ class Staging:
             if self.files.exists(source):
                 self.files.move(source, target)
             elif not self.files.exists(target):
-                warn(f"{target} of run {run} is not in its folder and no longer staged: it was "
+                warn(f"{target} of job {run} is not in its folder and no longer staged: it was "
                      "taken away, or is lost")
         except OSError as error:
             return error
         return None
 
     def clear(self, run: int) -> None:
-        """Remove what is left of a run."""
+        """Remove what is left of a job."""
         for place in self._places(run)[1:]:
             self.files.remove(place)
             self.files.remove_empty(place.rsplit("/", 1)[0])
         self.files.remove(str(self._of(run)))
 
     def runs(self) -> list[int]:
-        """The runs that have something here; what is not ours is left alone."""
+        """The jobs that have files here; what is not ours is left alone."""
         found = self.checkpoint.store.list(self.checkpoint.folder("staging"))
         return sorted(int(here.name) for here in found if _RUN.fullmatch(here.name))
 
@@ -162,7 +162,7 @@ class Staging:
         return f"{folder}/{OUTSIDE}/{self.checkpoint.id}-{run:08d}-{unit}"
 
     def _places(self, run: int) -> list[str]:
-        """Where files of a run may wait: in the checkpoint, and in sinks on other devices."""
+        """Where files of a job may wait: in the checkpoint, and in sinks on other devices."""
         noted = self.checkpoint.store.list(self._of(run), "outside-*.json")
         return [str(self._of(run)), *(self._outside_of(run, path) for path in noted)]
 
@@ -214,6 +214,6 @@ class Staging:
 
 
 def _is_below(path: str) -> bool:
-    """Whether a relative path stays below where it starts."""
+    """Whether a relative path stays below its start."""
     parts = PurePosixPath(path).parts
     return bool(parts) and ".." not in parts and not path.startswith("/")

@@ -24,7 +24,7 @@ class Results:
     """The answers that a checkpoint holds, and those in Parquet folders."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        """Nothing is read yet."""
+        """Begin with nothing read."""
         self._checkpoint = checkpoint
 
     def table(self, application: Application, name: str) -> pa.Table:
@@ -39,7 +39,7 @@ class Results:
         since = self._since(name)
         found = [table for folder in self._folders(query)
                  for table in self._read(folder, query, since)]
-        found = [table for table in found if table.num_rows]  # an empty one may have other types
+        found = [table for table in found if table.num_rows]  # an empty table may have other types
         return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
 
     def _folders(self, query: Query) -> list[str]:
@@ -49,7 +49,7 @@ class Results:
         return [str(folder)] if folder is not None and folder.exists() else []
 
     def _since(self, name: str) -> int:
-        """The run after which answers under this name are those of the query of today."""
+        """The job after which answers under this name belong to the present query."""
         log = self._checkpoint.log(self._checkpoint.deliveries)
         position = Deliveries.look(log).positions.get(name)
         return position.since if position else 0
@@ -57,7 +57,7 @@ class Results:
     def _read(self, folder: str, query: Query, since: int) -> Iterator[pa.Table]:
         """The query's rows in a folder; files of queries that share it may have other columns.
 
-        Files of other checkpoints are none of its answers.
+        Files of other checkpoints do not belong to its answers.
         """
         own = [str(path) for path in sorted(Path(folder).glob(f"run-*-{self._checkpoint.id}-*"))
                if int(path.name.split("-")[1]) > since]
@@ -72,7 +72,7 @@ class Results:
 
 
 def _columns(query: Query, present: Sequence[str]) -> dict[str, pc.Expression] | None:
-    """A query's columns in a file; None when the file lacks one and so has no row of the query."""
+    """A query's columns in a file; None if the file lacks one and so has no row of the query."""
     spelt = {name_key(name): name for name in present}
     names = [output.name for output in query.branches[0].select]
     if not all(name_key(name) in spelt for name in names):

@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType
 from penstock.model import quoted
 
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-"""Options of whatever is written as JSON: answers, late rows, rejects."""
+"""Options for everything that is written as JSON: answers, late rows, rejects."""
 _CSV = {
     **JSON,
     "header": "true",
@@ -24,9 +24,9 @@ _CSV = {
 
 
 def options(format_: str, columns: int) -> dict[str, str]:
-    """How a sink writes files of so many columns.
+    """The options with which a sink writes files of this many columns.
 
-    A line that is empty is no row to most readers: the only column of a file is always quoted.
+    Most readers take an empty line for no row, so the only column of a file is always quoted.
     """
     if format_ == "csv":
         return _CSV | ({"quoteAll": "true"} if columns == 1 else {})

@@ -17,7 +17,7 @@ from penstock.plan import Member, Plan
 from penstock.planning.outputs import dataset
 
 QUERY = "query"
-"""The column that tells whose a row is, where several queries share a dataset."""
+"""The column that names a row's query, if several queries share a dataset."""
 Key = TypeVar("Key")
 Split = Callable[[Plan, Sequence[Member]], Iterable["WriteJob"]]
 """How a sink divides its members into write jobs."""
@@ -31,23 +31,23 @@ class WriteJob:
     """The kind of the sink."""
     members: tuple[Member, ...]
     format: str = ""
-    """Of files: parquet, csv or json."""
+    """The format of files: parquet, csv or json."""
     folders: tuple[str, ...] = ()
-    """Where the files go; one for all members, or one per query."""
+    """Where the files go; one folder for all members, or one per query."""
     homes: tuple[int, ...] = ()
-    """Per member the number of the folder that its rows go to."""
+    """By member, the number of the folder that its rows go to."""
     shared: bool = False
     """Whether the rows carry the name of their query."""
     columns: tuple[Field, ...] = ()
-    """What every file of a shared folder has, whichever of its queries a job is for."""
+    """The columns of every file in a shared folder, whichever of its queries a job is for."""
     target: str = ""
-    """What the query names behind the kind, where the job is for one query."""
+    """What the query names after the kind, if the job is for one query."""
 
 
 def write_jobs(
     plan: Plan, members: Sequence[Member], splits: Mapping[str, Split]
 ) -> tuple[WriteJob, ...]:
-    """The write jobs of some members; ``splits`` has the way of each kind of sink.
+    """The write jobs of some members; ``splits`` says how each kind of sink divides them.
 
     They come in the order of their first members.
     """
@@ -63,12 +63,12 @@ def write_jobs(
 
 
 def all_together(plan: Plan, members: Sequence[Member]) -> Iterable[WriteJob]:
-    """One job for all."""
+    """One write job for all."""
     return [WriteJob(_sink_kind(plan, members), tuple(members))]
 
 
 def query_by_query(plan: Plan, members: Sequence[Member]) -> Iterable[WriteJob]:
-    """A job for each query."""
+    """One write job for each query."""
     kind = _sink_kind(plan, members)
     for query, some in _groups(members, lambda member: member.query).items():
         yield WriteJob(kind, some, target=plan.query(query).sink.target or "")
@@ -78,11 +78,11 @@ def folder_by_folder(
     plan: Plan, members: Sequence[Member], shared: Mapping[str, tuple[Field, ...]],
     alone: Mapping[str, bool],
 ) -> Iterable[WriteJob]:
-    """A job for each shared folder, and one for all other queries whose columns are the same.
+    """A job for each shared folder, and one for all other queries with the same columns.
 
     ``shared`` has the folders that queries share, with the columns of every file in them. ``alone``
-    says of each folder whether it lies on another device than the staging folder: then its files
-    wait in the folder itself, and it needs a job of its own.
+    says whether a folder lies on another device than the staging folder. Then its files wait in the
+    folder itself, and it needs a job of its own.
     """
     kind = _sink_kind(plan, members)
 
@@ -104,7 +104,7 @@ def folder_by_folder(
 def columns_by_columns(
     plan: Plan, members: Sequence[Member], results: str
 ) -> Iterable[WriteJob]:
-    """Few jobs for queries that name no folder: one for all whose columns do not contradict.
+    """Few jobs for queries that name no folder: one for all whose columns do not conflict.
 
     Each such set of columns has a folder of Parquet files below ``results``.
     """
@@ -130,7 +130,7 @@ def _groups(
 
 
 def _dataset_of(datasets: list[dict[str, str]], query: Query) -> int:
-    """The number of the first dataset whose columns do not contradict the query's."""
+    """The number of the first dataset whose columns do not conflict with the query's."""
     mine = {name_key(o.name): str(o.expression.type) for o in query.branches[0].select}
     for number, columns in enumerate(datasets):
         if all(columns.get(name, kind) == kind for name, kind in mine.items()):
@@ -164,7 +164,7 @@ def check_shared(queries: Sequence[Query]) -> dict[str, str]:
     others: dict[str, dict[object, Query]] = {}
     for query in queries:
         if query.sink.target in shared:
-            # Of the queries that look alike one stands for all: there may be a thousand.
+            # Of the queries that look alike, one stands for all: there may be a thousand.
             there = others.setdefault(query.sink.target or "", {})
             looks = query.sink.kind, tuple(b.outputs for b in query.branches)
             fault = "" if looks in there else _clash(query, list(there.values()))
@@ -176,7 +176,7 @@ def check_shared(queries: Sequence[Query]) -> dict[str, str]:
 
 
 def _clash(query: Query, others: Sequence[Query]) -> str:
-    """Why a query does not fit in with those that write to its folder already."""
+    """Why a query does not fit in with those that already write to its folder."""
     if any(name_key(output.name) == QUERY for output in query.branches[0].select):
         return (f"a folder that queries share has a column '{QUERY}' of its own; give yours "
                 "another name with AS")

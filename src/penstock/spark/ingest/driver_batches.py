@@ -1,10 +1,10 @@
-"""A small batch stored by the driver: Spark decodes its rows, which come as one Arrow table.
+"""A small batch stored by the driver: Spark decodes its rows into one Arrow table.
 
-The driver counts the rows, splits the rejects off and writes one Parquet file: one Spark job
-without a write, which costs a fraction of one with. Whatever needs a judgement is computed by Spark
-as for a large batch: a row's time, why it is malformed, the text that is kept of it. None of these
-changes from batch to batch, so that Spark compiles them once. A batch with a time near a bound is
-left to the executors, which say why.
+The driver counts the rows, splits off the rejects and writes one Parquet file. So it needs one
+Spark job without a write, which costs a fraction of one with a write. Spark still computes
+everything that needs a judgement, as for a large batch: a row's time, why it is malformed, the text
+that is kept of it. None of these changes from batch to batch, so Spark compiles them once. A batch
+with a time near a bound is left to the executors, which find the reason.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from penstock.spark.storage.local_store import private
 from penstock.spark.storage.spool import FILE_ROWS, Spool
 
 FILE_BYTES = 8 * 2**20
-"""Files of fewer bytes together are a small batch."""
+"""Files of fewer bytes in total are a small batch."""
 ROWS = 50_000
-"""A micro-batch of at most so many rows is small."""
+"""A micro-batch of at most this many rows is small."""
 TASK_ROWS = 4 * ROWS
-"""More rows than these from one task are not brought to the driver."""
+"""If a task has more rows than this, they are not brought to the driver."""
 _TIME, _REASON, _TEXT, _GUARD = "@time", "@reason", "@text", "@guard"
 _MARGIN = 1_000_000
-"""Microseconds: a time so near to a bound is left to the executors, in whatever unit it is."""
+"""A time this near to a bound, in microseconds, is left to the executors, whatever its unit."""
 
 
 class SmallBatches:
@@ -57,21 +57,21 @@ class SmallBatches:
     """
 
     def __init__(self) -> None:
-        """Nothing is known of a source that begins: it may bring all that waited for it."""
+        """Nothing is known about a new source: it may bring everything that waited for it."""
         self._rows: deque[int] = deque(maxlen=2)
 
     @property
     def expected(self) -> bool:
-        """Whether it will be."""
+        """Whether the next batch should be small."""
         return len(self._rows) == 2 and max(self._rows) <= ROWS
 
     def note(self, rows: int) -> None:
-        """A batch had so many rows."""
+        """A batch had this many rows."""
         self._rows.append(rows)
 
 
 def are_small(batch: Sequence[Verdict]) -> bool:
-    """Whether some files hold few rows; what is compressed may hold many."""
+    """Whether some files hold few rows; compressed files may hold many."""
     return (sum(verdict.file.size for verdict in batch) < FILE_BYTES
             and not any(verdict.file.path.endswith(COMPRESSED) for verdict in batch))
 
@@ -80,11 +80,11 @@ def copy(
     batch: DataFrame, stream: Stream, spool: Spool, number: int, cutoff: int | None,
     bounds: times.Bounds, cores: int,
 ) -> Counted | None:
-    """Store a batch; None when the executors have to: it is large, or has a time out of bounds."""
+    """Store a batch; None if the executors must, since it is large or has a time out of bounds."""
     try:
         table = _marked(batch, stream).toArrow()
     except FAULTS:
-        return None  # too many rows, or what the executors say better
+        return None  # too many rows, or a fault that executors explain better
     if stream.time is not None and not _in_bounds(table, stream.time, bounds):
         return None
     good = pc.is_null(table[_REASON])
@@ -100,7 +100,7 @@ def copy(
 
 @dataclass(slots=True)
 class Tally:
-    """Counts the rows of a block that are no rejects, part by part."""
+    """Counts the rows of a block that are not rejects, part by part."""
 
     cutoff: int | None
     """Rows with an earlier time (in microseconds) are late."""
@@ -110,7 +110,7 @@ class Tally:
     bytes: int = 0
 
     def add(self, rows: pa.Table | pa.RecordBatch, own: pa.Array | pa.ChunkedArray | None) -> None:
-        """Count rows whose times in microseconds are ``own``; None: they have no times."""
+        """Count rows whose times in microseconds are ``own``; None if they have no times."""
         self.rows += len(rows)
         self.bytes += table_bytes(rows)
         if own is None:
@@ -121,13 +121,13 @@ class Tally:
         self.newest = max(known, default=None)
 
     def plus(self, other: Tally) -> Tally:
-        """The figures of both."""
+        """The sum of two tallies."""
         known = [t for t in (self.newest, other.newest) if t is not None]
         return Tally(self.cutoff, self.rows + other.rows, self.late + other.late,
                      max(known, default=None), self.bytes + other.bytes)
 
     def counted(self, rejected: pa.Table | None = None) -> Counted:
-        """The figures of a batch with these rejects besides."""
+        """The figures of a batch, including these rejects."""
         bad = len(rejected) if rejected is not None else 0
         return Counted(self.rows + bad, self.late, bad, self.newest, self.bytes, rejects=rejected)
 
@@ -143,13 +143,13 @@ def set_aside(found: pa.Table, target: Path) -> None:
 
 
 def _decoded(texts: pa.ChunkedArray) -> list[str | None]:
-    """Texts as Python has them; Spark does not check that bytes of a file are UTF-8."""
+    """Texts as Python strings; Spark does not check that the bytes of a file are UTF-8."""
     return [None if text is None else text.decode("utf-8", "replace")
             for text in texts.cast(pa.binary()).to_pylist()]
 
 
 def _marked(batch: DataFrame, stream: Stream) -> DataFrame:
-    """The declared columns, a row's time, why it is a reject, and what is kept of it then."""
+    """The declared columns, a row's time, why it is a reject, and what is then kept of it."""
     reason = rejects.malformed(batch, stream)
     text = F.when(reason.isNotNull(), rejects.row_text(batch, stream))
     time = times.micros(stream) if stream.time is not None else F.lit(None).cast("bigint")
@@ -163,7 +163,7 @@ def _marked(batch: DataFrame, stream: Stream) -> DataFrame:
 def _in_bounds(table: pa.Table, time: str, bounds: times.Bounds) -> bool:
     """Whether each row has either no time or one that lies well within bounds."""
     if table[_TIME].null_count != table[time].null_count:
-        return False  # one that no number of microseconds can tell
+        return False  # one that no number of microseconds can express
     ends = pc.min_max(table[_TIME]).as_py()
     return well_within(ends["min"], ends["max"], bounds)
 
@@ -174,7 +174,7 @@ def well_within(oldest: int | None, newest: int | None, bounds: times.Bounds) ->
 
 
 def _cut(table: pa.Table, cores: int) -> list[list[pa.RecordBatch]]:
-    """The rows of each file: one for each core where there are enough, so that all of them read."""
+    """The rows of each file: one per core if there are enough, so that all cores read."""
     files = max(1, min(cores, len(table) // FILE_ROWS))
     ends = [len(table) * n // files for n in range(files + 1)]
     return [table.slice(a, b - a).to_batches() for a, b in pairwise(ends)]

@@ -1,7 +1,7 @@
 """A batch stored by the executors: they write its rows and count them, in one Spark job.
 
-So a batch of any size is stored; a Spark write job costs a tenth of a second however few rows it
-has. What is small is stored by the driver, see `penstock.spark.ingest.driver_batches`.
+So a batch of any size can be stored. A Spark write job costs a tenth of a second however few rows
+it has, so the driver stores small batches (`penstock.spark.ingest.driver_batches`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Counted:
     rejected: int
     newest: int | None
     bytes: int | None
-    """Bytes of the rows that are not rejects; None when not measured."""
+    """Bytes of the rows that are not rejects; None if not measured."""
     farthest: float | None = None
     """The largest time in microseconds of a row that is too far ahead."""
     rejects: pa.Table | None = None
-    """The reason and the text of each reject, where the driver holds them."""
+    """The reason and the text of each reject, if the driver holds them."""
 
 
 def copy(
@@ -58,7 +58,7 @@ def copy(
 def count(
     rows: DataFrame, stream: Stream, cutoff: int | None, bounds: times.Bounds
 ) -> Counted:
-    """Count by a job over the times, where nothing is copied."""
+    """Count by a job over the times, if nothing is copied."""
     row = _marked(rows, stream, cutoff, bounds).agg(*_totals(stream, bounds)).collect()[0]
     return _counted(row.asDict())
 

@@ -1,8 +1,8 @@
 """Which files of a folder make the next batch: decided from a listing and a log, without I/O.
 
-Files are taken in the order of their modification times, those of one time in the order of their
-names. A file is taken once. What changes afterwards is noticed, not read: its first rows have been
-answered for already.
+Files are taken in the order of their modification times, and those of one time in the order of
+their names. A file is taken once. Later changes to it are noticed but not read: its first rows have
+already been answered.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.spark.storage.files import ListedFile
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """How much one batch may hold; None: as much as there is."""
+    """How much one batch may hold; None means no limit."""
 
     files: int | None = None
     bytes: int | None = None
@@ -64,14 +64,14 @@ class KnownFiles:
         return path in self.taken or path in self.aside
 
     def fresh(self, listing: Iterable[ListedFile]) -> Iterator[ListedFile]:
-        """The files nobody has decided on yet, in the order in which they are to be read."""
+        """The files that are not decided on yet, in reading order."""
         return iter(sorted(
             (file for file in listing
              if file.path not in self.taken and self.aside.get(file.path) != file),
             key=lambda file: (file.modified, file.path)))
 
     def changed(self, listing: Iterable[ListedFile]) -> list[ListedFile]:
-        """The files that were written to after they were read; each change is told once."""
+        """The files that were written to after they were read; each change is listed once."""
         found = [file for file in listing if self.taken.get(file.path, file) != file]
         for file in found:
             self.taken[file.path] = file
@@ -79,10 +79,10 @@ class KnownFiles:
 
 
 class Ages:
-    """How many seconds ago files were last written to, whatever is done to the clock meanwhile.
+    """How many seconds ago files were last written to, even if the clock is changed meanwhile.
 
-    The clock is asked once for a version of a file, when that is first seen. From then on `passed`
-    counts the seconds, which nobody can set back.
+    The clock is read once for each version of a file, when it is first seen. From then on `passed`
+    counts the seconds, which cannot be set back.
 
     >>> from penstock.clock import VirtualClock
     >>> wall, seconds = VirtualClock(110.0), iter([5.0, 6.0])
@@ -96,10 +96,11 @@ class Ages:
     """
 
     def __init__(self, clock: Clock, passed: Callable[[], float]) -> None:
-        """``clock`` is the one by which files have their times."""
+        """``clock`` is the clock that file times are based on."""
         self._clock, self._passed = clock, passed
         self._written: dict[str, tuple[ListedFile, float]] = {}
-        """The version of each file that was seen, and when it was written to by `passed`."""
+        """The version of each file that was seen, and when it was written to, in terms of `passed`.
+        """
 
     def of(self, file: ListedFile) -> float:
         """The age of a file; one whose time is in the future was written to just now."""
@@ -111,5 +112,5 @@ class Ages:
         return now - written
 
     def forget(self, file: ListedFile) -> None:
-        """Nobody will ask for this file again."""
+        """Forget a file that will not be asked for again."""
         self._written.pop(file.path, None)

@@ -1,8 +1,8 @@
-"""Whether a file can be read: is it whole, and does it fit the declaration?
+"""Whether a file can be read: whether it is whole, and whether it fits the declaration.
 
-Parquet and ORC files have an end of their own. Text has none: a file that stops within a line is
-given a moment to grow. What only reading can tell (a truncated archive) is found when a batch
-fails, see `penstock.spark.ingest.stream_ingest`.
+Parquet and ORC files have a recognisable end. Text has none: a file that stops within a line is
+given a moment to grow. Some faults, such as a truncated archive, show only in reading; they are
+found when a batch fails (`penstock.spark.ingest.stream_ingest`).
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from penstock.spark.storage.files import Files, ListedFile, local_path
 LINES = ("csv", "json", "text")
 """Formats whose rows are lines."""
 SETTLED = 2.0
-"""Seconds after which a text that stops within a line is taken to be whole."""
+"""Seconds after which a text that stops within a line counts as whole."""
 COMPRESSED = (".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate", ".xz")
 _LOOK = 65_536
-"""Bytes that are looked at, at either end."""
+"""Bytes that are examined at either end."""
 _WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\0\0\xfe\xff": "UTF-32"}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to become of a file."""
+    """The decision about a file."""
 
     file: ListedFile
     state: str = "whole"
     """whole; incomplete: it may still be written; misfit: it does not fit the declaration; unfit:
-    it fits none; gone; empty: there is nothing to read."""
+    it fits no declaration; gone; empty: there is nothing to read."""
     reason: str = ""
     rows: int = 0
-    """Of an unfit file, the rows it is known to have."""
+    """The rows that an unfit file is known to have."""
     footer: Footer | None = None
-    """Of a local Parquet file."""
+    """The footer of a local Parquet file."""
 
 
 def judged(files: Files, file: ListedFile, stream: Stream, age: float) -> Verdict:
-    """Look at a file, at little cost; it was last written to ``age`` seconds ago."""
+    """Examine a file, at little cost; it was last written to ``age`` seconds ago."""
     try:
         if stream.format == "parquet":
             return _parquet(files, file, stream)
@@ -85,7 +85,7 @@ def _parquet(files: Files, file: ListedFile, stream: Stream) -> Verdict:
 
 
 def _empty(file: ListedFile, stream: Stream) -> Verdict:
-    """A text without a line has no rows; one that has no header is not whole."""
+    """A text without a line has no rows; one without its header is not whole."""
     if stream.format in LINES and not has_header(stream):
         return Verdict(file, "empty")
     return Verdict(file, "incomplete", "it is empty")
@@ -102,7 +102,7 @@ def _lines(files: Files, file: ListedFile, stream: Stream, age: float) -> Verdic
             head = zlib.decompressobj(31).decompress(head, _LOOK)
         except zlib.error as error:
             return Verdict(file, "unfit", f"it is not compressed by gzip: {error}")
-        tail = b"\n"  # where it ends only reading can tell
+        tail = b"\n"  # only reading can show where it ends
     fault = _wrong_encoding(head, stream)
     if fault:
         return Verdict(file, "unfit", fault)
@@ -153,7 +153,7 @@ def header(text: str, options: dict[str, str]) -> list[str]:
 
 
 def header_fault(found: Sequence[str], declared: Sequence[str]) -> str:
-    """Why a header does not fit: a line has its values in the header's order, all of them.
+    """Why a header does not fit: a line has all its values in the header's order.
 
     >>> header_fault(["a", "B"], ["A", "b"]), header_fault(["b", "a"], ["a", "b"])
     ('', 'its header is b, a; declare these columns in this order instead of a, b')
@@ -170,7 +170,7 @@ def header_fault(found: Sequence[str], declared: Sequence[str]) -> str:
 
 
 def limits(stream: Stream) -> BatchLimits:
-    """How much a batch may hold, by the stream's options; ValueError when they are no numbers."""
+    """How much a batch may hold, by the stream's options; ValueError if they are not numbers."""
     options = lowered(stream)
     found = []
     for name in ("maxFilesPerTrigger", "maxBytesPerTrigger"):
@@ -182,7 +182,7 @@ def limits(stream: Stream) -> BatchLimits:
 
 
 def wanted(file: ListedFile, stream: Stream) -> bool:
-    """Whether the stream's options let a file take part."""
+    """Whether the stream's options include a file."""
     return fnmatchcase(file.path.rsplit("/", 1)[-1], lowered(stream).get("pathglobfilter", "*"))
 
 

@@ -1,7 +1,7 @@
 """The log of a folder's batches: which files each batch holds, and which files were set aside.
 
-A line is durable before its batch is stored. After a crash the last batch is stored again, with the
-same files, unless its block is durable already.
+A line is durable before its batch is stored. After a crash the last batch is stored again with the
+same files, unless its block is already durable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FileLog:
     """The log of one stream."""
 
     def __init__(self, log: Log, *, writing: bool = True) -> None:
-        """Read the log; half a line at its end never counted and is cut off."""
+        """Read the log; half a line at its end never counted, and is cut off."""
         self._log = log
         self.known = KnownFiles()
         self.last: tuple[int, tuple[ListedFile, ...]] | None = None
@@ -72,7 +72,7 @@ class FileLog:
 
 
 def check_last(log: FileLog, number: int) -> None:
-    """Raise CheckpointError unless the log goes with a spool that comes to this block next."""
+    """Raise CheckpointError unless the log matches a spool whose next block is this one."""
     last = log.last[0] if log.last else -1
     if last not in (number - 1, number):
         raise damaged(log.path, f"ends with block {last}, but the stream has {number} blocks")

@@ -14,9 +14,9 @@ from penstock.spark.storage.files import Files, ListedFile
 from penstock.spark.storage.guarded import Log
 
 SetAside = Callable[[ListedFile, str, int], None]
-"""Told of a file that is not read: the file, the reason, and its rows as far as they are known."""
+"""Called for a file that is not read: the file, the reason, and its rows as far as known."""
 Changed = Callable[[ListedFile], None]
-"""Told of a file that was written to after it was read."""
+"""Called for a file that was written to after it was read."""
 
 
 class FileSource:
@@ -26,9 +26,9 @@ class FileSource:
         self, files: Files, log: Log, stream: Stream, until_drained: bool,
         set_aside: SetAside, changed: Changed, ages: Ages, watch: FolderWatch | None = None,
     ) -> None:
-        """``log`` is that of the checkpoint which tells the files read so far.
+        """``log`` is the log of the checkpoint, with the files read so far.
 
-        Without a ``watch`` every look is one at all files.
+        Without a ``watch`` every listing looks at all files.
         """
         assert stream.path is not None
         self._files, self._stream, self._path = files, stream, stream.path
@@ -39,14 +39,14 @@ class FileSource:
         self._failed: dict[str, tuple[ListedFile, str]] = {}
         """Files that could not be read to their end, in the version that was tried."""
         self._only = {f.path for f in files.listing(stream.path)} if until_drained else None
-        """The files that are there at the beginning: a drain reads no other."""
+        """The files that exist at the beginning: a drain reads no others."""
         self.waiting = 0
         """How many files are not whole yet."""
         self._undecided = False
-        """Whether the last look has left files behind."""
+        """Whether the last listing has left files undecided."""
 
     def check(self, number: int) -> None:
-        """Raise CheckpointError unless the log goes with a spool that comes to this block next."""
+        """Raise CheckpointError unless the log matches a spool whose next block is this one."""
         check_last(self._log, number)
 
     @property
@@ -55,7 +55,7 @@ class FileSource:
         return len(self._log.last[1]) if self._log.last else 0
 
     def next(self, number: int) -> list[Verdict]:
-        """The files of a batch, in order; none when nothing is there to be read."""
+        """The files of a batch, in order; none if there is nothing to read."""
         if self._log.last is not None and self._log.last[0] == number:
             batch = self._again(number, self._log.last[1])
             if batch:
@@ -78,7 +78,7 @@ class FileSource:
         return self._watch.listing(self._log.known.taken.__contains__, self._undecided)
 
     def _again(self, number: int, files: Iterable[ListedFile]) -> list[Verdict]:
-        """The batch that a crash has left unfinished, as far as its files can still be read."""
+        """The batch that a crash left unfinished, as far as its files can still be read."""
         batch = []
         for file in files:
             there = next(self._files.listing(file.path), file)
@@ -118,14 +118,14 @@ class FileSource:
         return verdict
 
     def leave_out(self, number: int, batch: list[Verdict], bad: dict[str, str]) -> list[Verdict]:
-        """What remains of a batch without the files, by path, that could not be read."""
+        """The rest of a batch without the files, by path, that could not be read."""
         rest = [verdict for verdict in batch if verdict.file.path not in bad]
         self._log.begin(number, [verdict.file for verdict in rest])
         for verdict in batch:
             reason = bad.get(verdict.file.path)
             if reason is None:
                 continue
-            if verdict.file.path.endswith(COMPRESSED):  # its end may be on its way
+            if verdict.file.path.endswith(COMPRESSED):  # its end may still be on its way
                 self._failed[verdict.file.path] = verdict.file, reason
             else:
                 rows = verdict.footer.rows or 0 if verdict.footer else 0

@@ -1,9 +1,9 @@
-"""Looking at a folder many times a second: what a look costs must not grow with its files.
+"""Watching a folder many times a second, at a cost that does not grow with its files.
 
-A folder's own time changes when a file comes, goes or is renamed. While no folder's has changed
+A folder's own time changes when a file is added, removed or renamed. While no folder has changed,
 nothing is listed. When one has, the names are listed, and only files that were not taken yet are
-looked at. All files are looked at from time to time, since a file that is written to in place
-changes no folder.
+examined. From time to time all files are examined, since writing to a file in place changes no
+folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.clock import Clock
 from penstock.spark.storage.files import GLOB, Files, ListedFile, local_path, walk
 
 SETTLED = 2_000_000_000
-"""Nanoseconds after which a folder's time tells every change to it: some disks count seconds."""
+"""Nanoseconds after which a folder's time shows every change to it: some disks count seconds."""
 WHOLE = 2.0
 """Seconds between two looks at all files, at least."""
 SHARE = 0.05
@@ -39,14 +39,14 @@ class FolderWatch:
         self._folders: dict[str, int] = {}
         """All folders of the source, each with its time before it was last listed."""
         self._listed = 0
-        """When they were, in nanoseconds since 1970."""
+        """When they were listed, in nanoseconds since 1970."""
         self._whole = 0.0
-        """When all files are looked at again."""
+        """When all files are examined again."""
 
     def listing(self, is_taken: Callable[[str], bool], undecided: bool) -> list[ListedFile]:
         """All files that were not taken, and from time to time the others too.
 
-        ``undecided`` says that the last listing had some which may have grown meanwhile.
+        ``undecided`` says that the last listing had some files which may have grown meanwhile.
         """
         if self._root is None:
             return list(self._files.listing(self._path))
@@ -65,7 +65,7 @@ class FolderWatch:
         return list(walk(root, self._folders, skip))
 
     def _is_unchanged(self) -> bool:
-        """Whether no folder has changed since it was listed, as far as its time can tell."""
+        """Whether no folder has changed since it was listed, as far as its time shows."""
         try:
             return bool(self._folders) and all(
                 os.stat(folder).st_mtime_ns == before and self._listed - before > SETTLED

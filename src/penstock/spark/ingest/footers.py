@@ -1,8 +1,8 @@
-"""Parquet files as a stream's own blocks: what their footers tell.
+"""Parquet files as a stream's own blocks: what their footers say.
 
 A footer says whether the file is whole, whether it fits the declaration, how many rows it has and
-which times they have; so a block is made durable without any job. Some files fit though Spark
-cannot read them as declared (times in nanoseconds, unsigned integers); they are copied.
+which times they have. So a block is made durable without any job. Some files fit although Spark
+cannot read them as declared (times in nanoseconds, unsigned integers). These are copied.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
 _LISTS = (pa.types.is_list, pa.types.is_large_list)
 
 Fit = Literal["plain", "cast", "no"]
-"""How a file's column becomes the declared one: as Spark reads it, in a copy, not at all."""
+"""How a file's column becomes the declared one: read by Spark, copied, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file says of itself."""
+    """What a file says about itself."""
 
     rows: int | None = None
-    """None when there is nothing to be read."""
+    """None if there is nothing to read."""
     fault: str = ""
     """Why it does not fit the stream, if it does not."""
     whole: bool = True
-    """Whether its footer is there; otherwise ``fault`` says what is missing."""
+    """Whether its footer exists; otherwise ``fault`` says what is missing."""
     plain: bool = True
     """Whether Spark reads it as it is declared."""
     times: tuple[int, int] | None = None
-    """The range of its times in microseconds; None when it does not tell."""
+    """The range of its times in microseconds; None if it does not say."""
 
 
 def footer(path: Path, stream: Stream, inherited: Mapping[str, str | None]) -> Footer:
@@ -60,7 +60,7 @@ def footer(path: Path, stream: Stream, inherited: Mapping[str, str | None]) -> F
 
 
 def _broken(path: Path, error: Exception) -> Footer:
-    """A file that begins as Parquet and has no end yet may be on its way; any other is not."""
+    """A file that begins as Parquet and has no end may still be written; any other is bad."""
     with open(path, "rb") as file:
         head = file.read(4)
         file.seek(max(0, path.stat().st_size - 4))
@@ -73,7 +73,7 @@ def _broken(path: Path, error: Exception) -> Footer:
 
 
 def misfit(found: pa.Schema, stream: Stream, inherited: Mapping[str, str | None]) -> str:
-    """Why files with these columns do not fit the declaration; empty when they do."""
+    """Why files with these columns do not fit the declaration; empty if they do."""
     has = {name_key(field.name): field.type for field in found}
     for column in stream.columns:
         if column.name in inherited:
@@ -106,7 +106,7 @@ def _unfit_partition(column: Field, text: str | None) -> str:
 
 def fits(kind: pa.DataType, wanted: pa.DataType) -> Fit:
     """Whether a column of a file can be read as one of another type, and how."""
-    if pa.types.is_dictionary(kind):  # so Arrow remembers it; in the file it is the values' type
+    if pa.types.is_dictionary(kind):  # only Arrow sees it so; the file has its values' type
         return fits(kind.value_type, wanted)
     if pa.types.is_null(kind):
         return "cast"
@@ -194,7 +194,7 @@ def _times(metadata: pq.FileMetaData, schema: pa.Schema, stream: Stream) -> tupl
 
 
 def _nanos(kind: pa.DataType, stream: Stream) -> int | None:
-    """How many nanoseconds one is in a column of times."""
+    """How many nanoseconds a unit of a time column has."""
     if stream.unit:
         return EPOCH_UNITS[stream.unit] if pa.types.is_signed_integer(kind) else None
     if pa.types.is_timestamp(kind) and kind.unit in _MICROS:
@@ -205,7 +205,7 @@ def _nanos(kind: pa.DataType, stream: Stream) -> int | None:
 def copy(
     path: Path, target: Path, stream: Stream, inherited: Mapping[str, str | None]
 ) -> None:
-    """Copy a file with the declared types; raises ArrowInvalid when a value does not fit."""
+    """Copy a file with the declared types; ArrowInvalid if a value does not fit."""
     wanted = arrow_schema(stream.columns)
     with pq.ParquetFile(path) as file, pq.ParquetWriter(target, wanted) as writer:
         for batch in file.iter_batches():
@@ -222,4 +222,4 @@ def _cast(
     if column.name in inherited or found is None:
         return pa.repeat(partitions.value(inherited[column.name], column), rows)
     finer = "timestamp[ns" in str(found.type)
-    return found.cast(wanted, safe=not finer)  # what is finer than a microsecond is cut off
+    return found.cast(wanted, safe=not finer)  # digits beyond a microsecond are cut off

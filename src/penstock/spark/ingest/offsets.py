@@ -1,7 +1,7 @@
-"""How far a source was read, as Structured Streaming notes it: held against the blocks.
+"""How far a source was read, as Structured Streaming notes it, checked against the blocks.
 
-Spark writes ``offsets/N`` before a batch and ``commits/N`` after it, and the block N is durable in
-between. So the last block has its offsets, and nothing is committed beyond it. Where that does not
+Spark writes ``offsets/N`` before a batch and ``commits/N`` after it, and block N becomes durable in
+between. So the last block has its offsets, and nothing is committed beyond it. If that does not
 hold, a part of the checkpoint is missing, and rows would be lost or taken twice.
 """
 
@@ -15,7 +15,7 @@ from penstock.spark.storage.store import Store
 
 
 def synced(store: Store, folder: Path, number: int) -> int:
-    """Make the offsets of a batch outlast a power cut; their checksum."""
+    """Make the offsets of a batch survive a power cut; return their checksum."""
     place = folder / "offsets" / str(number)
     store.sync([place], [place.parent])
     return zlib.crc32(store.read(place))

@@ -1,13 +1,13 @@
-"""The source `onoff` as a stream: the driver makes the packets of each block by itself.
+"""The source `onoff` as a stream: the driver makes the packets of each block itself.
 
-A block is a range of positions in the stream of `penstock.generators.packets`. The place where it
-ends stands in the block's manifest, so both are durable at once: after a crash the stream goes on
-behind the last block that counts. A thousand packets are made in a millisecond, so no Spark job and
+A block is a range of positions in the stream of `penstock.generators.packets`. The block's manifest
+holds the position where it ends, so both are durable at once. After a crash the stream goes on
+after the last block that counts. A thousand packets are made in a millisecond, so no Spark job and
 no Python worker is needed.
 
-With `rows` the stream is bounded and given as fast as it is asked for. Without it the stream is
-endless and follows the clock: a packet is given once its time has come. The place remembers when
-the stream began, so what was due while the engine was down comes when it is started again.
+With `rows` the stream is bounded and delivered as fast as it is asked for. Without it the stream is
+endless and follows the clock: a packet is delivered when its time has come. The position remembers
+when the stream began. So packets that fell due while the engine was down come when it starts again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from penstock.spark.ingest.times import Bounds
 from penstock.spark.storage.spool import FILE_ROWS, Spool
 
 LONGEST_PAUSE = 1.0
-"""Seconds after which the clock is looked at again, whatever it said."""
+"""Seconds after which the clock is read again, whatever it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class PacketPosition:
 
     position: Position = ORIGIN
     clock: int = 0
-    """When a stream that follows the clock began, in microseconds since 1970; 0: not yet."""
+    """When a stream that follows the clock began, in microseconds since 1970; 0 if it has not
+    begun."""
 
 
 class PacketStream:
@@ -48,22 +49,22 @@ class PacketStream:
     def __init__(
         self, options: Options, columns: Sequence[Field], clock: Callable[[], float]
     ) -> None:
-        """``columns`` are those that were declared; ``clock`` tells seconds since 1970."""
+        """``columns`` are the declared ones; ``clock`` returns seconds since 1970."""
         self._options, self._clock = options, clock
         names = {name_key(name): name for name in SCHEMA.names}
         self._columns = [names[name_key(column.name)] for column in columns]
         self.schema = arrow_schema(columns)
         self._reached = 0
-        """Microseconds after its beginning up to which the stream was asked for packets."""
+        """Microseconds after its beginning up to which packets were asked for."""
 
     # --- places ------------------------------------------------------------------------------
 
     def noted(self, place: PacketPosition) -> dict[str, Any]:
-        """A place as a manifest holds it, with the parameters that it was made with."""
+        """A position as a manifest holds it, with the parameters that it was made with."""
         return asdict(place.position) | {"clock": place.clock, "stream": self._parameters()}
 
     def place(self, noted: Mapping[str, Any] | None) -> PacketPosition:
-        """The place that a manifest holds; ValueError if it is one of another stream."""
+        """The position that a manifest holds; ValueError if it belongs to another stream."""
         if noted is None:
             return PacketPosition()
         if noted["stream"] != self._parameters():
@@ -77,15 +78,15 @@ class PacketStream:
 
     @property
     def is_paced(self) -> bool:
-        """Whether packets come when their time has come, and not as they are asked for."""
+        """Whether packets come when their time has come, instead of as fast as asked for."""
         return self._options.paced
 
     def is_over(self, place: PacketPosition) -> bool:
-        """Whether all packets of a bounded stream have been given."""
+        """Whether all packets of a bounded stream were delivered."""
         return self._options.traffic.rows == place.position.rows
 
     def next(self, place: PacketPosition) -> PacketPosition:
-        """As far as the clock, `maxRowsPerTrigger` and the end of the stream allow."""
+        """The position that the clock, `maxRowsPerTrigger` and the end of the stream allow next."""
         options, rows = self._options, EVERYTHING
         if options.paced:
             now = round(self._clock() * 1e6)
@@ -98,7 +99,7 @@ class PacketStream:
         return replace(place, position=taken)
 
     def pause(self, place: PacketPosition, interval: float) -> float:
-        """Seconds until there may be more, asked for at most once per ``interval`` seconds.
+        """Seconds until there may be more packets, asked at most once per ``interval`` seconds.
 
         A stream that follows the clock is asked when a tick is over, and not just before.
         """
@@ -112,20 +113,20 @@ class PacketStream:
     # --- packets -----------------------------------------------------------------------------
 
     def files(self, first: PacketPosition, last: PacketPosition) -> list[Iterator[pa.RecordBatch]]:
-        """The packets between two places, as those of each file of a block."""
+        """The packets between two positions, divided into the files of a block."""
         traffic, rows = self._traffic(last), last.position.rows - first.position.rows
         parts = max(1, min(self._options.partitions, rows // FILE_ROWS))
         cuts = traffic.cut(first.position, last.position, parts)
         return [map(self._declared, traffic.batches(*cut)) for cut in cuts]
 
     def times(self, first: PacketPosition, last: PacketPosition) -> tuple[int, int]:
-        """Before the time of the first packet between two places, and that of the last one."""
+        """A time before the first packet between two positions, and the time of the last one."""
         traffic = self._traffic(last)
         return (traffic.start + traffic.last_time(first.position),
                 traffic.start + traffic.last_time(last.position))
 
     def _traffic(self, place: PacketPosition) -> OnOff:
-        """The packets with their event times: from the clock on if the stream follows it."""
+        """The packets with their event times, which start at the clock if the stream follows it."""
         options = self._options
         follows = options.paced and not options.dated
         return replace(options.traffic, start=place.clock) if follows else options.traffic
@@ -147,7 +148,7 @@ class PacketBatch:
     def write(
         self, spool: Spool, number: int, cutoff: int | None, bounds: Bounds
     ) -> Counted | None:
-        """Write them to the spool; None when Spark must look at their times."""
+        """Write them to the spool; None if Spark must check their times."""
         stream, files = spool.stream, self.packets.files(self.first, self.last)
         if stream.time is not None and (
                 stream.unit or not well_within(*self.packets.times(self.first, self.last), bounds)):
@@ -159,7 +160,7 @@ class PacketBatch:
         return reduce(Tally.plus, tallies).counted()
 
     def table(self) -> pa.Table:
-        """All of them."""
+        """All packets in one table."""
         files = self.packets.files(self.first, self.last)
         return pa.Table.from_batches(chain(*files), self.packets.schema)
 

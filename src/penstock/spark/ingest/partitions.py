@@ -1,4 +1,4 @@
-"""Columns that stand in the folders' names, as Hive writes them: ``day=2025-01-01/a.parquet``."""
+"""Columns in the names of folders, as Hive writes them: ``day=2025-01-01/a.parquet``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def root(path: str) -> str:
 
 
 def values(file: str, base: str) -> dict[str, str | None]:
-    """What the folders between a base and a file say, by the names as they are written.
+    """The columns in the folders between a base and a file, by their names as written.
 
     >>> values("/in/Day=2025-01-01/site=a%20b/x.parquet", "/in")
     {'Day': '2025-01-01', 'site': 'a b'}
@@ -45,7 +45,7 @@ def of_stream(file: str, stream: Stream, base: str) -> dict[str, str | None]:
 
 
 def value(text: str | None, column: Field) -> pa.Scalar:
-    """The value of a partition column; ArrowInvalid when it does not fit the declaration."""
+    """The value of a partition column; ArrowInvalid if it does not fit the declaration."""
     wanted = arrow_type(column.type)
     if pa.types.is_timestamp(wanted):
         return pa.scalar(text, pa.string()).cast(pa.timestamp("us")).cast(wanted)

@@ -17,7 +17,7 @@ SHOWN = 10_000
 
 
 def reason(batch: DataFrame, stream: Stream, bounds: times.Bounds) -> Column:
-    """Why a row is a reject; NULL when it is none."""
+    """Why a row is a reject; NULL if it is not."""
     found = [malformed(batch, stream)]
     if stream.time is not None:
         found.append(times.fault(stream, bounds))
@@ -25,7 +25,7 @@ def reason(batch: DataFrame, stream: Stream, bounds: times.Bounds) -> Column:
 
 
 def malformed(batch: DataFrame, stream: Stream) -> Column:
-    """Why a row is a reject whatever the time is: no literal of it changes between batches."""
+    """Why a row is a reject regardless of its time: its literals do not change between batches."""
     bad: list[Column] = []
     if CORRUPT in batch.columns:
         bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
@@ -35,7 +35,7 @@ def malformed(batch: DataFrame, stream: Stream) -> Column:
 
 
 def row_text(batch: DataFrame, stream: Stream) -> Column:
-    """A reject as it is kept: the line that it was, or its columns as JSON, cut short."""
+    """A reject as it is kept: its line, or its columns as JSON, shortened."""
     text = _as_json(stream)
     if CORRUPT in batch.columns:
         text = F.coalesce(F.col(quoted(CORRUPT)), text)

@@ -1,4 +1,4 @@
-"""When a stream that failed is read again."""
+"""When a stream that failed is retried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARKS = ("AnalysisException", "ClassNotFoundException", "DATA_SOURCE_NOT_FOUND"
 
 @dataclass(slots=True)
 class StreamRetries:
-    """The pauses between tries.
+    """The pauses between retries.
 
     >>> retries = StreamRetries(patience=10.0)
     >>> [retries.pause(now) for now in (0.0, 1.0, 3.0, 7.0, 15.0)]
@@ -41,7 +41,7 @@ class StreamRetries:
     _last: float = 0.0
 
     def pause(self, now: float) -> float | None:
-        """Seconds until the next try; None when it has failed for too long."""
+        """Seconds until the next retry; None if it has failed for too long."""
         self._since = now if self._since is None else self._since
         if now - self._since >= self.patience:
             return None
@@ -54,7 +54,7 @@ class StreamRetries:
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether a fault may be gone when the same is tried again: not one in what was declared."""
+    """Whether a retry may succeed: not after a fault in the declaration."""
     return not isinstance(error, _LASTING) and not any(mark in str(error) for mark in _MARKS)
 
 

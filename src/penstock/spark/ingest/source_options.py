@@ -1,4 +1,4 @@
-"""The options of a source, with what the environment holds for them."""
+"""The options of a source, with values from the environment filled in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.model import Relation, Stream, Variable
 
 
 def opened(source: Stream | Relation) -> dict[str, str]:
-    """The options that a source is opened with, now; a variable that is not set is an error."""
+    """The options to open a source with, now; a variable that is not set is an error."""
     return {name: _held(name, value) if isinstance(value, Variable) else value
             for name, value in source.options}
 

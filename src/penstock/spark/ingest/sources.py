@@ -26,9 +26,9 @@ from penstock.spark.session import know_onoff
 from penstock.spark.storage.files import GLOB, Files, ListedFile, as_pattern, local_path
 
 FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
-"""Sources that read files and take the schema from us; the others bring their own."""
+"""Sources that read files and get the schema from us; the others have their own."""
 TEXTUAL = ("csv", "json", "xml")
-"""Formats in which a row can be malformed by itself; Spark then hands us the row as text."""
+"""Formats in which a single row can be malformed; Spark then passes the row on as text."""
 FAULTS = (PySparkException, Py4JJavaError, ValueError)
 """What Spark raises when it cannot read something; not every cause has a Python name."""
 CORRUPT = "@corrupt"
@@ -44,11 +44,11 @@ _REFUSED = {
     "ignorecorruptfiles": "a file that cannot be read is set aside and named",
 }
 _LISTING = ("pathglobfilter", "recursivefilelookup")
-"""Options that say which files are read: that is decided here, not by the reader."""
+"""Options that say which files are read: this is decided here, not by the reader."""
 
 _WIDER = {("int", "bigint"), ("smallint", "int"), ("smallint", "bigint"), ("tinyint", "smallint"),
           ("tinyint", "int"), ("tinyint", "bigint"), ("float", "double")}
-"""What a file holds and what may be declared for it, beside the same type."""
+"""Types that a file may hold and that may be declared for it, besides equal ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
 
 
 def files_frame(spark: SparkSession, stream: Stream, paths: Sequence[str]) -> DataFrame:
-    """The rows of some files of a stream, with `@corrupt` where the format can have bad rows.
+    """The rows of some files of a stream, with `@corrupt` if the format can have bad rows.
 
-    Columns may stand in the names of folders. Files whose folders name different columns are read
-    apart, since Spark refuses to read them together.
+    Columns may be in the names of folders. Files whose folders name different columns are read
+    separately, since Spark refuses to read them together.
     """
     assert stream.path is not None
     base = partitions.root(stream.path)
@@ -93,7 +93,7 @@ def files_frame(spark: SparkSession, stream: Stream, paths: Sequence[str]) -> Da
 
 
 def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
-    """The rows of a stored relation, with `@corrupt` where the format can have bad rows."""
+    """The rows of a stored relation, with `@corrupt` if the format can have bad rows."""
     if relation.format == "onoff":
         know_onoff(spark)
     try:
@@ -107,13 +107,13 @@ _Reader = TypeVar("_Reader", DataStreamReader, DataFrameReader)
 
 
 def _with(reader: _Reader, options: Mapping[str, str]) -> _Reader:
-    for name, value in options.items():  # not options(**...): `self` may be the name of one
+    for name, value in options.items():  # not options(**...): an option may be named `self`
         reader = reader.option(name, value)
     return reader
 
 
 def _unfound(error: Exception, source: Stream | Relation) -> str:
-    """Why a source cannot be read; of one that Spark does not know, how to bring it."""
+    """Why a source cannot be read; if Spark does not know it, how to add it."""
     if not re.search("Failed to find (the )?data source", _text(error)):
         return plain(error)
     return (f"Spark has no source {source.format}; if it is in a package, start with "
@@ -132,7 +132,7 @@ def _options(source: Stream | Relation) -> dict[str, str]:
     options = opened(source)
     if source.format in TEXTUAL:
         options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    if source.format == "csv":  # or Spark would go by the position and not look at the header
+    if source.format == "csv":  # otherwise Spark would go by position and ignore the header
         options.setdefault("enforceSchema", "false")
     return options
 
@@ -143,7 +143,7 @@ def _columns(source: Stream | Relation) -> list[Field]:
 
 
 def _path(source: Stream | Relation) -> str | None:
-    """The path as Spark's reader takes it: one that is there as it is written is no pattern."""
+    """The path as Spark's reader takes it: a path that exists as written is no pattern."""
     local = local_path(source.path) if source.path is not None else None
     if source.path is not None and local is not None and local.exists():
         return as_pattern(source.path)
@@ -151,7 +151,7 @@ def _path(source: Stream | Relation) -> str | None:
 
 
 def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
-    """The declared columns out of those that the source brings."""
+    """The declared columns among those of the source."""
     _compare(frame.schema, source)
     return frame.select(*[F.col(quoted(column.name)) for column in source.columns])
 
@@ -159,9 +159,9 @@ def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
 def check(
     spark: SparkSession, files: Files, source: Stream | Relation, *, begun: bool = False
 ) -> None:
-    """Raise `SourceError` when the source is missing or its columns are not the declared ones.
+    """Raise `SourceError` if the source is missing or does not have the declared columns.
 
-    A stream that has ``begun`` was declared rightly: a file that does not fit is set aside.
+    A stream that has ``begun`` was declared correctly: a file that does not fit is set aside.
     """
     if source.format == "onoff":
         _check_onoff(source)
@@ -195,13 +195,13 @@ def _check_folder(files: Files, stream: Stream, begun: bool) -> None:
 
 
 def _wanted(files: Files, stream: Stream) -> Iterator[ListedFile]:
-    """The files of a folder that its stream's options let take part."""
+    """The files of a folder that its stream's options include."""
     assert stream.path is not None
     return (file for file in files.listing(stream.path) if file_checks.wanted(file, stream))
 
 
 def _check_declaration(files: Files, stream: Stream) -> None:
-    """Raise when there are whole files and the declaration fits none of them."""
+    """Raise if there are whole files and the declaration fits none of them."""
     first = ""
     for file in _wanted(files, stream):
         verdict = file_checks.judged(files, file, stream, age=0.0)
@@ -222,7 +222,7 @@ def _check_onoff(source: Stream | Relation) -> None:
 
 
 def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -> None:
-    """Compare the declaration with what the files that are there say of themselves."""
+    """Compare the declaration with what the existing files say about themselves."""
     assert source.path is not None
     if next(files.listing(source.path), None) is None:
         return
@@ -251,7 +251,7 @@ def _compare(found: StructType, source: Stream | Relation, *, types: bool = True
 
 
 def _compare_order(found: StructType, source: Stream | Relation) -> None:
-    """A line of CSV has its values in the order of the header, all of them."""
+    """A line of CSV has all its values in the order of the header."""
     names, declared = found.names, [column.name for column in source.columns]
     if list(map(name_key, names)) != list(map(name_key, declared)):
         raise SourceError(f"the header of {source.path} is {', '.join(names)}; declare these "
@@ -259,7 +259,7 @@ def _compare_order(found: StructType, source: Stream | Relation) -> None:
 
 
 def extent(files: Files, stream: Stream) -> Extent:
-    """How much there is to read, when that is known."""
+    """How much there is to read, if that is known."""
     if stream.format == "onoff":
         return Extent(onoff.Options.parse(opened(stream)).traffic.rows)
     if stream.format in FILES and stream.path is not None and files.exists(stream.path):
@@ -268,7 +268,7 @@ def extent(files: Files, stream: Stream) -> Extent:
 
 
 def check_end(stream: Stream) -> None:
-    """Raise `SourceError` when the source never ends, so that it cannot be drained."""
+    """Raise `SourceError` if the source never ends and so cannot be drained."""
     if stream.format == "onoff":
         endless = onoff.Options.parse(opened(stream)).traffic.rows is None
     else:
@@ -282,7 +282,7 @@ _FULL = "No space left on device"
 
 
 def plain(error: BaseException) -> str:
-    """What went wrong in one line, without Spark's stack of causes.
+    """What went wrong, in one line, without Spark's chain of causes.
 
     >>> plain(ValueError("[X.Y] Cannot read it. SQLSTATE: 42K\\nat org.apache"))
     'Cannot read it.'
@@ -316,7 +316,7 @@ def plain(error: BaseException) -> str:
 
 
 _VAGUE = ("Job aborted", "Task failed while writing", "Exception thrown in awaitResult")
-"""What Spark says where only a cause says what happened."""
+"""Messages of Spark that leave it to the cause to say what happened."""
 _DIED = "Python worker exited unexpectedly"
 
 

@@ -1,11 +1,11 @@
-"""Ingest: what a source brings becomes durable blocks.
+"""Ingest: the rows of a source become durable blocks.
 
 The files of a folder are read batch by batch. A line of the stream's log of files is durable before
-a batch is stored, and the block's manifest makes it count. The packets of `onoff` are made by the
-driver, and the manifest itself says how far they had come. A Structured Streaming query reads other
+a batch is stored, and the block's manifest makes it count. The driver makes the packets of `onoff`,
+and the manifest itself says how far they have come. A Structured Streaming query reads all other
 sources. Returning from `foreachBatch` commits the source's offsets, so the block is durable first.
-After a crash the last batch comes again under the same number. If its block is durable the batch is
-done; if not, the block is written again over what there is.
+After a crash the last batch comes again under the same number. If its block is durable, the batch
+is done. If not, the block is written again over what exists.
 
 The driver stores a small batch by itself; the executors store a large one.
 """
@@ -59,9 +59,9 @@ from penstock.spark.storage.local_store import private
 from penstock.spark.storage.spool import Manifest, Spool
 
 LOOKING = 0.1
-"""The part of the time that may go into looking at a folder in which nothing is new."""
+"""The part of the time that may be spent on looking at a folder without new files."""
 Batch = DataFrame | list[Verdict] | PacketBatch
-"""What a source hands over: rows, files, or a range of packets."""
+"""What a source delivers: rows, files, or a range of packets."""
 
 
 class _Unreadable(Exception):
@@ -111,7 +111,7 @@ class Ingest:
     # --- life --------------------------------------------------------------------------------
 
     def open(self, until_drained: bool) -> None:
-        """Learn how far the source was read; raises CheckpointError when that is damaged."""
+        """Learn how far the source was read; CheckpointError if that is damaged."""
         if self._stream.format in FILES:
             assert self._stream.path is not None
             log = self._checkpoint.log(self._offsets / FILE_LOG)
@@ -127,7 +127,7 @@ class Ingest:
             self._packets.place(self._place)
 
     def start(self, until_drained: bool, interval: float) -> None:
-        """Begin to read; with ``until_drained`` read what is there, or is due to come, and end."""
+        """Begin to read; with ``until_drained`` read what exists, or is due to come, and end."""
         read = partial(self._query_it, self._offsets, until_drained, interval)
         if self._source is not None:
             read = partial(self._follow, self._source, until_drained, interval)
@@ -145,10 +145,10 @@ class Ingest:
         self._woken.set()
 
     def stop(self, within: float | None = None) -> None:
-        """Stop reading, between two batches if possible, but ``within`` seconds in any case."""
+        """Stop reading, if possible between two batches, but ``within`` seconds in any case."""
         self.hold()
         wait = -1.0 if within is None else within
-        if self._busy.acquire(timeout=wait):  # the batch under way is finished
+        if self._busy.acquire(timeout=wait):  # the present batch is finished
             self._busy.release()
         if within is None:
             self._end_reading()
@@ -172,11 +172,11 @@ class Ingest:
             self._source.close()
 
     def _is_over(self) -> bool:
-        """Whether a source that seems to have ended was ended: by us, or with Spark."""
+        """Whether a source that seems to have ended was ended by us, or with Spark."""
         return self._stopping or bool(lost(self._spark))
 
     def _query_it(self, offsets: Path, until_drained: bool, interval: float) -> None:
-        """Start the streaming query that hands over the batches of this source."""
+        """Start the streaming query that delivers the batches of this source."""
         frame = stream_frame(self._spark, self._stream)
         remove_torn(self._checkpoint.store, offsets)
         guard_callbacks(self._spark)
@@ -195,7 +195,7 @@ class Ingest:
         self._query.awaitTermination()
 
     def _follow(self, source: FileSource, until_drained: bool, interval: float) -> None:
-        """Read a folder, batch by batch, until it is drained or we stop."""
+        """Read a folder, batch by batch, until it is drained or stopped."""
         while not self._stopping:
             began = time.monotonic()
             if self._take_files(source):
@@ -206,7 +206,7 @@ class Ingest:
             self._woken.wait(max(interval, took / LOOKING))
 
     def _make(self, packets: PacketStream, until_drained: bool, interval: float) -> None:
-        """Make the packets of `onoff`, block by block, until all are made or we stop."""
+        """Make the packets of `onoff`, block by block, until all are made or it is stopped."""
         while not self._stopping:
             place = self._take_packets(packets)
             if until_drained and packets.is_over(place):
@@ -227,21 +227,21 @@ class Ingest:
 
     @property
     def _next(self) -> int:
-        """The number of the block that comes next."""
+        """The number of the next block."""
         return self._spool.last.number + 1 if self._spool.last is not None else 0
 
     @property
     def _place(self) -> dict[str, Any] | None:
-        """How far the source was read with the last block, if its manifest tells."""
+        """How far the source was read with the last block, if its manifest says."""
         return self._spool.last.place if self._spool.last is not None else None
 
     def _take(self, batch: DataFrame, number: int) -> None:
-        """Store a batch that the streaming query hands over."""
+        """Store a batch that the streaming query delivers."""
         self._wait_for_room()
         with self._busy:
             if self._spool.has(number) or self._stopping:
                 if self._stopping and not self._spool.has(number):
-                    raise InterruptedError("stopping")  # or the batch would be committed unread
+                    raise InterruptedError("stopping")  # else the batch would be committed unread
                 return
             batch.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
             offsets = synced(self._checkpoint.store, self._offsets, number)
@@ -250,7 +250,7 @@ class Ingest:
         self._tell(block, manifest)
 
     def _take_packets(self, packets: PacketStream) -> PacketPosition:
-        """Store the packets that are due, if there are any; how far the stream has come then."""
+        """Store the packets that are due, if any; return how far the stream has then come."""
         self._wait_for_room()
         with self._busy:
             first = packets.place(self._place)
@@ -263,7 +263,7 @@ class Ingest:
         return last
 
     def _take_files(self, source: FileSource) -> bool:
-        """Store the next files; False when there is nothing to be read now."""
+        """Store the next files; return False if there is nothing to read now."""
         self._wait_for_room()
         with self._busy:
             number = self._next
@@ -288,7 +288,7 @@ class Ingest:
             self._report(ev.WatermarkMoved(at=now, stream=self._stream.name, time=watermark))
 
     def _tell_set_aside(self, file: ListedFile, reason: str, rows: int) -> None:
-        """Name a file that is not read, also beside the rejected rows if the disk has room."""
+        """Report a file that is not read, and list it beside rejected rows if the disk has room."""
         self._report(ev.FileSetAside(at=self._clock.now(), stream=self._stream.name, file=file.path,
                                      reason=reason, rows=rows))
         entry = {"reason": reason, "file": file.path, "rows": rows}
@@ -308,7 +308,7 @@ class Ingest:
     def _store_files(
         self, source: FileSource, batch: list[Verdict], number: int
     ) -> Manifest | None:
-        """Make a block of files; those that turn out to be bad are left out, and named."""
+        """Make a block of files; those that turn out to be bad are left out and reported."""
         while batch:
             try:
                 return self._store(batch, number)
@@ -329,13 +329,13 @@ class Ingest:
                 frame = files_frame(self._spark, self._stream, [verdict.file.path])
                 frame.write.format("noop").mode("overwrite").save()
             except FAULTS as error:
-                if "FAILED_READ_FILE" not in str(error):  # it is not the file that is at fault
+                if "FAILED_READ_FILE" not in str(error):  # the file is not at fault
                     raise
                 bad[verdict.file.path] = _cause(error)
         return bad
 
     def _store(self, batch: Batch, number: int) -> Manifest:
-        """Make the block durable, all but its manifest."""
+        """Make the block durable, except for its manifest."""
         arrived = self._clock.now()
         last = self._spool.last
         cutoff, bounds = self._cutoff(last), times.Bounds.of(self._stream, arrived)
@@ -379,7 +379,7 @@ class Ingest:
     def _copy(
         self, rows: DataFrame, number: int, cutoff: int | None, bounds: times.Bounds, small: bool
     ) -> Counted:
-        """Write the good rows to the spool, late or not, and keep the rejects apart."""
+        """Write the good rows to the spool, late or not, and store the rejects separately."""
         counted = None
         if small:
             counted = driver_batches.copy(rows, self._stream, self._spool, number, cutoff, bounds,
@@ -395,7 +395,7 @@ class Ingest:
     def _generate(
         self, batch: PacketBatch, number: int, cutoff: int | None, bounds: times.Bounds
     ) -> Counted:
-        """Write packets to the spool; what is not to be taken for its time is left to Spark."""
+        """Write packets to the spool; packets with a refused time are left to Spark."""
         counted = batch.write(self._spool, number, cutoff, bounds)
         if counted is not None:
             return counted
@@ -405,7 +405,7 @@ class Ingest:
     def _look(
         self, batch: Sequence[Verdict], number: int, cutoff: int | None, bounds: times.Bounds
     ) -> tuple[tuple[str, ...], bool, Counted]:
-        """Count the rows; the stream's own files serve as the block. Footers suffice without a job.
+        """Count the rows; the stream's own files are the block. Footers suffice, without a job.
 
         Files that Spark cannot read as declared are copied into the block's folder.
         """
@@ -446,7 +446,7 @@ class Ingest:
     def _set_aside(
         self, found: DataFrame | pa.Table, number: int, bounds: times.Bounds
     ) -> None:
-        """Keep rejects with their reasons apart: those of a batch, or those the driver holds."""
+        """Store rejects with their reasons: those of a batch, or those that the driver holds."""
         target = self._checkpoint.folder("rejects", self._stream.name) / f"block={number:08d}"
         if isinstance(found, DataFrame):
             executor_batches.set_aside(found, self._stream, target, bounds)
@@ -467,6 +467,6 @@ def _range(found: Sequence[footers.Footer | None]) -> tuple[int | None, int | No
 
 
 def _cause(error: BaseException) -> str:
-    """Why a file could not be read, from the depth of Spark's stack of causes."""
+    """Why a file could not be read, from the end of Spark's chain of causes."""
     causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
     return causes[-1].split(": ", 2)[-1].strip() if causes else plain(error)

@@ -1,8 +1,8 @@
-"""The time of a row as Spark computes it, and which times are taken at all.
+"""The time of a row as Spark computes it, and which times are accepted.
 
 A row whose time is far ahead of the clock is rejected: it would move the stream's time, and make
-every row after it late. The past has no bound, since old data are replayed, but for the years
-before the first and after the 9999th, which Spark, Arrow and Python do not share.
+every later row late. The past has no bound, since old data are replayed. Only years before 1 and
+after 9999 are refused, which Spark, Arrow and Python do not all support.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from penstock.model import EPOCH_UNITS, Stream, quoted
 _FIRST = round(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _LAST = round(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1_000_000
 _PLAUSIBLE = 1_000_000_000 * 1_000_000
-"""Microseconds: a time before 2001 may be one that was read in the wrong unit."""
+"""Microseconds: a time before 2001 may have been read in the wrong unit."""
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The times that are taken, in microseconds."""
+    """The times that are accepted, in microseconds."""
 
     first: int
     last: int
 
     @classmethod
     def of(cls, stream: Stream, now: float) -> Bounds:
-        """Up to so far ahead of the clock as the stream allows."""
+        """Up to as far ahead of the clock as the stream allows."""
         return cls(_FIRST, min(_LAST, round((now + stream.max_ahead) * 1e6)))
 
     def hold(self, oldest: int | None, newest: int | None) -> bool:
@@ -41,7 +41,7 @@ class Bounds:
 
 
 def micros(stream: Stream) -> Column:
-    """A row's own time in microseconds; NULL where it has none, or one far out of bounds."""
+    """A row's own time in microseconds; NULL if it has none, or one far out of bounds."""
     own = _own(stream)
     if not stream.unit:
         return F.unix_micros(own.cast("timestamp"))
@@ -51,12 +51,12 @@ def micros(stream: Stream) -> Column:
     whole = own.cast("bigint")
     if nanos >= 1000:
         return F.try_multiply(whole, F.lit(nanos // 1000).cast("bigint"))
-    below = whole - F.pmod(whole, F.lit(1000))  # and not a DOUBLE, which has too few digits
+    below = whole - F.pmod(whole, F.lit(1000))  # not a DOUBLE, which has too few digits
     return (below.cast("decimal(20,0)") / F.lit(1000).cast("decimal(4,0)")).cast("bigint")
 
 
 def fault(stream: Stream, bounds: Bounds) -> Column:
-    """Why a row's time is not taken; NULL when it is, or when the row has none."""
+    """Why a row's time is refused; NULL if it is accepted, or the row has none."""
     own = _own(stream)
     first, last = (_in_unit(stream, bound) for bound in (bounds.first, bounds.last))
     what = F.concat(F.lit(f"its {stream.time}, "), own.cast("string"), F.lit(", is "))
@@ -78,7 +78,7 @@ def far_ahead(stream: Stream, bounds: Bounds) -> Column:
 def unit_hint(
     stream: Stream, farthest: float | None, newest: int | None, bounds: Bounds
 ) -> str | None:
-    """What to declare when the times look like numbers in another unit.
+    """What to declare if the times look like numbers in another unit.
 
     >>> stream = Stream("s", (), "json", time="ts")
     >>> bounds = Bounds.of(stream, now=1.8e9)

@@ -1,1 +1,1 @@
-"""What jobs leave between stages, how far they are, and whether their counts are right."""
+"""How jobs are carried out: segments, panes and refreshes, and checks of what they read."""

@@ -24,12 +24,12 @@ from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.row_bytes import row_bytes
 
 SAMPLE_ROWS = 20_000
-"""Rows of a sample: enough to tell the costs of stages from the fixed cost of a job."""
+"""The rows of a sample: enough to tell the costs of stages from the fixed cost of a job."""
 FEW_ROWS = 2_000
-"""Fewest rows of a sample. A sample of a small block is half of it, so that other jobs wait only
-for a short time."""
+"""The fewest rows of a sample. A sample of a small block is half of it, so that other jobs wait
+only briefly."""
 BRIEF = 0.4
-"""A stage that takes fewer seconds on a sample is measured twice: jobs differ by about a tenth."""
+"""A stage that takes fewer seconds on a sample is timed twice: jobs differ by about a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class IntermediateRows:
     counts: dict[str, int]
     """Rows out of each operator that was counted on the way."""
     progress: Progress
-    """What else was measured of them."""
+    """What else was measured."""
     tasks: int
     """Its partitions, up to the last one that has rows: about as many tasks will read it."""
 
@@ -110,10 +110,10 @@ class IntermediateStore:
     def measure(
         self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame
     ) -> tuple[dict[str, StageFigures], float]:
-        """Sample the stages that a job says; return their figures and the fixed cost of a job.
+        """Sample the stages that a job names; return their figures and the fixed cost of a job.
 
         The time for one row of each partition is subtracted: it is the cost of a job, however few
-        the rows are. Stages before them that need no sample are run as well, but not timed.
+        its rows are. Earlier stages that need no sample are run as well, but not timed.
         """
         cores = self._spark.sparkContext.defaultParallelism
         whole = sum(block.rows for block in job.blocks)
@@ -141,7 +141,7 @@ class IntermediateStore:
         finally:
             for part in kept:
                 part.unpersist()
-        fixed = min(bare)  # what is more is the noise of a busy machine
+        fixed = min(bare)  # anything more is the noise of a busy machine
         return {name: replace(told, seconds=max(told.seconds - fixed, 1e-6))
                 for name, told in figures.items()}, fixed
 
@@ -155,7 +155,7 @@ def _timed(frame: DataFrame) -> tuple[float, float, float]:
 
 
 def _timed_well(frame: DataFrame) -> tuple[float, float, float]:
-    """The same for rows that are to be kept; the better of two times where it takes little."""
+    """The same for rows that are kept; the better of two timings if it is short."""
     found = _timed(frame.persist())
     if found[2] < BRIEF:
         frame.unpersist()

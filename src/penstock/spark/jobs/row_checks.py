@@ -13,9 +13,9 @@ from penstock.plan import Plan
 def check_read(job: SegmentJob, rows: int, read: int) -> None:
     """Refuse a job that has read fewer rows of its blocks than there are.
 
-    Spark may count some twice, so more are no fault; `check_delivered` sees those that are. If none
-    was read, Spark saw that no row can be wanted (``WHERE FALSE``): a file that is missing raises
-    an error of its own.
+    Spark may count some rows twice, so more rows are no fault here; `check_delivered` finds real
+    duplicates. If no row was read, Spark saw that none can be wanted (``WHERE FALSE``): a missing
+    file raises an error of its own.
     """
     if 0 < read < rows:
         raise RunError(f"{_blocks(job)} have {rows} rows to read, but {read} were read")

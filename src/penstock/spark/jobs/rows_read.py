@@ -1,4 +1,4 @@
-"""What a job has read, as Spark itself counts it, held against its blocks before it counts."""
+"""What a job has read by Spark's own count, compared with its blocks before the job counts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from penstock.spark.jobs.row_checks import check_read
 
 @dataclass(slots=True)
 class BlockReaders:
-    """The jobs under way, and which blocks they read at the same time.
+    """The active jobs, and which blocks they read at the same time.
 
-    A job that is to hold a block in memory reads it from its files, unless another job that reads
-    the block meanwhile has read some of it: then nobody can say how many rows each has read.
+    A job that keeps a block in memory reads it from its files. If another job reads the block at
+    the same time, it may read some of it first. Then the rows that each has read are unknown.
     """
 
     _blocks: dict[int, set[tuple[str, int]]] = field(default_factory=dict)
@@ -37,12 +37,12 @@ class BlockReaders:
             self._blocks[job.number] = mine
 
     def end(self, job: SegmentJob) -> None:
-        """A job is over."""
+        """A job has ended."""
         with self._lock:
             del self._blocks[job.number], self._shared[job.number]
 
     def count(self, job: SegmentJob, blocks: Sequence[Block]) -> int:
-        """The rows of some of a job's blocks, without those that it keeps and another reads."""
+        """The rows of some of a job's blocks, without kept blocks that another job reads."""
         with self._lock:
             unsure = self._shared.get(job.number, set())
             return sum(block.rows for block in blocks if block.number not in job.keep
@@ -51,28 +51,28 @@ class BlockReaders:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the Spark jobs of a job have to read, before what they computed may count."""
+    """What the Spark jobs of a job must read before its results may count."""
 
     spark: SparkSession
     group: str
-    """The Spark jobs of it, and of no other."""
+    """The group of its Spark jobs, and of no others."""
     job: SegmentJob
     blocks: tuple[Block, ...]
-    """Those that they read from files; what is in memory already is not counted."""
+    """The blocks that they read from files; blocks already in memory are not counted."""
     readers: BlockReaders
     before: frozenset[int]
-    """Those of these jobs that were there already, for a sample."""
+    """The Spark jobs of this group that existed before, for a sample."""
 
     @staticmethod
     def begun(
         spark: SparkSession, group: str, job: SegmentJob, blocks: Sequence[Block],
         readers: BlockReaders,
     ) -> Reading:
-        """Count from now on."""
+        """Begin to count."""
         return Reading(spark, group, job, tuple(blocks), readers, frozenset(_jobs(spark, group)))
 
     def check(self) -> None:
-        """Refuse what was computed if rows of its blocks were not read."""
+        """Refuse the results if rows of its blocks were not read."""
         rows = self.readers.count(self.job, self.blocks)
         if not rows or seen_so_far(self.spark, self.group, self.before) >= rows:
             return
@@ -82,10 +82,10 @@ class Reading:
 
 
 def seen_so_far(spark: SparkSession, group: str, but: Container[int] = ()) -> int:
-    """The rows of which Spark has noted already that the jobs of a group have read them.
+    """The rows that the jobs of a group have read, as far as Spark has noted it.
 
-    They only become more. Once they are enough, nobody has to wait until Spark has noted all that
-    has happened: it looks every 10 ms whether it has.
+    The number only grows. Once it is large enough, there is no need to wait until Spark has noted
+    everything: it does so every 10 ms.
     """
     store = spark.sparkContext._jsc.sc().statusStore()
     return sum(read for job in _jobs(spark, group) if job not in but
@@ -102,12 +102,12 @@ def _noted_of(store: Any, job: int) -> Iterator[int]:
 
 
 def rows_read(spark: SparkSession, group: str, but: Container[int] = ()) -> int | None:
-    """The rows that the jobs of a group have read from files, but for some.
+    """The rows that the jobs of a group have read from files, except for some jobs.
 
-    None if Spark does not know. Its scans count as they go, so this costs a look (3 ms) and nothing
-    per row: an `observe` over the scan would part the generated code and make a job 16 to 45 %
-    longer. What is read from memory counts as batches, and a task that is tried again counts twice:
-    there may be more than the files have, but never fewer.
+    None if Spark does not know. Its scans count anyway, so this costs one query (3 ms) and nothing
+    per row. An `observe` over the scan would split the generated code and make a job 16 to 45 %
+    longer. Rows read from memory count as batches, and a retried task counts twice. So there may be
+    more than the files have, but never fewer.
     """
     engine = spark.sparkContext._jsc.sc()
     engine.listenerBus().waitUntilEmpty()
@@ -121,7 +121,7 @@ def _jobs(spark: SparkSession, group: str) -> list[int]:
 
 
 def _read_by(store: Any, job: int) -> int | None:
-    """What a job has read; None unless Spark knows of every task of every stage that it ran."""
+    """What a job has read; None unless Spark knows every task of every stage that it ran."""
     try:
         known = store.job(job)
     except Py4JJavaError:
@@ -131,7 +131,7 @@ def _read_by(store: Any, job: int) -> int | None:
         try:
             stage = store.lastStageAttempt(ids.apply(place))
         except Py4JJavaError:
-            continue  # skipped, for what it makes was there, and so old that it is forgotten
+            continue  # skipped, since its output existed, and so old that Spark has forgotten it
         if stage.status().toString() == "COMPLETE":
             if stage.numCompleteTasks() < stage.numTasks():
                 return None

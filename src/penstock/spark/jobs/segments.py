@@ -27,7 +27,7 @@ from penstock.spark.storage.spool import Spool
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A job, and what it was ordered under, whatever has changed since."""
+    """A job, and the plan and settings it was ordered under, whatever has changed since."""
 
     job: SegmentJob
     plan: Plan
@@ -46,7 +46,7 @@ class Segments:
 
     spark: SparkSession
     job_group: Callable[[int], str]
-    """Under which Spark knows the jobs of a job."""
+    """The group under which Spark knows the Spark jobs of a job."""
     clock: Clock
     spools: Mapping[str, Spool]
     parts: IntermediateStore
@@ -57,7 +57,7 @@ class Segments:
     readers: BlockReaders
 
     def run(self, order: Order) -> ev.JobFinished:
-        """Carry a job out; what it is to be answered for is committed when this returns."""
+        """Carry out a job; when this returns, everything that it owes is committed."""
         self.readers.begin(order.job)
         try:
             return self._run(order)
@@ -77,7 +77,7 @@ class Segments:
         finish = self._finish if job.final else self._keep
         done = finish(order, frame, reading)
         now = self.clock.now()
-        # A job beside it may have kept the same blocks, and they may have become cold since.
+        # Another job may have kept the same blocks, and they may have become cold since.
         for block in (each for each in job.blocks if each.number in job.keep
                       and self.spools[each.stream].is_hot(each.number)):
             self.report(ev.BlockHot(at=now, stream=block.stream, number=block.number,
@@ -88,12 +88,12 @@ class Segments:
             bare=bare))
 
     def give_up(self, job: SegmentJob) -> None:
-        """A job broke: the core does not count its blocks as hot, so they must not be."""
+        """A job failed: the core does not count its blocks as hot, so they must not be."""
         for number in job.keep:
             self.spools[job.blocks[0].stream].cool(number)
 
     def _sampled(self, order: Order) -> tuple[dict[str, ev.StageFigures], float]:
-        """What the stages cost on a sample, if that is wanted; no block is kept for it."""
+        """The cost of the stages on a sample, if one is wanted; no block is kept for it."""
         job = order.job
         if not job.sample:
             return {}, 0.0
@@ -101,7 +101,7 @@ class Segments:
         return self.parts.measure(order.compiler, order.path, job, frame)
 
     def _measured(self, order: Order, progress: Progress | None) -> dict[str, ev.StageFigures]:
-        """What workers measured and Spark counted of the stages of a path that calls Python."""
+        """What workers measured and Spark counted for the stages of a path that calls Python."""
         job = order.job
         if progress is None:
             return {}
@@ -116,7 +116,7 @@ class Segments:
         return [block for block in job.blocks if not spool.is_hot(block.number)]
 
     def _frame(self, job: SegmentJob) -> DataFrame:
-        """The rows that a job begins with."""
+        """The rows that enter a job."""
         if job.parts:
             return self.parts.frame(job.parts)
         return self._rows(job, self.spools[job.blocks[0].stream])
@@ -125,7 +125,7 @@ class Segments:
         return spool.timed_frame([block.number for block in job.blocks], job.keep)
 
     def _keep(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
-        """Keep the rows for a later job; where none is left, that is an answer too."""
+        """Keep the rows for a later job; if none is left, that is an answer too."""
         job = order.job
         part = self.parts.keep(order.compiler, order.path, job, frame, reading)
         measured = self._measured(order, part.progress)
@@ -166,7 +166,7 @@ def finished(
     rows_out: Mapping[str, int] | None = None, bytes_out: int = 0, spark_jobs: int = 0,
     failed: Mapping[str, str] | None = None,
 ) -> ev.JobFinished:
-    """A job that is through; when, and after how many seconds, is for whoever carried it out."""
+    """The event of a finished job; whoever carried it out adds the time and the seconds."""
     return ev.JobFinished(
         at=0.0, job=job.number, seconds=0.0, result=result,
         kind="panes" if isinstance(result, ev.PanesResult) else "segment",

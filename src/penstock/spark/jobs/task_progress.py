@@ -1,4 +1,4 @@
-"""How far a job is, in tasks: a preempted job keeps its finished tasks."""
+"""The progress of a job, in tasks: a preempted job keeps its finished tasks."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from penstock.spark.storage.local_store import LOCAL
 from penstock.spark.storage.store import Ownership, Store
 
 FORMAT = 2
-"""The form of what is written; another one is refused."""
+"""The format of what is written; any other is refused."""
 LONGEST_NAME = 180
 """The most characters of a folder's name; a longer one is cut and gets a digest."""
 
@@ -87,7 +87,7 @@ class Checkpoint:
 
     @classmethod
     def look(cls, folder: str | Path | None) -> Checkpoint:
-        """A folder to be read only, even if an engine owns it; refused if it is no checkpoint."""
+        """A folder for reading only, even if an engine owns it; refused if it is no checkpoint."""
         if folder is None:
             raise CheckpointError("name the checkpoint that is to be read")
         checkpoint = cls(Path(folder).expanduser().resolve())
@@ -100,7 +100,7 @@ class Checkpoint:
 
     @property
     def is_own(self) -> bool:
-        """Whether this object owns it, and does not only read it."""
+        """Whether this object owns it, instead of only reading it."""
         return self._ownership is not None
 
     @property
@@ -124,7 +124,7 @@ class Checkpoint:
                 "another engine may have the checkpoint; stop the others and start again")
 
     def close(self) -> None:
-        """Give the folder up."""
+        """Release the folder."""
         if self._ownership is not None:
             self._ownership.release()
             self._ownership = None
@@ -139,11 +139,11 @@ class Checkpoint:
 
     @property
     def identity(self) -> Path:
-        """The file with the id and the files that must be there."""
+        """The file with the id and the list of required files."""
         return self.root / "checkpoint.json"
 
     def _identify(self) -> None:
-        """Learn the id, and which files must be there; a new checkpoint gets an id."""
+        """Learn the id and the required files; a new checkpoint gets an id."""
         if self.store.has(self.identity):
             text = self.store.read(self.identity)
             _, content = unsealed(text, self.identity, None)
@@ -163,7 +163,7 @@ class Checkpoint:
         return sealed(content, self.id).encode()
 
     def require(self, path: Path, version: int = 0) -> None:
-        """Remember that a file must be there from now on, at least in this version."""
+        """Remember that a file is required from now on, at least in this version."""
         name = path.relative_to(self.root).as_posix()
         with self._writing:
             if self._known.get(name, -1) < version:
@@ -174,7 +174,7 @@ class Checkpoint:
         return self._known.get(path.relative_to(self.root).as_posix())
 
     def folder(self, *parts: str) -> Path:
-        """A folder below the root, made when missing; a part may be any name a user thinks of."""
+        """A folder below the root, made if missing; a part may be any name that a user chooses."""
         path = self.root
         for part in map(folder_name, parts):
             path /= part
@@ -182,7 +182,7 @@ class Checkpoint:
         return path
 
     def has(self, path: Path) -> bool:
-        """Whether a file is there; refused if it must be and is not."""
+        """Whether a file exists; refused if it is required and missing."""
         if self.store.has(path):
             return True
         if self._version(path) is not None:
@@ -203,7 +203,7 @@ class Checkpoint:
             self.require(path, version)
 
     def create(self, path: Path, content: Any) -> None:
-        """Write a file that is not there yet; refused if it is, since nobody else may write it."""
+        """Write a file that must not exist yet: no other engine may write it."""
         self.store.make(path.parent)
         try:
             self.store.create(path, sealed(content, self.id).encode())
@@ -213,7 +213,7 @@ class Checkpoint:
                 "others and start again") from None
 
     def read(self, path: Path) -> Any:
-        """The content of a file of this checkpoint; a damaged one is refused by name."""
+        """The content of a file of this checkpoint; a damaged file is refused by name."""
         try:
             text = self.store.read(path)
         except IsADirectoryError:
@@ -251,7 +251,7 @@ class Checkpoint:
 
 
 def folder_name(name: str) -> str:
-    """A name as that of a folder, which must not lead elsewhere nor be too long.
+    """A name as that of a folder, which must not lead elsewhere or be too long.
 
     >>> folder_name("packets"), folder_name("../a b"), folder_name("..")
     ('packets', '..%2Fa%20b', '%2E.')
@@ -266,7 +266,7 @@ def folder_name(name: str) -> str:
 
 
 def remove_torn(store: Store, offsets: Path) -> None:
-    """Remove what a crash left of the first entry of a log of Spark, which needs it whole."""
+    """Remove what a crash left of the first entry of a Spark log, which Spark needs whole."""
     for log in (offsets / "offsets", offsets / "commits"):
         entries = store.list(log)
         if not any(entry.name.isdigit() for entry in entries):

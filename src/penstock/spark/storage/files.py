@@ -21,7 +21,7 @@ from penstock.spark.storage.local_store import LOCAL, taken
 
 
 def local_path(path: str) -> Path | None:
-    """The path on this machine, or None when it is on some other file system.
+    """The path on this machine, or None if it is on another file system.
 
     >>> str(local_path("file:///tmp/a%20b")), local_path("s3a://bucket/x")
     ('/tmp/a b', None)
@@ -33,7 +33,7 @@ def local_path(path: str) -> Path | None:
 
 
 def canonical(path: str) -> str:
-    """One spelling for one folder: absolute, without ``..`` and links, no trailing slash.
+    """The canonical spelling of a folder: absolute, without ``..``, links or a trailing slash.
 
     >>> canonical("file:///proc/../data/"), canonical("s3a://lake//a/../b/")
     ('/data', 's3a://lake/b')
@@ -46,11 +46,11 @@ def canonical(path: str) -> str:
 
 
 GLOB = "*?[{"
-"""What makes a path a pattern, unless there is a file or a folder of just this name."""
+"""The characters that make a path a pattern, unless a file or a folder has just this name."""
 
 
 def as_pattern(path: str) -> str:
-    r"""The pattern that matches a path and nothing else: Spark's readers take patterns only.
+    r"""The pattern that matches this path and nothing else: Spark's readers take only patterns.
 
     >>> as_pattern("/run [1]/a.csv")
     '/run \\[1\\]/a.csv'
@@ -76,7 +76,7 @@ class Files:
         self._spark = spark
 
     def make(self, folder: str) -> None:
-        """Make a folder and all above it; raises OSError when a file could not be written there."""
+        """Make a folder and all above it; OSError if a file could not be written there."""
         local = local_path(folder)
         if local is None:
             with _as_os_error():
@@ -89,9 +89,9 @@ class Files:
         probe.unlink()
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file, which makes it appear whole; no file that is there is ever replaced.
+        """Rename a file, so that it appears whole; an existing file is never replaced.
 
-        A move that a crash cut short can be done again.
+        A move that a crash interrupted can be repeated.
         """
         local_source, local_target = local_path(source), local_path(target)
         if local_source is not None and local_target is not None:
@@ -113,7 +113,7 @@ class Files:
             return bool(self._hadoop(path).exists(self._path(path)))
 
     def remove(self, folder: str) -> None:
-        """Delete a folder and all below it, if it is there."""
+        """Delete a folder and everything below it, if it exists."""
         local = local_path(folder)
         if local is not None:
             shutil.rmtree(local, ignore_errors=True)
@@ -204,7 +204,7 @@ class Files:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """Raise Hadoop's errors as OSError, so that callers need not know where a file lies."""
+    """Raise Hadoop's errors as OSError, so that callers need not know where a file is."""
     try:
         yield
     except Py4JJavaError as error:
@@ -216,13 +216,13 @@ def walk(
 ) -> Iterator[ListedFile]:
     """The files below a local folder, by name; a link that leads back is not followed again.
 
-    ``entered`` takes every folder with its time before it was listed. What ``skip`` knows by its
-    path is not looked at.
+    ``entered`` collects every folder with its time before it was listed. Paths for which ``skip``
+    is true are not examined.
     """
     real = os.path.realpath(folder)
     if real in entered:
         return
-    with suppress(FileNotFoundError):  # it may go while we look
+    with suppress(FileNotFoundError):  # it may vanish meanwhile
         entered[real] = os.stat(folder).st_mtime_ns
         with os.scandir(folder) as entries:
             found = [entry for entry in entries if not skip(entry.path)]
@@ -242,13 +242,13 @@ def _listed(path: str) -> Iterator[ListedFile]:
 
 
 def _hidden(name: str) -> bool:
-    """As Spark sees it: a folder such as ``_day=1`` is a partition."""
+    """Hidden as Spark sees it: a folder such as ``_day=1`` is a partition."""
     return (name.startswith(".") or name.endswith("._COPYING_")
             or (name.startswith("_") and "=" not in name))
 
 
 def same_device(one: str, other: str) -> bool:
-    """Whether a rename between the two folders is a mere rename."""
+    """Whether a file can be renamed from one folder to the other without copying."""
     a, b = local_path(one), local_path(other)
     if a is None or b is None:
         return False
@@ -256,7 +256,7 @@ def same_device(one: str, other: str) -> bool:
 
 
 def _device(path: Path) -> int:
-    """The device that a path is on, or would be on once it is made."""
+    """The device of a path, or the one it would be on once it is made."""
     for place in (path, *path.absolute().parents):
         try:
             return os.stat(place).st_dev

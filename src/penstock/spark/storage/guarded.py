@@ -1,9 +1,8 @@
 """Files that show when they were damaged: a checksum, an owner, numbers without gaps, a witness.
 
-A *sealed* text is JSON with the id of the checkpoint that it belongs to, a number, and a checksum
-over all of it. A `Log` is a file of sealed lines whose numbers follow each other. A `Witness` is a
-small file beside others that says how far they had come. It shows when a file was cut, deleted or
-replaced by an older copy.
+A *sealed* text is JSON with the id of its checkpoint, a number, and a checksum over all of it. A
+`Log` is a file of sealed lines with consecutive numbers. A `Witness` is a small file beside others
+that says how far they had come. It shows if a file was cut, deleted or replaced by an older copy.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def sealed(content: Any, owner: str, number: int = 0) -> str:
 
 
 def unsealed(text: str | bytes, path: Path, owner: str | None, where: str = "") -> tuple[int, Any]:
-    """The number and the content of a sealed text; None as the owner admits any."""
+    """The number and the content of a sealed text; any owner is accepted if it is None."""
     try:
         fields = json.loads(text)
         found, number, content = fields["checkpoint"], fields["n"], fields["content"]
@@ -64,7 +63,7 @@ def _crc(owner: str, number: int, text: str) -> str:
 
 @dataclass(slots=True)
 class Witness:
-    """A number that outlives a crash and only grows; it may lag behind a power cut, never lead."""
+    """A number that survives a crash and only grows; after a power cut it may lag, never lead."""
 
     path: Path
     owner: str
@@ -72,7 +71,7 @@ class Witness:
     _stamp: Stamp | None = None
 
     def read(self) -> int | None:
-        """The number; None when there is no witness."""
+        """The number; None if there is no witness."""
         try:
             text = self.store.read(self.path)
         except FileNotFoundError:
@@ -88,7 +87,7 @@ class Witness:
         self._stamp = self.store.stamp(self.path)
 
     def write(self, number: int, sync: bool = False) -> None:
-        """Take a later number; with ``sync`` it outlasts a power cut."""
+        """Take a later number; with ``sync`` it survives a power cut."""
         if self._stamp is None:
             self._stamp = self.store.stamp(self.path)
         self._stamp.write(self._text(number), durable=sync)
@@ -106,7 +105,7 @@ class Witness:
 class Log:
     """A file of sealed lines, each a commit, and a witness of the last one.
 
-    A line counts once it is on the disk; only then the witness takes its number. So a crash leaves
+    A line counts once it is on disk; only then does the witness take its number. So a crash leaves
     at most a torn last line that the witness does not know. A line that the witness knows and the
     file lacks was taken away.
     """
@@ -131,7 +130,7 @@ class Log:
         """Bytes of the lines that were read."""
 
     def read(self) -> Iterator[Any]:
-        """The content of the lines; raises an error that names a line that is not whole."""
+        """The content of the lines; a line that is not whole raises an error that names it."""
         known = self._witness.read()  # before the file, to which a run may be adding lines
         if not self._store.has(self.path):
             if known:
@@ -160,7 +159,7 @@ class Log:
         return content
 
     def open(self) -> None:
-        """Append behind the lines that were read; a torn line is cut off."""
+        """Append after the lines that were read; a torn line is cut off."""
         if self._witness.read() is None:
             self._witness.begin(self.last)
         self._lines = self._store.append(self.path, self._whole)

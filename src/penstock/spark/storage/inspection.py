@@ -1,4 +1,4 @@
-"""Whether a checkpoint is whole: every file of it is read, none is written."""
+"""Whether a checkpoint is intact: all its files are read, none is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from penstock.spark.storage.store import Store
 def inspected(folder: Path) -> tuple[list[str], list[str]]:
     """What a checkpoint holds, and each way in which it is damaged.
 
-    While an engine runs on it, files come and go: then its blocks are not held against its offsets.
+    While an engine runs on it, files come and go. Then its blocks are not compared with its
+    offsets.
     """
     found: list[str] = []
     faults: list[str] = []
@@ -36,7 +37,7 @@ def inspected(folder: Path) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def _noted(faults: list[str]) -> Iterator[None]:
-    """Note a fault and go on behind it."""
+    """Note a fault and go on after it."""
     try:
         yield
     except CheckpointError as error:
@@ -69,7 +70,7 @@ def _streams(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
                 with _noted(faults):
                     try:
                         spool.check(block.number)
-                    except CheckpointError:  # an engine may have let it go meanwhile
+                    except CheckpointError:  # an engine may have released it meanwhile
                         if not busy or block in _spool(checkpoint, name).held():
                             raise
             if not busy:
@@ -87,14 +88,14 @@ def _spool(checkpoint: Checkpoint, name: str) -> Spool:
 
 
 def _check_files(checkpoint: Checkpoint, spool: Spool) -> None:
-    """Hold the log of a folder's files against the blocks, as the source does."""
+    """Compare the log of a folder's files with the blocks, as the source does."""
     log = checkpoint.log(checkpoint.root / "offsets" / folder_name(spool.stream.name) / FILE_LOG)
     if checkpoint.store.has(log.path):
         check_last(FileLog(log, writing=False), spool.last.number + 1 if spool.last else 0)
 
 
 def _check_delivered(checkpoint: Checkpoint, spool: Spool) -> None:
-    """Look for delivered blocks that are missing, by the queries that read this stream alone."""
+    """Look for delivered blocks that are missing, using queries that read only this stream."""
     log = Deliveries.look(checkpoint.log(checkpoint.deliveries))
     for position in log.positions.values():
         if list(position.start) == [spool.stream.name]:
@@ -111,7 +112,7 @@ def _staged(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
     store = checkpoint.store
     runs = store.list(checkpoint.root / "staging", "[0-9]*")
     for path in (path for run in runs for path in store.list(run, "*.json")):
-        with _noted(faults), suppress(FileNotFoundError):  # a run may have been settled meanwhile
+        with _noted(faults), suppress(FileNotFoundError):  # a job may have been settled meanwhile
             checkpoint.read(path)
     return []
 

@@ -21,7 +21,7 @@ OWNER_ONLY = 0o700
 _AT_ONCE = 16
 """Files that are synced at the same time."""
 _SYNCS = ThreadPoolExecutor(_AT_ONCE, "penstock-sync")
-"""Threads that wait for the disk; they are started as they are needed, and kept."""
+"""Threads that wait for the disk; they are started when needed, and kept."""
 _WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 """How a file system says that it cannot give a file a second name."""
 
@@ -109,7 +109,7 @@ class LocalStore:
         path.unlink(missing_ok=True)
 
     def sync(self, files: Collection[Path], folders: Collection[Path] = ()) -> None:
-        """A disk takes many requests at once for hardly more than one of them costs."""
+        """A disk takes many requests at once for hardly more than the cost of one."""
         for one, paths in ((sync_file, files), (sync_folder, folders)):
             for _ in _SYNCS.map(one, paths) if len(paths) > 1 else map(one, paths):
                 pass  # whatever it raised is raised here
@@ -143,7 +143,7 @@ class LocalAppender:
             write_all(self.file, data)
             os.fsync(self.file)
         except OSError:
-            # What was refused must never count, and the next line must not be glued to half of it.
+            # Refused data must never count, and the next line must not follow half of it.
             os.ftruncate(self.file, before)
             raise
 
@@ -154,12 +154,12 @@ class LocalAppender:
 
 @dataclass(frozen=True, slots=True)
 class LocalStamp:
-    """An open file, written over in place: a block of a disk is written whole."""
+    """An open file, overwritten in place: a disk writes a block whole."""
 
     file: int
 
     def write(self, data: bytes, durable: bool) -> None:
-        """Write it over, and sync it if it must last."""
+        """Overwrite it, and sync it if it must last."""
         os.pwrite(self.file, data, 0)
         if durable:
             os.fsync(self.file)
@@ -171,13 +171,13 @@ class LocalStamp:
 
 @dataclass(frozen=True, slots=True)
 class LocalOwnership:
-    """A lock, which the system lets go when the process dies."""
+    """A lock, which the system releases when the process dies."""
 
     file: int
     path: Path
 
     def is_lost(self) -> bool:
-        """Whether the path no longer leads to what was locked."""
+        """Whether the path no longer leads to the locked folder."""
         held = os.fstat(self.file)
         try:
             there = os.stat(self.path)
@@ -195,7 +195,7 @@ LOCAL = LocalStore()
 
 
 def taken(target: str) -> FileExistsError:
-    """The error that says that a file of this name is there already."""
+    """The error that a file of this name already exists."""
     return FileExistsError(errno.EEXIST, "a file of this name is there already", target)
 
 
@@ -205,13 +205,13 @@ def private(path: str, flags: int) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was created, renamed or deleted in a folder outlast a power cut."""
-    with suppress(OSError):  # some file systems know nothing of it
+    """Make everything created, renamed or deleted in a folder survive a power cut."""
+    with suppress(OSError):  # some file systems do not support it
         _sync(folder)
 
 
 def sync_file(path: Path) -> None:
-    """Make what another process wrote into a file outlast a power cut."""
+    """Make what another process wrote into a file survive a power cut."""
     _sync(path)
 
 
@@ -266,7 +266,7 @@ def _lock_of(path: Path, flags: int, how: int) -> int:
 
 
 def write_new(path: str, content: bytes) -> None:
-    """Write a file that must not be there yet, and have it on the disk when this returns."""
+    """Write a file that must not exist yet; it is on disk when this returns."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         write_all(file, content)

@@ -2,8 +2,8 @@
 
 A block is a folder of Parquet files and a manifest beside it. Executors write the files of a large
 block, the driver those of a small one. The manifest is written last and by rename, so a block
-without one never happened. Where the stream already is Parquet, a block is a list of the stream's
-own files and nothing is copied.
+without one does not exist. If the stream already is Parquet, a block is a list of the stream's own
+files and nothing is copied.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ from penstock.spark.storage.files import Files, as_pattern, local_path
 from penstock.spark.storage.guarded import Witness, damaged
 
 ARRIVED = "@arrived"
-"""The column with the time at which a row's block arrived, of streams that have no own time."""
+"""The column with the time at which a row's block arrived, for streams without a time of their own.
+"""
 EVENT_TIME = "@time"
-"""The column with the time of a row, of streams that count it in a unit."""
+"""The column with the time of a row, for streams that count it in a unit."""
 
 FILE_ROWS = 10_000
-"""A file of a block has at least so many rows where the driver writes several."""
+"""The fewest rows of a file of a block, if the driver writes several."""
 _GROUP_ROWS = 1 << 20
-"""Rows of a row group at most, and so those that are held while a file is written."""
+"""The most rows of a row group, and so of those held in memory while a file is written."""
 _END = 4096
-"""Bytes at the end of a file that are looked at: where Parquet has its footer, which tells of all
-that is in it."""
+"""The bytes examined at the end of a file: there Parquet has its footer, which describes everything
+in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ class Stored:
     """A file of a block as it was when the block was made."""
 
     path: str
-    """Its name in the block's folder, or the whole path of one of the stream's own."""
+    """Its name in the block's folder, or the whole path of one of the stream's own files."""
     own: bool
-    """Whether it is the stream's own."""
+    """Whether it is one of the stream's own files."""
     size: int
     end: int
     """The checksum of its last bytes."""
@@ -67,7 +68,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is known of a block."""
+    """What is known about a block."""
 
     number: int
     rows: int
@@ -75,28 +76,28 @@ class Manifest:
     arrived: float
     read: int
     late: int = 0
-    """Of the rows: those that came too late for windows."""
+    """The part of the rows that came too late for windows."""
     rejected: int = 0
     cutoff: int | None = None
     """Rows with an earlier time (in microseconds) are late."""
     seen: int | None = None
-    """The largest time on the stream up to and with this block, in microseconds."""
+    """The largest time on the stream up to and including this block, in microseconds."""
     progress: int = 0
     """How much of the source had been read with this block."""
     files: tuple[str, ...] = ()
-    """The stream's own files, where nothing was copied."""
+    """The stream's own files, if nothing was copied."""
     copied: bool = False
-    """Whether some files had to be copied into the block's folder, beside ``files``."""
+    """Whether some files had to be copied into the block's folder, besides ``files``."""
     bounds: tuple[int, int] | None = None
     """Rows of the stream's own files with a time outside (in microseconds) were rejected."""
     offsets: int | None = None
-    """The checksum of the offsets it was read with, where Spark keeps them."""
+    """The checksum of the offsets it was read with, if Spark keeps them."""
     place: dict[str, Any] | None = None
-    """How far the source was read with it, where nobody else keeps that."""
+    """How far the source was read with it, if nothing else keeps that."""
     stored: tuple[Stored, ...] = ()
     """Its files, as far as they are on this machine."""
     released: bool = False
-    """The rows are gone; only the figures remain."""
+    """Whether the rows are gone and only the figures remain."""
 
 
 class Spool:
@@ -106,24 +107,24 @@ class Spool:
     def look(
         cls, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream
     ) -> Spool:
-        """The spool as it stands, not to be written to: a run may be doing that."""
+        """The spool as it is, for reading only: a run may be writing to it."""
         return cls(spark, checkpoint, files, stream, writing=False)
 
     def __init__(
         self, spark: SparkSession, checkpoint: Checkpoint, files: Files, stream: Stream, *,
         writing: bool = True,
     ) -> None:
-        """Read the manifests that are there, and clear away what a crash left of others."""
+        """Read the existing manifests, and remove what a crash left of other blocks."""
         self._spark, self._files, self.stream = spark, files, stream
         self._checkpoint = checkpoint
         self._folder = checkpoint.root / "spool" / folder_name(stream.name)
-        self._setting_aside = threading.Lock()  # runs do it from their own threads
+        self._setting_aside = threading.Lock()  # jobs do it from their own threads
         self._schema = schema(stream.columns)
         self._first = Witness(self._folder / "first", checkpoint.id, checkpoint.store)
         self._manifests = self._load()
         self._lock = threading.Lock()  # blocks come and go in threads of their own
         self._released: set[int] = set()
-        """Blocks that may go once all before them have gone: numbers are without gaps."""
+        """Blocks that may go once all earlier ones have gone: numbers have no gaps."""
         self._closed = False
         if writing:
             checkpoint.folder("spool", stream.name)
@@ -133,16 +134,16 @@ class Spool:
             self._clear()
         self._hot: dict[int, DataFrame] = {}
         self.last = self._manifests[max(self._manifests)] if self._manifests else None
-        """The newest block's manifest, released or not: where the next one goes on."""
+        """The newest block's manifest, released or not: the next one continues from it."""
 
     def _load(self) -> dict[int, Manifest]:
-        """The manifests; one may go while they are read, if a run is at work."""
+        """The manifests; one may vanish while they are read, if a run is going."""
         found = {}
         for path in self._checkpoint.store.list(self._folder, "[0-9]*.json"):
             with contextlib.suppress(FileNotFoundError):
                 manifest = self._read_manifest(path)
                 found[manifest.number] = manifest
-        first = self._first.read()  # it is written before a manifest goes
+        first = self._first.read()  # it is written before a manifest is removed
         self._refuse_gaps(first, found)
         return {number: found[number] for number in sorted(found) if number >= (first or 0)}
 
@@ -160,7 +161,7 @@ class Spool:
         return manifest
 
     def _refuse_gaps(self, first: int | None, found: dict[int, Manifest]) -> None:
-        """Blocks are numbered one by one: what is missing was taken away."""
+        """Blocks are numbered one by one, so a missing one was taken away."""
         if first is None:
             self._checkpoint.has(self._first.path)
             if found:
@@ -172,10 +173,10 @@ class Spool:
             raise damaged(self._manifest(missing or first), "is missing")
 
     def check_offsets(self) -> None:
-        """Refuse a checkpoint whose offsets and blocks are not of the same time."""
+        """Refuse a checkpoint whose offsets and blocks do not match."""
         folder = self._checkpoint.root / "offsets" / folder_name(self.stream.name)
         if self._checkpoint.has(folder / FILE_LOG):
-            return  # a folder's own log, which is held against the blocks when it is opened
+            return  # a folder's own log, which is compared with the blocks when it is opened
         last = self.last
         if last is not None and last.place is not None:
             return
@@ -195,7 +196,7 @@ class Spool:
             raise damaged(self._manifest(number), "is missing: rows of its block were delivered")
 
     def _clear(self) -> None:
-        """Remove what a crash left of blocks that are not there, or no more."""
+        """Remove what a crash left of blocks that do not exist, or no longer do."""
         held = {number for number, manifest in self._manifests.items() if not manifest.released}
         for path in self._checkpoint.store.list(self._folder):
             number = int(path.stem) if path.stem.isdigit() else None
@@ -217,7 +218,7 @@ class Spool:
     def write(
         self, number: int, columns: pa.Schema, files: Sequence[Iterable[pa.RecordBatch]]
     ) -> None:
-        """Write the rows of a block, file by file; what an earlier try left is removed."""
+        """Write the rows of a block, file by file; remove what an earlier try left."""
         folder = self.folder(number)
         self._files.remove(str(folder))
         try:
@@ -229,7 +230,7 @@ class Spool:
             with ThreadPoolExecutor(len(files)) as pool:
                 for _ in pool.map(_write_file, places, repeat(columns), files):
                     pass  # whatever it raised is raised here
-        except OSError as error:  # Arrow tells neither the folder nor, in plain words, the reason
+        except OSError as error:  # Arrow names neither the folder nor, in plain words, the reason
             why = os.strerror(error.errno) if error.errno else str(error)
             raise OSError(error.errno, why, str(folder)) from error
 
@@ -247,7 +248,7 @@ class Spool:
         return self.block(manifest.number)
 
     def _stored(self, manifest: Manifest) -> Iterator[Stored]:
-        """Look at the files of a new block; those that Spark wrote for it are made durable."""
+        """Examine the files of a new block; those that Spark wrote for it are made durable."""
         local = [(path, local_path(path)) for path in manifest.files]
         yield from (_stored(name, place, own=True) for name, place in local if place is not None)
         folder, rows = self.folder(manifest.number), 0
@@ -280,10 +281,10 @@ class Spool:
                 if not manifest.released and n not in self._released]
 
     def release(self, number: int) -> None:
-        """Delete a block; the newest keeps its manifest, from which the stream goes on.
+        """Delete a block; the newest keeps its manifest, from which the stream continues.
 
-        Its manifest goes when those before it have gone: one that is missing in between is a sign
-        of damage. On a disk that is full a block may have to stay until the next one comes.
+        Its manifest goes when the earlier ones have gone: a missing one in between is a sign of
+        damage. On a full disk a block may have to stay until the next one comes.
         """
         self.cool(number)
         with self._lock:
@@ -302,9 +303,9 @@ class Spool:
         self._files.remove(str(self.folder(last.number)))
 
     def _forget(self) -> None:
-        """Remove the blocks that are released and have none before them.
+        """Remove the released blocks that have none before them.
 
-        Where that fails they stay for now: a new block counts all the same.
+        If that fails, they stay for now; a new block counts regardless.
         """
         gone = []
         for number in self._manifests:  # in the order of their numbers, as they came
@@ -315,7 +316,7 @@ class Spool:
         if not gone:
             return
         try:
-            self._first.write(gone[-1] + 1, sync=True)  # or their absence would look like damage
+            self._first.write(gone[-1] + 1, sync=True)  # else their absence would look like damage
         except OSError:
             return
         for number in gone:
@@ -365,7 +366,7 @@ class Spool:
         return reduce(DataFrame.unionAll, frames)
 
     def set_late_aside(self, numbers: Sequence[int]) -> None:
-        """Keep the late rows of blocks apart; done once, however many windows leave them out."""
+        """Store the late rows of blocks separately; done once, however many windows omit them."""
         with self._setting_aside:
             for number in (n for n in numbers if self._manifests[n].late):
                 target = self._checkpoint.folder("late", self.stream.name) / f"block={number:08d}"
@@ -379,7 +380,7 @@ class Spool:
         return is_late(self.stream, cutoff)
 
     def check(self, number: int) -> None:
-        """Refuse to read a block whose files are not those that it was made of."""
+        """Refuse to read a block whose files are not those that it was made from."""
         manifest = self._manifests[number]
         for stored in manifest.stored:
             place = local_path(stored.path) if stored.own else self.folder(number) / stored.path
@@ -388,10 +389,10 @@ class Spool:
             if fault:
                 raise CheckpointError(
                     f"{place} {fault} since block {number} of stream {self.stream.name} was made "
-                    "of it; put the file back as it was, or begin anew with another --checkpoint")
+                    "of it; put the file back as it was, or start over with another --checkpoint")
 
     def _read(self, numbers: Sequence[int]) -> DataFrame:
-        """The rows of some blocks; one of which rows are left out is read alone."""
+        """The rows of some blocks; a block with rejected rows is read alone."""
         for number in numbers:
             self.check(number)
         files = [file for number in numbers for file in self._manifests[number].files]
@@ -411,7 +412,7 @@ class Spool:
         return reduce(DataFrame.unionAll, frames)
 
     def is_hot(self, number: int) -> bool:
-        """Whether a block is held in memory, or will be once it has been read."""
+        """Whether a block is in memory, or will be once it has been read."""
         return number in self._hot
 
     def _warm(self, number: int) -> None:
@@ -419,7 +420,7 @@ class Spool:
             self._hot[number] = self._read([number]).persist(StorageLevel.MEMORY_AND_DISK)
 
     def close(self) -> None:
-        """Let all hot blocks go; an ingest that was left behind adds no block from now on."""
+        """Release all hot blocks; an ingest that was left behind adds no block from now on."""
         with self._lock:
             self._closed = True
         for number in list(self._hot):
@@ -427,7 +428,7 @@ class Spool:
         self._first.close()
 
     def cool(self, number: int) -> bool:
-        """Let a hot block go; False when it was not hot."""
+        """Release a hot block; return False if it was not hot."""
         frame = self._hot.pop(number, None)
         if frame is not None:
             frame.unpersist()
@@ -435,7 +436,7 @@ class Spool:
 
 
 def contents_of(spools: Mapping[str, Spool], stream: str) -> SpoolContents | None:
-    """What the spool of a stream holds, for the engine; None where it cannot be read."""
+    """What the spool of a stream holds, for the engine; None if it cannot be read."""
     spool = spools.get(stream)
     if spool is None:
         return None
@@ -455,7 +456,7 @@ def _write_file(path: Path, columns: pa.Schema, batches: Iterable[pa.RecordBatch
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches for one row group each: as many as it may have rows."""
+    """Batches for one row group each, up to the most rows it may have."""
     group: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -479,7 +480,7 @@ def _end(file: int, size: int) -> int:
 
 
 def _changed(stored: Stored, place: Path) -> str:
-    """What became of a file; empty when it is the same."""
+    """What has happened to a file; empty if it is the same."""
     try:
         now = _stored(stored.path, place, stored.own)
     except FileNotFoundError:

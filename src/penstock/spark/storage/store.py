@@ -25,31 +25,31 @@ from typing import Protocol
 
 
 class Store(Protocol):
-    """Files of a checkpoint. Verbs raise OSError, and FileNotFoundError where nothing is."""
+    """Files of a checkpoint. Verbs raise OSError, and FileNotFoundError if a file is missing."""
 
     def read(self, path: Path) -> bytes:
         """The whole content of a file."""
 
     def write(self, path: Path, data: bytes) -> None:
-        """Put a file in the place of what is there, if anything is."""
+        """Replace a file, or create it."""
 
     def create(self, path: Path, data: bytes) -> None:
-        """Put a file where none is; FileExistsError, and nothing changed, if there is one."""
+        """Create a file; if it exists, FileExistsError, and nothing has changed."""
 
     def append(self, path: Path, keep: int) -> Appender:
         """Keep the first bytes of a file, cut off the rest, and append; the file may be missing."""
 
     def begin(self, path: Path, data: bytes) -> Appender:
-        """Like `write`, then append behind it; if it fails the old file stays."""
+        """Like `write`, then append to it; if it fails the old file stays."""
 
     def stamp(self, path: Path) -> Stamp:
-        """Open a small file that is there, to overwrite it again and again."""
+        """Open a small existing file, to overwrite it again and again."""
 
     def has(self, path: Path) -> bool:
         """Whether there is a file or a folder."""
 
     def list(self, folder: Path, pattern: str = "*") -> list[Path]:
-        """The files and folders in a folder whose names fit, by name; none if it is missing."""
+        """The files and folders in a folder whose names match, by name; none if it is missing."""
 
     def make(self, folder: Path) -> None:
         """Make a folder, durably, and those above it, if they are missing."""
@@ -61,10 +61,10 @@ class Store(Protocol):
         """
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
 
     def sync(self, files: Collection[Path], folders: Collection[Path] = ()) -> None:
-        """Make files that another process wrote outlast a power cut, then these folders."""
+        """Make files that another process wrote survive a power cut, then these folders."""
 
     def own(self, folder: Path) -> Ownership:
         """Take a folder; BlockingIOError if another engine has it."""
@@ -98,10 +98,10 @@ class Ownership(Protocol):
 
     @property
     def path(self) -> Path:
-        """The folder, or the file in it, by which others see that it is taken."""
+        """The folder, or the file in it, that shows others that it is taken."""
 
     def is_lost(self) -> bool:
         """Whether the folder was moved, deleted or replaced, so that another may have it."""
 
     def release(self) -> None:
-        """Give the folder up."""
+        """Release the folder."""

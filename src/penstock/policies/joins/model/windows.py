@@ -1,4 +1,4 @@
-"""Windows that share a join: the slices between them, what a scan of some costs, whom it serves."""
+"""Windows that share a join: the slices between them, the cost of a scan, and whom it serves."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ScanCost:
     per_length: float = 1.0
 
     def seconds(self, length: float) -> float:
-        """A scan over a slice of this length."""
+        """The seconds of a scan over a slice of this length."""
         return self.fixed + self.per_length * length
 
 
-@dataclass(frozen=True)  # no slots: the matrix is made once and kept
+@dataclass(frozen=True)  # no slots: the matrix is computed once and cached
 class SharedScan:
     """Windows that one scan serves, from the smallest to the largest, cut into levels.
 
@@ -46,7 +46,7 @@ class SharedScan:
         return len(self.windows)
 
     def reach(self, level: int) -> float:
-        """The length that an outer has scanned after so many levels."""
+        """The length that an outer has scanned after this many levels."""
         return self.windows[level - 1].length if level else 0.0
 
     def served(self, first: int, last: int) -> int:
@@ -61,7 +61,7 @@ class SharedScan:
     def max_throughput(self) -> tuple[tuple[float, ...], ...]:
         """The matrix of maximum query throughput, by levels scanned and levels allowed.
 
-        The entry [i][j] is the most that an outer can do per second which has scanned i levels and
+        The entry [i][j] is the most that an outer can do per second if it has scanned i levels and
         may not go beyond level j, because the outer before it has not. Windows 2w, 3w and 6w, in
         units of w, give the matrix of Figure 4:
 
@@ -80,11 +80,11 @@ class SharedScan:
 
 
 def worthwhile(windows: Iterable[JoinWindow], cost: ScanCost) -> tuple[JoinWindow, ...]:
-    """Windows with the neighbours merged whose slices are not worth a job of their own.
+    """The windows, with neighbours merged whose slices are not worth a job of their own.
 
-    A job has a fixed cost. While a slice takes less than that, one scan that goes on to the next
-    window is cheaper than two, and the queries of both windows are served by it. The largest window
-    always ends a slice.
+    A job has a fixed cost. While a slice costs less than that, one scan that goes on to the next
+    window is cheaper than two, and it serves the queries of both windows. The largest window always
+    ends a slice.
 
     >>> four = [JoinWindow(1), JoinWindow(5), JoinWindow(300, queries=2), JoinWindow(310)]
     >>> [window.length for window in worthwhile(four, ScanCost())]

@@ -50,7 +50,7 @@ class Chart:
 
     @classmethod
     def of(cls, stages: Sequence[Stage]) -> Chart:
-        """A chart from costs and selectivities; what leaves the last stage is kept no longer.
+        """A chart from costs and selectivities; what leaves the last stage is no longer kept.
 
         >>> Chart.of([Stage("a", 1.0, 0.2), Stage("b", 5.0)])
         Chart(times=(0.0, 1.0, 2.0), sizes=(1.0, 0.2, 0.0))
@@ -79,7 +79,7 @@ class Chart:
         return tuple(made)
 
     def derivative(self, point: int, ahead: int) -> float:
-        """Memory freed per second on the straight way from one operator point to a later one."""
+        """Memory freed per second on the straight line from one operator point to a later one."""
         return _steepness(self.times[ahead] - self.times[point],
                           self.sizes[point] - self.sizes[ahead])
 
@@ -97,15 +97,15 @@ class Chart:
     def slopes(self) -> tuple[float, ...]:
         """Memory freed per second on each segment of the envelope; they never increase."""
         steepness = (self.derivative(a, b) for a, b in pairwise(self.envelope))
-        return tuple(accumulate(steepness, min))  # of points on one line rounding makes some rise
+        return tuple(accumulate(steepness, min))  # rounding makes some points on one line rise
 
     def size(self, progress: float) -> float:
-        """The size of a block that has had so much work: a step down at each operator's end."""
+        """The size of a block after this much work: it steps down at the end of each operator."""
         return self.sizes[bisect_right(self.times, progress) - 1]
 
     @property
     def deltas(self) -> tuple[float, ...]:
-        """For each segment how far the chart rises above the envelope at most."""
+        """For each segment, the most by which the chart rises above the envelope."""
         return tuple(self._delta(a, b) for a, b in pairwise(self.envelope))
 
     def _delta(self, first: int, last: int) -> float:

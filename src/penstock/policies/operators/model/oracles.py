@@ -34,7 +34,7 @@ class Level:
     falls: tuple[float, ...]
 
     def at(self, time: float) -> float:
-        """The amount at a time, with what arrives at that time."""
+        """The amount at a time, including what arrives at that time."""
         return self._from(bisect_right(self.times, time) - 1, time)
 
     def before(self, time: float) -> float:
@@ -48,11 +48,11 @@ class Level:
 
     @property
     def peak(self) -> float:
-        """The most it ever is: it only falls from one arrival to the next."""
+        """The largest amount: it only falls between arrivals."""
         return max(self.levels, default=0.0)
 
     def corners(self) -> tuple[list[float], list[float]]:
-        """The ends of its straight pieces, for those who draw it."""
+        """The ends of its straight pieces, for drawing."""
         at: list[float] = []
         amount: list[float] = []
         following = [*self.times[1:], *self.times[-1:]]
@@ -68,7 +68,7 @@ def clairvoyant(
     arrivals: Mapping[str, Sequence[float]],
     rows: Mapping[str, Sequence[float]] | None = None,
 ) -> Level:
-    """The memory below which no schedule can be, at each instant.
+    """The memory below which no schedule can go, at each instant.
 
     A block on its lower envelope is never larger than on its chart, and there it frees memory
     steadily. Whoever always works on the steepest slope that has work frees the most by any time.
@@ -99,7 +99,7 @@ def clairvoyant(
 def _pieces(
     charts: Mapping[str, Chart], agenda: Sequence[tuple[float, float, str]]
 ) -> Iterator[tuple[float, float, float]]:
-    """When, the level from then on, and how fast it falls."""
+    """The pieces of the level: from when, how high, and how fast it falls."""
     waiting = {slope: 0.0 for known in charts.values() for slope in known.slopes}
     steepest_first = sorted(waiting, reverse=True)
     level = 0.0
@@ -108,7 +108,7 @@ def _pieces(
         level += size
         for slope, seconds, freed in _work(charts[route]):
             waiting[slope] += seconds * size
-            level -= 0.0 if seconds else freed * size  # what costs nothing is done at once
+            level -= 0.0 if seconds else freed * size  # work that costs nothing is done at once
         for slope in steepest_first:
             spent = min(waiting[slope], until - now)
             if spent > 0:
@@ -131,20 +131,20 @@ def _work(known: Chart) -> Iterator[tuple[float, float, float]]:
 
 @dataclass(frozen=True, slots=True)
 class SearchBlock:
-    """A block for exhaustive search: time goes in whole steps, and so do all its costs."""
+    """A block for exhaustive search: time moves in whole steps, and so do all its costs."""
 
     chart: Chart
     arrives: int
     deadline: float = inf
-    """When it must be through."""
+    """When it must be finished."""
 
     @property
     def work(self) -> int:
-        """Steps until it is through."""
+        """Steps until it is finished."""
         return round(self.chart.times[-1])
 
     def sizes(self) -> tuple[float, ...]:
-        """What it occupies after 0, 1, 2, ... steps of work.
+        """The memory that it occupies after 0, 1, 2, ... steps of work.
 
         >>> SearchBlock(Chart((0.0, 1.0, 3.0), (1.0, 0.2, 0.0)), arrives=0).sizes()
         (1.0, 0.2, 0.2, 0.0)
@@ -156,14 +156,15 @@ class SearchBlock:
 
 
 _State = tuple[int, ...]
-"""The steps of work that each job has had."""
+"""The steps of work that each block has had."""
 
 
 def least_memory(jobs: Sequence[SearchBlock]) -> tuple[float, ...]:
-    """For each instant 0, 1, 2, ... the least memory that any schedule has there.
+    """For each instant 0, 1, 2, ..., the least memory that any schedule has then.
 
-    At every step one job is worked on or none; an operator may be interrupted. Different instants
-    may need different schedules. Jobs with deadlines admit only schedules that keep them all.
+    At every step one block is worked on, or none; an operator may be interrupted. Different
+    instants may need different schedules. If blocks have deadlines, only schedules that keep them
+    all count.
 
     >>> chart = Chart((0.0, 1.0, 2.0), (1.0, 0.2, 0.0))
     >>> least_memory([SearchBlock(chart, arrives=0), SearchBlock(chart, arrives=1)])
@@ -176,7 +177,7 @@ def least_memory(jobs: Sequence[SearchBlock]) -> tuple[float, ...]:
 
 
 def least_peak(jobs: Sequence[SearchBlock]) -> float:
-    """The least memory with which any schedule gets through; infinite if no deadlines hold.
+    """The least memory with which a schedule finishes; infinite if none keeps the deadlines.
 
     >>> chart = Chart((0.0, 1.0, 2.0), (1.0, 0.2, 0.0))
     >>> [least_peak([SearchBlock(chart, arrives=at, deadline=at + latency)
@@ -189,7 +190,7 @@ def least_peak(jobs: Sequence[SearchBlock]) -> float:
 
 
 def _layers(jobs: Sequence[SearchBlock]) -> Iterator[dict[_State, tuple[float, float]]]:
-    """For each instant the states that can be reached: the least peak on the way, the memory."""
+    """For each instant, the reachable states: the least peak on the way, and the memory."""
     sizes = [job.sizes() for job in jobs]
     steps = max((job.arrives for job in jobs), default=0) + sum(job.work for job in jobs)
     before: dict[_State, float] = {(0,) * len(jobs): 0.0}
@@ -215,11 +216,11 @@ def _next(jobs: Sequence[SearchBlock], state: _State, arrived: Sequence[int]) ->
 
 
 def _can_keep(jobs: Sequence[SearchBlock], state: _State, now: int) -> bool:
-    """Whether all deadlines can be kept from here on: earliest deadline first would do it."""
+    """Whether all deadlines can be kept from here on: earliest deadline first would keep them."""
     open_ = sorted((job.deadline, job.arrives, job.work - done)
                    for job, done in zip(jobs, state, strict=True)
                    if done < job.work and job.deadline < inf)
-    for last, _, _ in open_:  # what is due by then and arrives after some time must fit between
+    for last, _, _ in open_:  # work due by then that arrives after some time must fit between
         due = [(max(arrives, now), left) for deadline, arrives, left in open_ if deadline <= last]
         if any(start + sum(left for arrives, left in due if arrives >= start) > last
                for start, _ in due):

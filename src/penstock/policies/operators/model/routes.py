@@ -10,7 +10,7 @@ from math import inf, prod
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """An operator on a path, with what was measured of it."""
+    """An operator on a path, with its measured figures."""
 
     operator: str
     cost: float = 0.0
@@ -18,7 +18,7 @@ class Stage:
     selectivity: float = 1.0
     """Rows out per row in. It may exceed 1: a join may multiply."""
     width: float = 1.0
-    """Bytes of a row out per byte of a row in: columns may be left behind, or come in."""
+    """Bytes of a row out per byte of a row in: columns may be dropped or added."""
 
     @property
     def kept(self) -> float:
@@ -77,11 +77,12 @@ class Segment:
     path: str
     operators: tuple[str, ...]
     rank: float = 0.0
-    """The lower the sooner."""
+    """The lower, the sooner."""
     reason: str = ""
     """Why it runs when it does."""
     grace: float = 0.0
-    """Among equals the one that is due first runs: a block is due this long after its arrival."""
+    """The tie-breaker: among equals the block runs that is due first, this long after its arrival.
+    """
     rest: float = 0.0
     """Expected seconds of a row from here to the output."""
     gain: float = 1.0
@@ -126,10 +127,11 @@ def each(route: Route) -> Iterable[tuple[int, int]]:
 
 
 def remainders(route: Route, cuts: Sequence[Segment]) -> list[Segment]:
-    """For every stage of a route the rest of its segment from there on.
+    """For every stage of a route, the rest of its segment from there on.
 
     A block may wait in the middle of a segment, because a host stopped there or because the
-    segments were cut again since. It then waits before the rest of the segment, and has its rank.
+    segments were cut again since. It then waits before the rest of the segment, and has the
+    segment's rank.
 
     >>> route = Route("p", (Stage("a", 1.0), Stage("b", 2.0), Stage("c", 3.0)))
     >>> rests = remainders(route, [segment(route, 0, 2, rank=-5.0), segment(route, 2, 3)])

@@ -1,8 +1,8 @@
-"""How often tasks of different periods fall due together, and what they then cost; exactly.
+"""How often tasks of different periods fall due together, and what they then cost, exactly.
 
-Periods soon have a common multiple too large to be counted through (that of 1 to 50 has 22 digits).
-So it is not: which multiples of a period are multiples of none of some others is a matter of
-divisors, and is settled prime by prime.
+The common multiple of several periods soon becomes too large to count through: that of 1 to 50 has
+22 digits. So nothing is counted. Which multiples of a period are multiples of none of some others
+depends on divisors, and is settled prime by prime.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import gcd, prod
 
 
 def mean_cost(tasks: Iterable[tuple[int, float]]) -> float:
-    """The mean cost per pane of tasks (period, cost) in step; of those due the most costly counts.
+    """The mean cost per pane of tasks (period, cost) in step; of those due, the most costly counts.
 
     In two of six panes only the task of period 2 is due, in one only that of 3, in one both are:
 
@@ -39,7 +39,7 @@ def alone(period: int, others: Iterable[int]) -> float:
 
 
 def primitive(periods: Iterable[int]) -> frozenset[int]:
-    """Those that are no multiple of another: they have the same multiples.
+    """The periods that are no multiple of another one: they have the same multiples.
 
     >>> sorted(primitive([6, 4, 2, 9, 3]))
     [2, 3]
@@ -66,7 +66,7 @@ def spared(periods: frozenset[int]) -> float:
     rest = periods.difference(apart)
     if not rest:
         return left
-    # Panes that the most frequent prime divides, and those that it does not, are settled in turn.
+    # First the panes that the most frequent prime divides, then those that it does not divide.
     prime = max(sorted(shared), key=shared.__getitem__)
     without = frozenset(p for p in rest if p % prime)
     divided = primitive(p // prime if p % prime == 0 else p for p in rest)

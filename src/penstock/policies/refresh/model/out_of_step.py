@@ -1,10 +1,10 @@
 """The cheapest periods for tasks that never share a scan, because they are out of step; exactly.
 
-A schedule then costs the sum of its tasks, each by itself. Take the sub-group whose scan is the
-most costly, and give it a task of some period t. A sub-group of period t or longer can ride on that
-task for nothing but its answers, so it needs no task of a period shorter than t. A sub-group of a
-shorter period cannot ride on it. So the sub-groups on the two sides of t are settled separately.
-Each side is like the whole: a range of periods, with or without a task that carries the range.
+The cost of a schedule is then the sum of its tasks. Take the sub-group with the most costly scan,
+and give it a task of some period t. A sub-group of period t or longer can ride on that task and
+pays only for its answers, so it needs no task of a period shorter than t. A sub-group of a shorter
+period cannot ride on it. So the sub-groups on the two sides of t are settled separately. Each side
+is like the whole: a range of periods, with or without a task that carries the range.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class SubGroup:
 
     period: int
     scan: float
-    """What it costs to scan their longest window."""
+    """The cost of scanning their longest window."""
     answering: float
-    """What their answers cost after a scan."""
+    """The cost of their answers after a scan."""
 
 
 def cheapest_apart(parts: Sequence[SubGroup]) -> dict[int, int]:
@@ -41,7 +41,7 @@ def cheapest_apart(parts: Sequence[SubGroup]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Schedule:
-    """What some of the sub-groups cost per pane, and the period that each of them takes."""
+    """The cost per pane of some of the sub-groups, and the period that each of them takes."""
 
     cost: float = 0.0
     taken: tuple[tuple[int, int], ...] = ()
@@ -49,12 +49,12 @@ class _Schedule:
 
 @dataclass(slots=True)
 class _Search:
-    """Remembers what each range of periods costs, from each rank of scans on."""
+    """Remembers the cost of each range of periods, from each rank of scans on."""
 
     parts: Sequence[SubGroup]
     """In the order of their periods."""
     _order: list[int] = field(init=False)
-    """The same by number, the most costly scan first."""
+    """Their numbers, the most costly scan first."""
     _rank: dict[int, int] = field(init=False)
     _known: dict[tuple[int, int, int, bool], _Schedule] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ class _Search:
         return self._known[key]
 
     def _ways(self, first: int, last: int, rank: int, carried: bool) -> list[_Schedule]:
-        """Whatever the most costly of them may do, with the best for the others."""
+        """Everything the most costly of them may do, with the best choice for the others."""
         at = self._order[rank]
         part, ways = self.parts[at], []
         if carried:
@@ -87,7 +87,7 @@ class _Search:
             ways.append(_joined((part.period, period), part.answering / period,
                                 self.best(first, last, rank + 1, carried)))
         for new in range(first + carried, at + 1):
-            if self._rank[new] >= rank:  # else its own queries ride elsewhere already
+            if self._rank[new] >= rank:  # otherwise its own queries already ride elsewhere
                 period = self.parts[new].period
                 ways.append(_joined((part.period, period), (part.scan + part.answering) / period,
                                     self.best(first, new, rank + 1, carried),

@@ -1,7 +1,7 @@
 """What refresh policies are told, and what they make of it: queries, groups, tasks.
 
-Time is counted in panes. A *group* is one synopsis with the queries that read it; a *task* is some
-of a group's queries that are always answered together, every so many panes.
+Time is counted in panes. A *group* is one synopsis with the queries that read it. A *task* is a set
+of a group's queries that are always answered together, after a fixed number of panes.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class WindowQuery:
     """Whether it is answered at the multiples of its period and at no other time."""
     asks: str = ""
     """What it asks besides the window; two queries that ask the same of one window have one answer.
-    Empty if nobody is known to ask the same."""
+    Empty if no other query is known to ask the same."""
 
     @property
     def question(self) -> tuple[str, int]:
-        """Queries of one question need the same work after the scan, and need it once."""
+        """Queries with the same question share the work after the scan."""
         return self.asks or f"query {self.name}", self.window
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a refresh of a group costs, in seconds or in any other unit.
+    """The costs of a refresh of a group, in seconds or in any other unit.
 
     The defaults are the paper's: a scan of n panes is n - 1 merges.
 
@@ -45,16 +45,16 @@ class Costs:
     """
 
     start: float = 0.0
-    """A refresh at all, whatever it reads."""
+    """The fixed cost of a refresh, whatever it reads."""
     read: float = 0.0
-    """A pane."""
+    """Reading a pane."""
     merge: float = 1.0
-    """A pane into what was read before it."""
+    """Merging a pane into those read before it."""
     answer: float = 0.0
-    """An answer, once its panes are merged: sorting, quantiles, delivery."""
+    """Making an answer once its panes are merged: sorting, quantiles, delivery."""
 
     def scan(self, panes: int) -> float:
-        """One scan of so many panes, without its answers."""
+        """The cost of one scan of this many panes, without its answers."""
         return self.start + self.read * panes + self.merge * (panes - 1)
 
 
@@ -71,18 +71,19 @@ class QueryGroup:
     id: str
     queries: tuple[WindowQuery, ...]
     pane: int = 1
-    """How long a pane is, in microseconds: groups differ in it."""
+    """The length of a pane, in microseconds; groups differ in it."""
     costs: Costs = Costs()
     late: bool = False
-    """Whether tasks of the group are late, or were recently. Such tasks are out of step: a task has
-    its whole period again after a late refresh. Different periods then fall due at other times."""
+    """Whether tasks of the group are late, or were recently. Late tasks are out of step, because a
+    task gets its whole period again after a late refresh. Tasks of different periods then fall due
+    at different times."""
 
     def cost(self, queries: Sequence[WindowQuery]) -> float:
-        """A joint refresh: the scan of the longest window once, and every answer."""
+        """The cost of a joint refresh: one scan of the longest window, and every answer."""
         return self.costs.scan(max(q.window for q in queries)) + self.answering(queries)
 
     def answering(self, queries: Iterable[WindowQuery]) -> float:
-        """The answers of a joint refresh."""
+        """The cost of the answers of a joint refresh."""
         return self.costs.answer * len({query.question for query in queries})
 
 
@@ -96,16 +97,16 @@ class Task:
     period: int
     exactly: bool = False
     priority: int = field(init=False, repr=False, compare=False)
-    """The highest; kept, as every choice asks for it."""
+    """The highest priority of its queries; stored, since every choice needs it."""
 
     def __post_init__(self) -> None:
-        """Its priority is that of its queries."""
+        """Take the priority from the queries."""
         highest = max((query.priority for query in self.queries), default=1)
         object.__setattr__(self, "priority", highest)
 
     @property
     def window(self) -> int:
-        """The longest."""
+        """The longest window of its queries."""
         return max(query.window for query in self.queries)
 
 
@@ -119,11 +120,11 @@ class Due:
     left: int
     """Panes until its deadline: d(T) of the paper, negative when it is late."""
     pane: int = 1
-    """How long a pane of its group is."""
+    """The length of a pane of its group."""
 
     @property
     def slack(self) -> int:
-        """The time until its deadline, which groups of different panes can be compared by."""
+        """The time until its deadline, which can be compared between groups of different panes."""
         return self.left * self.pane
 
 
@@ -163,7 +164,7 @@ def adopted(queries: Sequence[WindowQuery]) -> tuple[WindowQuery, ...]:
 
 
 def cost_per_pane(group: QueryGroup, tasks: Sequence[Task], sharing: bool = True) -> float:
-    """What a schedule of a group costs per pane, over time; section 4.3 of the paper.
+    """The cost per pane of a schedule of a group, over time; section 4.3 of the paper.
 
     Tasks that fall due together are one refresh, as costly as the longest of their windows. While
     the group is late they do not fall due together, and every task pays for its own scans.

@@ -9,7 +9,7 @@ from penstock.spark.delivery.sinks.base import AnswerSink, SinkTools
 
 
 def make_sinks(tools: SinkTools) -> dict[str, AnswerSink]:
-    """A sink for every kind of the catalogue; kinds of one class share one."""
+    """A sink for every kind in the catalogue; kinds of one class share one."""
     made: dict[str, AnswerSink] = {}
     for kind in SINKS.values():
         if kind.made_by not in made:

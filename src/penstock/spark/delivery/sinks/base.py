@@ -63,7 +63,7 @@ class SinkTools:
     callback: Callable[[str, str], Callable[..., Any]]
     """Finds a function by its text, ``module:name``, and the query that names it."""
     say: Callable[[str], None] = print
-    """Prints a line for people."""
+    """Prints a line for people to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class WriteTask:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a sink has laid ready."""
+    """What a sink has staged."""
 
     job: int
     rows: Mapping[str, int] = field(default_factory=dict)
@@ -90,11 +90,11 @@ class Staged:
     jobs: int = 0
     """Spark jobs that it took."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Queries that the sink refuses to go on with, and why; the others of the job count."""
+    """Queries that the sink cannot serve any more, and why; the others in the job count."""
     rejected: Mapping[str, int] = field(default_factory=dict)
     """Rows of each query that a Python function rejected."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """The first error behind them."""
+    """The first error of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,14 @@ class Published:
     failed: Mapping[str, str] = field(default_factory=dict)
     """Queries whose answers could not be published, and why."""
     is_whole: bool = True
-    """Whether nothing waits any more; what waits is published at the next start."""
+    """Whether everything is published; what is not is published at the next start."""
 
 
 class AnswerSink:
-    """Delivers answers to one kind of place. The module tells when each verb is called."""
+    """Delivers answers to one kind of place. The module says when each verb is called."""
 
     stages_at_once: ClassVar[bool] = False
-    """Whether write jobs of one job may be staged at the same time, in several threads. Otherwise
+    """Whether write jobs of one job may be staged at the same time, in several threads. If not,
     they are staged one after the other, in the order of their queries."""
 
     def __init__(self, tools: SinkTools) -> None:
@@ -124,29 +124,29 @@ class AnswerSink:
         return ""
 
     def split(self, plan: Plan, members: Sequence[Member]) -> Iterable[WriteJob]:
-        """Divide members that deliver here into write jobs; see `write_jobs` for ways."""
+        """Divide the members that deliver here into write jobs; `write_jobs` offers ways."""
         return query_by_query(plan, members)
 
     def stage(self, task: WriteTask, answers: Answers) -> Staged:
-        """Compute answers and lay them ready. Whatever it raises fails the job."""
+        """Compute answers and stage them. Any exception fails the job."""
         raise NotImplementedError
 
     def publish(self, staged: Staged) -> Published:
-        """Let the world see what `stage` laid ready; done twice it has the effect of once."""
+        """Let the world see what `stage` prepared; repeating it must have no further effect."""
         return Published()
 
     def discard(self, job: int) -> None:
-        """Remove what a job laid ready outside its staging folder; there may be nothing."""
+        """Remove what a job prepared outside its staging folder, if there is anything."""
 
     def recover(self, job: int, warn: Callable[[str], None]) -> None:
-        """Publish what a job that counts had laid ready when the driver died.
+        """Publish what a job that counts had staged when the driver died.
 
         Only jobs that left something in the staging folder are recovered. `discard` follows,
         unless OSError says that it cannot be done yet.
         """
 
     def give_up(self, job: int, reason: str) -> bool:
-        """Stop waiting for code that is not ours; False if the sink does not wait for any."""
+        """Stop waiting for user code; return False if the sink does not wait for any."""
         return False
 
 
@@ -163,7 +163,7 @@ class Collected:
 
 
 def collect(task: WriteTask, answers: Answers) -> Collected:
-    """Bring answers into the driver: for sinks that hand them to somebody here."""
+    """Bring answers into the driver, for sinks that hand them over there."""
     table = answers.table(task.write.members)
     if table is not None:
         rows = rows_of(table[MEMBER].to_numpy(), task.members)
@@ -176,7 +176,7 @@ def collect(task: WriteTask, answers: Answers) -> Collected:
 def counting(
     task: WriteTask, answers: Answers
 ) -> tuple[DataFrame, Callable[[], Mapping[str, int]]]:
-    """The frame of a write job, and what tells the rows of each query once a job has computed it.
+    """The frame of a write job, and a function that counts each query's rows once it is computed.
 
     The sketch behind `approx_top_k` is exact as long as it tracks as many items as there are.
     """

@@ -1,6 +1,6 @@
 """callback: a Python function of the user's is called with the answers.
 
-It is called in a thread of its own, which can be left behind.
+The call runs in a thread of its own, which can be abandoned.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class CallbackSink(AnswerSink):
     """Calls before the commit, so a crash in between calls again with the same rows."""
 
     def __init__(self, tools: SinkTools) -> None:
-        """Nobody is called yet."""
+        """Begin without a call."""
         super().__init__(tools)
         self._calls = Calls()
 
     def fault(self, query: Query) -> str:
-        """The function must be there."""
+        """Why the function cannot be found, if it cannot."""
         try:
             self.tools.callback(query.sink.target or "", query.name)
         except (PenstockError, ValueError) as error:
@@ -46,32 +46,32 @@ class CallbackSink(AnswerSink):
             if not str(error):
                 raise  # the engine stops: the next run calls it again
             fault = f"its callback {target} did not return {error}"
-        except BaseException as error:  # whatever a user's function may do to us
+        except BaseException as error:  # whatever a user's function may do
             fault = f"its callback {target} raised {described(error)}"
         return replace(collected.staged, failed={query: fault} if fault else {})
 
     def give_up(self, job: int, reason: str) -> bool:
-        """Leave the function of a job behind; without a reason the engine stops."""
+        """Abandon the function of a job; without a reason the engine is stopping."""
         return self._calls.give_up(job, reason)
 
 
 class GivenUp(Exception):
-    """A call that did not return, and was left behind."""
+    """A call that did not return, and was abandoned."""
 
 
 class Calls:
-    """The calls under way, one for each job at most.
+    """The active calls, at most one for each job.
 
-    Python cannot stop a thread. One that does not come back is left to itself; it is a daemon, so
-    the process can end without it.
+    Python cannot stop a thread. A thread that does not return is abandoned; it is a daemon, so the
+    process can end without it.
     """
 
     def __init__(self) -> None:
-        """Nobody is called."""
+        """Begin without a call."""
         self._waiting: dict[int, Future[None]] = {}
 
     def call(self, job: int, function: Callable[..., Any], *args: Any) -> None:
-        """Call a function for a job; what it raises is raised here, and `GivenUp` when told to."""
+        """Call a function for a job; raise what it raises, or `GivenUp` when it is abandoned."""
         came_back: Future[None] = Future()
 
         def work() -> None:
@@ -91,9 +91,9 @@ class Calls:
             del self._waiting[job]
 
     def give_up(self, job: int, reason: str) -> bool:
-        """Leave the call of a job behind; False if it has none under way.
+        """Abandon the call of a job; return False if it has none.
 
-        Without a reason it is nobody's fault: the engine stops.
+        Without a reason nothing is at fault: the engine is stopping.
         """
         waiting = self._waiting.get(job)
         if waiting is None:

@@ -7,7 +7,7 @@ from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.sinks.base import AnswerSink, Staged, WriteTask, collect
 
 CONSOLE_ROWS = 20
-"""Rows of a query that the console shows of one job."""
+"""The most rows of a query that the console shows for one job."""
 
 
 class ConsoleSink(AnswerSink):

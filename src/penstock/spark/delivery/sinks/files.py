@@ -16,7 +16,7 @@ class FileSink(StagedFiles):
     """Files appear whole, by a rename, and are never changed or replaced afterwards."""
 
     def fault(self, query: Query) -> str:
-        """A file must be writable there; `Folders.refused` says which queries fit together."""
+        """Why files cannot be written there, if so; `Folders.refused` says which queries fit."""
         try:
             self.tools.files.make(query.sink.folder)
         except OSError as error:
@@ -24,7 +24,7 @@ class FileSink(StagedFiles):
         return ""
 
     def split(self, plan: Plan, members: Sequence[Member]) -> Iterable[WriteJob]:
-        """Queries with the same columns are written by one job, whatever their folders."""
+        """Queries with the same columns are written by one job, whichever folders they name."""
         folders = {plan.query(member.query).sink.folder for member in members}
         alone = {folder: not same_device(self.tools.results, folder) for folder in folders}
         return folder_by_folder(plan, members, self.tools.folders.shared, alone)

@@ -1,4 +1,4 @@
-"""noop: answers are counted and thrown away, for measurement."""
+"""noop: answers are counted and discarded, for measurement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoopSink(AnswerSink):
         return all_together(plan, members)
 
     def stage(self, task: WriteTask, answers: Answers) -> Staged:
-        """Count the rows; Spark computes them unless the driver knows how many there are."""
+        """Count the rows; Spark computes them unless the driver knows their number."""
         known = answers.rows(task.write.members)
         if known is not None:
             return Staged(task.job, known)

@@ -1,4 +1,4 @@
-"""Files that wait in the staging folder until their job counts: what several sinks are made of."""
+"""Files that wait in the staging folder until their job counts: the basis of several sinks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FOLDER = "@folder"
 """The column by which one job writes into several folders."""
 COMMITTER = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    # The staging folder is ours alone, so tasks may put their files there at once.
+    # The staging folder is ours alone, so tasks may put their files there directly.
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 """How Spark puts files into the staging folder."""
@@ -50,7 +50,7 @@ class StagedFiles(AnswerSink):
     stages_at_once = True
 
     def stage(self, task: WriteTask, answers: Answers) -> Staged:
-        """Write the files; the driver does it by itself where it holds the answers."""
+        """Write the files; the driver writes them itself if it holds the answers."""
         table = answers.table(task.write.members) if _is_local(task.write) else None
         columns = None if table is None else _table_columns(task, table)
         if table is not None and columns is not None and is_writable(task.write.format, columns):
@@ -60,12 +60,12 @@ class StagedFiles(AnswerSink):
         _write(task, frame, place)
         rows = counted()
         if not rows:
-            self.tools.files.remove(place)  # a job without moves leaves no files behind
+            self.tools.files.remove(place)  # a job without moves leaves no files
             return Staged(task.job, jobs=1)
         return Staged(task.job, rows, self._moves(task, place), jobs=1)
 
     def _stage_table(self, task: WriteTask, members: np.ndarray, columns: pa.Table) -> Staged:
-        """Stage what the driver holds: no Spark job is needed."""
+        """Stage what the driver holds, without a Spark job."""
         if not columns.num_rows:
             return Staged(task.job)
         write, unit, staging = task.write, str(task.number), self.tools.staging
@@ -83,7 +83,7 @@ class StagedFiles(AnswerSink):
         return self.tools.staging.place(task.job, str(task.number), task.write.folders[0])
 
     def _moves(self, task: WriteTask, place: str) -> tuple[Move, ...]:
-        """Which staged file goes where."""
+        """The staged files, each with its destination."""
         moves, write, staging = [], task.write, self.tools.staging
         queries = _queries_of_homes(write)
         for move in staging.moves(task.job, str(task.number), place):
@@ -135,7 +135,7 @@ def _write(task: WriteTask, frame: DataFrame, place: str) -> None:
 
 
 def _frame_columns(frame: DataFrame, write: WriteJob) -> list[Column]:
-    """The answers' columns; in a shared folder all of its dataset, NULL where not known here."""
+    """The answers' columns; in a shared folder all of its dataset, NULL if not known here."""
     present = {name_key(name): name for name in frame.columns if name != MEMBER}
     if not write.columns:
         return [F.col(quoted(name)) for name in present.values()]
@@ -159,7 +159,7 @@ def _is_local(write: WriteJob) -> bool:
 
 
 def _queries_of_homes(write: WriteJob) -> dict[int, tuple[str, ...]]:
-    """By the number of a folder the queries that deliver to it."""
+    """By the number of a folder, the queries that deliver to it."""
     found: dict[int, dict[str, None]] = {}
     for member, home in zip(write.members, write.homes, strict=True):
         found.setdefault(home, {})[member.query] = None
@@ -169,7 +169,7 @@ def _queries_of_homes(write: WriteJob) -> dict[int, tuple[str, ...]]:
 def _homes(
     task: WriteTask, members: np.ndarray, columns: pa.Table
 ) -> list[tuple[int, pa.Table]]:
-    """The rows by the number of the folder that they go to."""
+    """The rows, by the number of the folder that they go to."""
     write = task.write
     if len(write.folders) == 1:
         return [(0, columns)]
@@ -184,9 +184,9 @@ def _homes(
 
 
 def _table_columns(task: WriteTask, table: pa.Table) -> pa.Table | None:
-    """The columns as they are written; in a shared folder all of its dataset.
+    """The columns as they are written; in a shared folder, all of its dataset.
 
-    None where only Spark can convert them to the types of the dataset.
+    None if only Spark can convert them to the types of the dataset.
     """
     present = {name_key(name): name for name in table.column_names if name != MEMBER}
     wanted = ([(field.name, arrow_type(field.type)) for field in task.write.columns] or
