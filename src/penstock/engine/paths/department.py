@@ -270,7 +270,7 @@ class PathsDepartment:
         reason = turn.reason + (", preempting" if offer.preempting else "")
         decided = ev.JobDecided(at=at, job=job, kind=_kind(active), reason=reason,
                                 waiting=waiting, work=_work(active, riders))
-        order = self._order(at, job, active, riders, expected, waiting)
+        order = self._order(at, job, active, riders, fixed, waiting)
         return Begun(instructions=[*notes, Note(event=decided), order], riders=active.members,
                      expected=expected, fixed=fixed)
 
@@ -296,7 +296,7 @@ class PathsDepartment:
         return usual if turn.limit == inf else min(usual, turn.quantum)
 
     def _order(
-        self, at: float, number: int, job: ActiveJob, riders: int, expected: float, waiting: int
+        self, at: float, number: int, job: ActiveJob, riders: int, fixed: float, waiting: int
     ) -> SegmentJob:
         """The instruction for the host."""
         settings, blocks = self.state.settings, job.blocks
@@ -310,7 +310,7 @@ class PathsDepartment:
             first=job.first, last=job.last, final=job.is_final,
             parts=tuple(entry.job for entry in job.entries if entry.job),
             on_disk=self._is_too_much(job), urgent=job.urgent, yields=job.yields,
-            again=job.is_backfill, expected=expected,
+            again=job.is_backfill, expected=job.expected, fixed=fixed,
             in_driver=fit_driver(job, self.costs, self.state.plan),
             sample=self.costs.to_sample(job.path, at, settings.measure_every, idle)
             if job.first == 0 else ())

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from penstock.engine.instructions import SegmentJob
 
 WORTH = 0.3
-"""A job of at least this many seconds is worth a shuffle of its rows, which takes about 0.05 s."""
+"""A job whose rows take at least this many seconds is worth shuffling them, which takes 0.05 s."""
 PIECES = 3
 """Tasks per quantum and core of a job that may be preempted; each costs about 0.05 s."""
 SMALL = 4 << 20
@@ -38,15 +38,16 @@ def tasks(job: SegmentJob, quantum: float, cores: int) -> int:
     >>> from penstock.model import Block
     >>> block = Block("s", 0, rows=1000, bytes=0, arrived=0.0)
     >>> run = SegmentJob(number=1, kind="segment", segment="p", path="p", riders=1, members=(),
-    ...                  blocks=(block,), expected=1.2)
+    ...                  blocks=(block,), expected=1.4, fixed=0.2)
     >>> [tasks(one, quantum=1.0, cores=2)
-    ...  for one in (run, replace(run, yields=True), replace(run, expected=0.1))]
+    ...  for one in (run, replace(run, yields=True), replace(run, fixed=1.2))]
     [2, 8, 1]
     """
-    if job.expected < WORTH:
+    seconds = job.expected - job.fixed
+    if seconds < WORTH:
         return 1
     short = quantum / PIECES
-    pieces = ceil(min(job.expected / short, MOST_PIECES)) if job.yields and short else 1
+    pieces = ceil(min(seconds / short, MOST_PIECES)) if job.yields and short else 1
     return min(cores * max(pieces, 1), sum(block.rows for block in job.blocks))
 
 
