@@ -229,16 +229,17 @@ class Engine:
 
     # --- Spark -------------------------------------------------------------------------------
 
-    def prepare(self) -> None:
+    def prepare(self, *, brief: bool = False) -> None:
         """Start Spark in the background; `start` and `ask` wait for it.
 
         If it is called before `execute` or `load`, Spark starts while the application is read and
-        bound.
+        bound. ``brief`` is for a run of a minute or two: its JVM does without the second compiler,
+        which takes a core of two for half a minute and pays off only later.
         """
         if self._spark is not None or self._given is not None or self._start is not None:
             return
         log = None if self._reading else self.checkpoint / "spark.log"
-        self._start = SessionStart(self._master, log, brief=self._reading).in_background()
+        self._start = SessionStart(self._master, log, brief=brief or self._reading).in_background()
 
     @property
     def session(self) -> Session:

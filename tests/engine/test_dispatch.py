@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.engine.dispatch import Dispatcher
 from penstock.engine.instructions import Cancel, Instruction, Note, Wake
+from penstock.engine.overlap import UNKNOWN
 from penstock.engine.settings import Settings
 from penstock.engine.state import EngineState
 from penstock.engine.time_shares import TimeShares
@@ -186,11 +187,13 @@ def test_a_decision_to_begin_beside_another_job_says_so() -> None:
     assert reasons == ["why", "why, beside job 1, which should end in 0.25 s"]
 
 
-def test_nothing_begins_beside_a_job_of_unknown_cost() -> None:
+def test_a_job_of_unknown_cost_has_the_cores_to_itself_for_a_moment() -> None:
     a = Scripted("a", 2, expected=0.0)
     made = overlapping(a)
-    assert begun(list(made.fill(0.0))) == [1]
-    assert list(made.fill(1000.0)) == []
+    first = list(made.fill(0.0))
+    assert begun(first) == [1] and Wake(at=UNKNOWN) in first
+    assert begun(list(made.fill(UNKNOWN / 2))) == []
+    assert begun(list(made.fill(UNKNOWN))) == [2]
 
 
 def test_others_begin_at_once_beside_what_the_driver_does_alone() -> None:

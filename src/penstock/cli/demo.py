@@ -10,6 +10,8 @@ from penstock.cli.shared import add_checkpoint, console, positive, read
 
 HELP = "see it at work"
 ABOUT = "Eighteen standing queries over bursty packets."
+BRIEF = 120.0
+"""Seconds of packets up to which the run counts as brief."""
 EXAMPLES = """\
 The application is copied to ./penstock-demo, where it can be read, changed and
 run again with `penstock run penstock-demo/packets.sql`.
@@ -47,6 +49,7 @@ def run(arguments: Namespace) -> int:
         checkpoint=checkpoint,
         file=file,
         until_drained=True,
+        brief=arguments.seconds <= BRIEF,
     )
     show = partial(demo.show_answers, console=out, file=file, penstock=how_called())
     return run_job(job, out, then=show).status

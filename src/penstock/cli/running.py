@@ -43,6 +43,8 @@ class RunRequest:
     file: Path
     """The path of the application, for the command that resumes the run."""
     until_drained: bool = False
+    brief: bool = False
+    """Whether it lasts no longer than a minute or two."""
     master: str | None = None
     policies: Mapping[str, str] = field(default_factory=dict)
     """By family, the policies that replace those that the application sets."""
@@ -76,7 +78,7 @@ def run_job(
     from penstock.api import Engine
 
     with Engine(checkpoint=job.checkpoint, master=job.master) as engine:
-        engine.prepare()  # Spark starts meanwhile
+        engine.prepare(brief=job.brief)  # Spark starts meanwhile
         _declare(engine, job)
         with Interrupts() as interrupts:
             told = _follow(engine, job, console, interrupts)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.generators.packets import OnOff
 
-FULL = 12_500.0
+FULL = 10_000.0
 """Packets a second on a machine like the one that the demonstration was made on, or a faster one:
 two quiet cores. More would show nothing more."""
 FULL_SPEED = 20e6
@@ -30,7 +30,7 @@ def rate_at(speed: float) -> float:
     """Packets a second for a machine that groups this many rows a second, in round numbers.
 
     >>> rate_at(40e6), rate_at(8e6), rate_at(0.0)
-    (12500.0, 5000.0, 1000.0)
+    (10000.0, 4000.0, 1000.0)
     """
     rate = max(FEWEST, min(FULL, FULL * speed / FULL_SPEED))
     return round(rate / 500) * 500.0

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
+UNKNOWN = 0.5
+"""After so many seconds the next job begins beside one whose duration is unknown. It is the first
+of its path and waits for code to be compiled and workers to be forked, which leaves a core idle."""
+
 
 @dataclass(slots=True)
 class Overlap:
@@ -22,15 +26,15 @@ class Overlap:
     >>> overlap.opens_at
     10.75
 
-    A job over few rows is mostly fixed part, so the next one begins beside it at once. Nothing
-    begins beside a job whose duration is unknown.
+    A job over few rows is mostly fixed part, so the next one begins beside it at once. A job whose
+    duration is unknown has the cores to itself for a moment.
 
     >>> overlap.begin(2, at=10.75, expected=0.3, fixed=0.3)
     >>> overlap.opens_at
     10.75
     >>> overlap.begin(3, at=10.8, expected=0.0, fixed=0.0)
     >>> overlap.opens_at
-    inf
+    11.3
     >>> overlap.end(3)
     >>> overlap.beside(11.0)
     'beside job 2, which should end in 0.05 s'
@@ -47,7 +51,8 @@ class Overlap:
         ``fixed`` is infinite for a job that the driver does alone, however long it takes.
         """
         self._ends[job] = at + expected
-        self._opens[job] = at + max(expected - fixed, 0.0) if expected or fixed else inf
+        busy = max(expected - fixed, 0.0) if expected or fixed else UNKNOWN
+        self._opens[job] = at + busy
 
     def end(self, job: int) -> None:
         """A job has ended."""
