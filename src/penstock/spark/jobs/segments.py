@@ -79,7 +79,7 @@ class Segments:
         now = self.clock.now()
         # Another job may have kept the same blocks, and they may have become cold since.
         for block in (each for each in job.blocks if each.number in job.keep
-                      and self.spools[each.stream].is_hot(each.number)):
+                      and self.spools[each.stream].became_hot(each.number)):
             self.report(ev.BlockHot(at=now, stream=block.stream, number=block.number,
                                     bytes=block.bytes))
         assert not isinstance(done.result, ev.RefreshResult)

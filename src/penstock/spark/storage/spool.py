@@ -133,6 +133,9 @@ class Spool:
             checkpoint.require(self._first.path)
             self._clear()
         self._hot: dict[int, DataFrame] = {}
+        self._told: set[int] = set()
+        """The hot blocks that were told of."""
+        self._warming = threading.Lock()  # jobs beside each other may keep the same block
         self.last = self._manifests[max(self._manifests)] if self._manifests else None
         """The newest block's manifest, released or not: the next one continues from it."""
 
@@ -415,9 +418,17 @@ class Spool:
         """Whether a block is in memory, or will be once it has been read."""
         return number in self._hot
 
+    def became_hot(self, number: int) -> bool:
+        """Whether a block is hot, and this was not asked before."""
+        with self._warming:
+            fresh = number in self._hot and number not in self._told
+            self._told |= {number} if fresh else set()
+            return fresh
+
     def _warm(self, number: int) -> None:
-        if number not in self._hot:
-            self._hot[number] = self._read([number]).persist(StorageLevel.MEMORY_AND_DISK)
+        with self._warming:
+            if number not in self._hot:
+                self._hot[number] = self._read([number]).persist(StorageLevel.MEMORY_AND_DISK)
 
     def close(self) -> None:
         """Release all hot blocks; an ingest that was left behind adds no block from now on."""
@@ -429,7 +440,9 @@ class Spool:
 
     def cool(self, number: int) -> bool:
         """Release a hot block; return False if it was not hot."""
-        frame = self._hot.pop(number, None)
+        with self._warming:
+            frame = self._hot.pop(number, None)
+            self._told.discard(number)
         if frame is not None:
             frame.unpersist()
         return frame is not None
