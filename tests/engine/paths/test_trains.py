@@ -93,12 +93,15 @@ def test_the_policy_is_told_what_rows_cost_and_not_what_small_jobs_do() -> None:
     assert stage.cost == pytest.approx(5e-6, rel=0.2), "a job of one block costs 255 us a row"
 
 
-@pytest.mark.parametrize(("quantum", "first"), [(1.0, 5), (float("inf"), 40)])
-def test_the_first_train_is_short_if_jobs_should_not_last_for_ever(
-    quantum: float, first: int
-) -> None:
+@pytest.mark.parametrize(("settings", "first"), [
+    (Settings(quantum=1.0, gather=5.0), 5),
+    (Settings(gather=5.0), 40),
+    (Settings(quantum=1.0, gather=5.0, until_drained=True), 40),
+    (Settings(quantum=1.0, gather=5.0, until_drained=True, paced=True), 5),
+])
+def test_the_first_train_is_short_if_somebody_waits(settings: Settings, first: int) -> None:
     """Forty blocks have come before the first job can begin, as while Spark starts."""
-    host = FakeHost.of(ONE, cost=cost(0.1, 5e-6), settings=Settings(quantum=quantum, gather=5.0))
+    host = FakeHost.of(ONE, cost=cost(0.1, 5e-6), settings=settings)
     for _ in range(40):
         host.arrive("s", at=0.0, rows=BLOCK)
     host.run()

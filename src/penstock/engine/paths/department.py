@@ -28,6 +28,10 @@ from penstock.model import Block
 from penstock.plan import Member, Path
 from penstock.policies.operators import Policy, Queue, Segment
 
+FIRST_ROWS = 10_000
+"""Rows of the first train of a path if somebody waits for its answers. Their cost is unknown, and
+the first job waits for code to be compiled anyway."""
+
 
 @dataclass(frozen=True, slots=True)
 class PathOffer:
@@ -278,10 +282,14 @@ class PathsDepartment:
         self, turn: Turn, segment: Segment, path: Path, place: Place
     ) -> tuple[list[QueueEntry], bool]:
         """The entries that ride in the job, and whether they have failed before."""
+        settings, seconds = self.state.settings, self._lasting(turn, path)
         most = self.costs.rows_within(
-            self._lasting(turn, path), *place, segment.first + len(segment.operators),
+            seconds, *place, segment.first + len(segment.operators),
             self.scheduler.onward(segment))
-        longest = self.state.settings.longest(path.end == "panes")
+        longest = settings.longest(path.end == "panes")
+        hurried = seconds < inf and not settings.only_the_end_counts
+        if hurried and not self.costs.has_run(*place):
+            longest = min(longest, FIRST_ROWS)
         return self.queues.take(place, min(most, longest), turn.most_blocks)
 
     def _lasting(self, turn: Turn, path: Path) -> float:

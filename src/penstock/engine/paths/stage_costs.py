@@ -24,9 +24,6 @@ second if that is 0.12. A smaller share would gain little and make others wait."
 RISK = 2.0
 """A train larger than any earlier job may take this many times as long as intended, or as the
 largest job took, if its rows turn out to cause all of a job's cost."""
-FIRST_ROWS = 10_000
-"""Rows of the first train of a path, unless it may take any time. Their cost is unknown, and the
-first job waits for code to be compiled anyway."""
 LEAST = 1e-8
 """The least cost of a row, in seconds, that policies are told: they divide by it."""
 SAMPLING_SHARE = 0.02
@@ -274,6 +271,10 @@ class StageCosts:
         ended = self._lasts.get((path, first))
         return None if ended is None else (path, first, ended)
 
+    def has_run(self, path: str, first: int) -> bool:
+        """Whether a job from a stage of a path on has finished."""
+        return (path, first) in self._lasts
+
     def expected(self, rows: float, path: str, first: int, last: int | None = None) -> float:
         """Seconds that this many rows will take from a stage of a path on; 0 while unknown."""
         return self.model(path, first, last).seconds(rows)
@@ -287,10 +288,8 @@ class StageCosts:
         A train stays together, so its remaining rows must not take longer at the stages where the
         path goes ``onward`` either. The train is larger if fixed parts would otherwise be more than
         `FIXED_SHARE` of these jobs. While the fixed part cannot be told from the part per row, the
-        train is twice as large as any earlier one, to learn them. The first train has `FIRST_ROWS`.
+        train is twice as large as any earlier one, to learn them.
         """
-        if seconds < inf and self._like(path, first, last) is None:
-            return FIRST_ROWS
         most = limit = inf
         fixed = per_row = 0.0
         for stage, ended in ((first, last), *((stage, None) for stage in onward)):
