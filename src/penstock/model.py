@@ -8,7 +8,7 @@ a *path* is the operators from one input to one end, and a *block* is a bounded 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Literal as OneOf
@@ -414,6 +414,12 @@ class Branch:
     def window(self) -> Window | None:
         """The window for which it answers, if it is a window aggregate: that of all inputs."""
         return self.inputs[0].window if self.grouping is not None else None
+
+    @property
+    def over_pairs(self) -> Branch:
+        """A window join over pairs that may be too far apart for it: its window is a selection."""
+        assert self.join is not None
+        return replace(self, where=(*self.join.within, *self.where))
 
     @property
     def outputs(self) -> tuple[tuple[str, Type], ...]:

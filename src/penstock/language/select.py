@@ -332,8 +332,7 @@ class _SelectBinder:
     def _from(
         self, select: exp.Select
     ) -> tuple[list[Stream], list[FromItem], list[exp.Join], Hop | None]:
-        """The streams, all inputs with them first, the joins, and the window of a stream's table.
-        """
+        """The streams, all inputs with them first, the joins, and the window of a table."""
         clause = select.args.get("from_")
         if clause is None:
             hint = "a query reads a stream: SELECT ... FROM packets"
