@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,113 @@ def test_each_query_gets_the_pairs_of_duckdb_once(engine, folder, policy):
         assert pairs(tables[name]) == expected, name
         assert summary.queries[name].late == late > 0
     assert {e.kind for e in events if isinstance(e, ev.JobDecided)} == {"probe"}
+
+
+def sides_of(folder: Path, seed: int) -> dict[str, list[tuple]]:
+    blocks = {"a": rows(seed, 2.0, 4), "b": rows(100 + seed, 1.0, 5)}
+    for stream, some in blocks.items():
+        write(folder, stream, some)
+    return {stream: timely(stream, some) for stream, some in blocks.items()}
+
+
+def test_lookups_python_and_a_stream_with_itself_over_pairs(engine, folder):
+    sides = sides_of(folder, 7)
+    sql = STREAMS + f"""
+        CREATE QUERY placed AS SELECT {COLUMNS}, s.site FROM a A JOIN b B ON A.k = B.k
+            JOIN sites s ON A.k = s.id WHERE s.site <> 'y' WINDOW 6 SECONDS;
+        CREATE QUERY maybe AS SELECT {COLUMNS}, s.site FROM a A JOIN b B ON A.k = B.k
+            LEFT JOIN sites s ON B.k = s.id AND A.v > 30 WINDOW 2 SECONDS;
+        CREATE QUERY python AS SELECT {COLUMNS} FROM a A, b B
+            WHERE A.k = B.k AND alike(A.v, B.v) WINDOW 6 SECONDS;
+        CREATE QUERY itself AS SELECT {COLUMNS} FROM a A, a B
+            WHERE A.k = B.k AND A.v > 10 AND B.v > 50 WINDOW 3 SECONDS;
+        CREATE QUERY never AS SELECT {COLUMNS} FROM a A, b B
+            WHERE A.k = B.k AND A.v > 99 WINDOW 1 s;
+    """
+    tables, _, summary = run(engine, folder, sql)
+    near = f"A.k = B.k AND {WITHIN.format(6)}"
+    columns = f"{COLUMNS}, s.site"
+    assert pairs(tables["placed"]) == oracle(
+        sides, f"{near} AND A.k = s.id AND s.site <> 'y'", "a A, b B, sites s", columns)
+    assert pairs(tables["maybe"]) == oracle(
+        sides, WITHIN.format(2), "a A JOIN b B ON A.k = B.k LEFT JOIN sites s ON B.k = s.id "
+        "AND A.v > 30", columns)
+    assert pairs(tables["python"]) == oracle(sides, f"{near} AND A.v <> 13 AND A.v % 2 = B.v % 2")
+    assert summary.queries["python"].rejected == oracle(sides, f"{near} AND A.v = 13").total() > 0
+    assert pairs(tables["itself"]) == oracle(
+        sides, f"A.k = B.k AND A.v > 10 AND B.v > 50 AND {WITHIN.format(3)}", "a A, a B")
+    assert tables["never"].num_rows == 0
+
+
+def test_every_query_gets_its_pairs_in_the_order_of_the_later_rows(engine, folder, monkeypatch):
+    from penstock.spark.delivery.commit import Delivery
+
+    sides_of(folder, 11)
+    seen: dict[str, list[tuple[int, list[datetime]]]] = {name: [] for name in QUERIES}
+    deliver = Delivery.deliver
+
+    def watched(self, job, plan, answers):
+        held = answers.persisted()
+        for member in job.members:
+            table = held.project([member]).toArrow()
+            later = [max(row["at"], row["bt"]) for row in table.to_pylist()]
+            seen[member.query].append((job.outer, later))
+        return deliver(self, job, plan, held)
+
+    monkeypatch.setattr(Delivery, "deliver", watched)
+    run(engine, folder, application("swf(merge=false)") + "SET slots = 1;")
+    for query, parts in seen.items():
+        # The pairs of one outer may come in parts, but none before those of an earlier one.
+        assert [outer for outer, _ in parts] == sorted(outer for outer, _ in parts), query
+        found: dict[int, list[datetime]] = {}
+        for outer, later in parts:
+            found.setdefault(outer, []).extend(later)
+        outers = [later for later in found.values() if later]
+        assert len(outers) > 1 and all(
+            max(one) < min(other) for one, other in pairwise(outers)), query
+
+
+def test_files_that_come_after_a_drain_are_joined_with_those_before(engine, folder):
+    blocks = {"a": rows(21, 2.0, 4), "b": rows(121, 2.0, 4)}
+    for stream, some in blocks.items():
+        write(folder, stream, some[:2])
+    run(engine, folder, application("mqt(merge=false)"))
+    for stream, some in blocks.items():
+        write(folder, stream, some)
+    tables, _, _ = run(engine, folder, application("mqt(merge=false)"))
+    last = max(row[0] for some in blocks.values() for block in some[:2] for row in block if row[0])
+    sides = {stream: timely(stream, some) for stream, some in blocks.items()}
+    early = {stream: timely(stream, some[:2]) for stream, some in blocks.items()}
+    stamp = f"TIMESTAMP '{last.replace(tzinfo=None)}'"
+    for name, (_, condition) in QUERIES.items():
+        after = f"{condition} AND GREATEST(A.ts, B.ts) > {stamp}"
+        assert pairs(tables[name]) == oracle(early, condition) + oracle(sides, after), name
+
+
+def test_streams_without_a_time_are_joined_by_the_arrival_of_their_blocks(engine, folder):
+    for stream in ("a", "b"):
+        write(folder, stream, [[(None, key, key) for key in (1, 2)] for _ in range(2)])
+    sql = """
+        CREATE STREAM a (k INT, v INT) FROM parquet 'a';
+        CREATE STREAM b (k INT, v INT) FROM parquet 'b';
+        CREATE QUERY q AS SELECT A.v, B.v AS w FROM a A, b B WHERE A.k = B.k WINDOW 1 HOUR;
+    """
+    tables, _, _ = run(engine, folder, sql)
+    assert pairs(tables["q"]) == Counter({(1, 1): 4, (2, 2): 4})
+
+
+def test_an_empty_stream_has_no_pairs(engine, folder):
+    write(folder, "a", rows(5, 1.0, 2))
+    write(folder, "b", [[]])
+    tables, _, summary = run(engine, folder, application("mqt"))
+    assert {table.num_rows for table in tables.values()} == {0}
+    assert summary.run.state == "drained"
+
+
+def test_a_question_pairs_what_the_spool_holds(engine, folder):
+    sides = sides_of(folder, 31)
+    with engine() as e:
+        e.execute(application("mqt"), folder=folder)
+        e.run()
+        found = e.ask(f"SELECT {COLUMNS} FROM a A, b B WHERE A.k = B.k AND A.v < 30 WINDOW 8 s")
+    assert pairs(found) == oracle(sides, f"A.k = B.k AND A.v < 30 AND {WITHIN.format(8)}")

@@ -297,8 +297,8 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
         every = "" if len(names) == 1 else ", which all its queries ask for"
         yield f"    before the join: {join['before']}{every}"
     if join["above"] and len(names) > 1:
-        yield ("    above the join: every other selection, so that queries share it whatever "
-               "they select")
+        which = "every other selection" if join["before"] else "all selections"
+        yield f"    above the join: {which}, so that queries share it whatever they select"
     yield from (f"    {line}" for line in _bounds_text(join["queries"]))
     yield from (f"    {line}" for line in _path_text(join["path"]))
 

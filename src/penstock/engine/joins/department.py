@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.engine.instructions import Instruction, Note, ProbeJob
-from penstock.engine.joins.join_run import JoinMember, JoinRun, Turn
-from penstock.engine.joins.outers import MOST_ROWS
+from penstock.engine.joins.join_run import JoinMember, JoinRun, ProbeTurn
+from penstock.engine.joins.outers import MOST_ROWS, newest
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.bisection import Riders
@@ -28,13 +28,13 @@ class ProbeOffer:
     """The turn that the policy chose."""
 
     run: JoinRun
-    turn: Turn
+    turn: ProbeTurn
 
 
 @dataclass(slots=True)
 class _ActiveProbe:
     run: JoinRun
-    turn: Turn
+    turn: ProbeTurn
     job: ProbeJob
     through: Mapping[Member, tuple[Block, ...]]
     left: set[str] = field(default_factory=set)
@@ -94,7 +94,7 @@ class JoinsDepartment:
     def idle(self) -> bool:
         """Whether no outer waits, none could be formed, and no probe is active."""
         return not self._active and not any(
-            run.outers or run.waiting(self.state) for run in self._runs)
+            run.outers or run.waiting(self.state, self._owes_blocks(run)) for run in self._runs)
 
     @property
     def wake_at(self) -> float | None:
@@ -177,7 +177,7 @@ class JoinsDepartment:
             if run.active:
                 continue
             if self._is_ready(run, at):
-                run.form(self.state)
+                run.form(self.state, self._owes_blocks(run))
             turn = run.next(self.state)
             if turn is not None:
                 found.append(ProbeOffer(run, turn))
@@ -187,7 +187,7 @@ class JoinsDepartment:
 
     def _is_ready(self, run: JoinRun, at: float) -> bool:
         """Whether rows may probe now, or wait for others where nobody waits for an answer."""
-        waiting = run.waiting(self.state)
+        waiting = run.waiting(self.state, self._owes_blocks(run))
         if waiting is None:
             return False
         rows, came = waiting
@@ -197,6 +197,11 @@ class JoinsDepartment:
             return True
         self._wake = due if self._wake is None else min(due, self._wake)
         return False
+
+    def _owes_blocks(self, run: JoinRun) -> bool:
+        """Whether some blocks are not through for members of a join."""
+        return any(self._owed.get(replace(member, input=input))
+                   for member in run.members for input in (0, 1))
 
     def begin(self, at: float, job: int, offer: ProbeOffer) -> Begun:
         """Order the probe."""
@@ -224,12 +229,12 @@ class JoinsDepartment:
         return Begun(instructions=[*notes, Note(event=decided), order], riders=turn.members,
                      expected=expected, fixed=fixed)
 
-    def _through(self, turn: Turn) -> dict[Member, tuple[Block, ...]]:
+    def _through(self, turn: ProbeTurn) -> dict[Member, tuple[Block, ...]]:
         """By input of a query: the blocks that it is done with when a probe is through."""
         done = {member.query for member in turn.done}
         return {
             member: tuple(block for block in owed.values()
-                          if block.newest is None or block.newest < turn.outer.until)
+                          if newest(block) < turn.outer.until)
             for member, owed in self._owed.items() if member.query in done}
 
     # --- probes end --------------------------------------------------------------------------
@@ -291,7 +296,7 @@ def _by_query(
     return found
 
 
-def _work(job: ProbeJob, turn: Turn) -> ev.ProbeWork:
+def _work(job: ProbeJob, turn: ProbeTurn) -> ev.ProbeWork:
     """A job for the record."""
     return ev.ProbeWork(
         join=job.join, riders=job.riders, outer=turn.outer.number, since=turn.outer.since,

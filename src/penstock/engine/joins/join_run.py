@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.engine.cost_model import RecentJobs
 from penstock.engine.instructions import ProbeScan
-from penstock.engine.joins.outers import Outer, cut, frontier, reaching, side
+from penstock.engine.joins.outers import LATEST, Outer, cut, frontier, newest, reaching, side
 from penstock.engine.joins.probe_schedule import Probe, ProbeSchedule
 from penstock.engine.paths.stage_costs import differs
 from penstock.engine.state import EngineState
@@ -40,7 +40,7 @@ class JoinMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ProbeTurn:
     """The next probe of a join."""
 
     probe: Probe
@@ -130,20 +130,40 @@ class JoinRun:
 
     # --- outers ------------------------------------------------------------------------------
 
-    def waiting(self, state: EngineState) -> tuple[int, float] | None:
-        """The rows that could form outers now, and when the first of their blocks came."""
-        ends = frontier(state, self.join.streams)
-        begins = self._begins()
+    def waiting(self, state: EngineState, owed: bool) -> tuple[int, float] | None:
+        """The rows that could form outers now, and when the first of their blocks came.
+
+        ``owed``: some blocks are not through for all members.
+        """
+        ends, begins = self._ends(state, owed), self._begins()
         if ends is None or ends <= begins or not any(m.open for m in self.members.values()):
             return None
         blocks = reaching(self._blocks(state), begins, ends)
-        if not blocks:
+        if not blocks and not self._flushes(state, owed):
             return None
-        return sum(block.rows for block in blocks), min(block.arrived for block in blocks)
+        return (sum(block.rows for block in blocks),
+                min((block.arrived for block in blocks), default=0.0))
 
-    def form(self, state: EngineState) -> None:
-        """Make outers of the time that both streams have passed."""
+    def _ends(self, state: EngineState, owed: bool) -> int | None:
+        """The time up to which outers can be formed now.
+
+        At the end of both streams that is just after their last row, so that a later run goes on
+        from there. Blocks whose rows are all too early still get an outer.
+        """
         ends = frontier(state, self.join.streams)
+        if ends != LATEST:
+            return ends
+        last = max(map(newest, self._blocks(state)), default=EARLIEST) + 1
+        return max(last, self._begins() + 1) if self._flushes(state, owed) else last
+
+    def _flushes(self, state: EngineState, owed: bool) -> bool:
+        """Whether blocks are left over at the end that no outer waits for."""
+        return (owed and not self.outers and not self.active
+                and frontier(state, self.join.streams) == LATEST)
+
+    def form(self, state: EngineState, owed: bool = False) -> None:
+        """Make outers of the time that both streams have passed."""
+        ends, flushes = self._ends(state, owed), self._flushes(state, owed)
         takers = [member for member, known in self.members.items() if known.open]
         if ends is None or not takers:
             return
@@ -154,7 +174,8 @@ class JoinRun:
             if bound > ends:
                 return  # the outer of an earlier run ends there
             until = cut(self._blocks(state), begins, bound)
-            if not self._form(state, begins, until, takers) and until == ends:
+            last = until == ends
+            if not self._form(state, begins, until, takers, flushes and last) and last:
                 return  # the outer that comes next begins here
             begins = self.formed = until
 
@@ -164,13 +185,16 @@ class JoinRun:
         return min((known.since for known in self.members.values() if known.open),
                    default=EARLIEST)
 
-    def _form(self, state: EngineState, since: int, until: int, takers: Sequence[Member]) -> bool:
-        """Add an outer for these members; False if no row lies in it."""
+    def _form(
+        self, state: EngineState, since: int, until: int, takers: Sequence[Member],
+        empty: bool = False,
+    ) -> bool:
+        """Add an outer for these members; False if no row lies in it, unless it may be empty."""
         fresh = reaching(self._blocks(state), since, until)
-        if not fresh:
+        if not fresh and not empty:
             return False
         outer = Outer(self._numbered, since, until, sum(block.rows for block in fresh),
-                      min(block.arrived for block in fresh))
+                      min((block.arrived for block in fresh), default=0.0))
         for member in takers:
             known = self.members[member]
             if known.since < until:
@@ -216,7 +240,7 @@ class JoinRun:
 
     # --- probes ------------------------------------------------------------------------------
 
-    def next(self, state: EngineState) -> Turn | None:
+    def next(self, state: EngineState) -> ProbeTurn | None:
         """What the policy has probed next; None while nothing waits."""
         if self.stale:
             self._plan()
@@ -227,7 +251,7 @@ class JoinRun:
             self._schedule.finish(probe)  # those who wanted it have left
         return None
 
-    def finish(self, turn: Turn, seconds: float) -> None:
+    def finish(self, turn: ProbeTurn, seconds: float) -> None:
         """A probe has delivered."""
         self._schedule.finish(turn.probe)
         for outer, member, had in turn.had:
@@ -243,7 +267,7 @@ class JoinRun:
             self._cheapest = min(seconds, self._cheapest or seconds)
         self._weigh()
 
-    def expected(self, turn: Turn) -> tuple[float, float]:
+    def expected(self, turn: ProbeTurn) -> tuple[float, float]:
         """Seconds that a probe takes, and the fixed part of them; 0 while unknown."""
         if not self._usual_rows or not self._cheapest:
             return 0.0, 0.0
@@ -290,7 +314,7 @@ class JoinRun:
             alone = len(self._schedule.scans) > 1
             self._schedule.arrive(outer.number, 0.0 if alone else outer.reach / 1e6)
 
-    def _turn(self, state: EngineState, probe: Probe) -> Turn | None:
+    def _turn(self, state: EngineState, probe: Probe) -> ProbeTurn | None:
         """What a probe means for the members; None if it means nothing to any of them."""
         scan = self._schedule.scans[probe.scan]
         outers = {outer.number: outer for outer in self.outers}
@@ -321,7 +345,7 @@ class JoinRun:
                  for (number, since, nearest, reach), members in groups.items())
         # Those who wanted the outer itself may have left, but a later one has waited for it.
         first = outers.get(probe.outer) or outers[next(iter(groups))[0]]
-        return Turn(probe, first, tuple(one for one in scans if one is not None), tuple(had),
+        return ProbeTurn(probe, first, tuple(one for one in scans if one is not None), tuple(had),
                     tuple(done))
 
     def _scan(

@@ -62,9 +62,17 @@ def _end(state: EngineState, stream: str) -> int | None:
 
 
 def reaching(blocks: Iterable[Block], since: int, until: int) -> tuple[Block, ...]:
-    """The blocks that may hold rows from ``since`` on and before ``until``."""
-    return tuple(block for block in blocks if block.rows and block.newest is not None
-                 and block.newest >= since and (block.cutoff is None or block.cutoff < until))
+    """The blocks that may hold rows from ``since`` on and before ``until``.
+
+    A block whose stream had no time so far counts as the earliest there is.
+    """
+    return tuple(block for block in blocks if block.rows and newest(block) >= since
+                 and (block.cutoff is None or block.cutoff < until))
+
+
+def newest(block: Block) -> int:
+    """The largest time on a block's stream up to and with it."""
+    return EARLIEST if block.newest is None else block.newest
 
 
 def cut(blocks: Sequence[Block], since: int, until: int, most: int = MOST_ROWS) -> int:
