@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.engine.joins import outers
 from penstock.events import kinds as ev
 
 pytestmark = pytest.mark.spark
@@ -149,8 +150,14 @@ def run(
         return {query: e.results(query) for query in summary.queries}, events, summary
 
 
+@pytest.fixture
+def small_outers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows probe in many small groups, not all at once as in a drain of few rows."""
+    monkeypatch.setattr(outers, "MOST_ROWS", 120)
+
+
 @pytest.mark.parametrize("policy", EVERY)
-def test_each_query_gets_the_pairs_of_duckdb_once(engine, folder, policy):
+def test_each_query_gets_the_pairs_of_duckdb_once(engine, folder, policy, small_outers):
     seed = EVERY.index(policy)
     blocks = {"a": rows(seed, 3.0, 5), "b": rows(100 + seed, 0.7, 8)}
     for stream, some in blocks.items():
@@ -164,7 +171,9 @@ def test_each_query_gets_the_pairs_of_duckdb_once(engine, folder, policy):
         assert expected.total() > 0, name
         assert pairs(tables[name]) == expected, name
         assert summary.queries[name].late == late > 0
-    assert {e.kind for e in events if isinstance(e, ev.JobDecided)} == {"probe"}
+    probes = [e.work for e in events if isinstance(e, ev.JobDecided)]
+    assert all(isinstance(work, ev.ProbeWork) for work in probes)
+    assert len({(work.join, work.outer) for work in probes}) > 6
 
 
 def sides_of(folder: Path, seed: int) -> dict[str, list[tuple]]:
@@ -203,7 +212,9 @@ def test_lookups_python_and_a_stream_with_itself_over_pairs(engine, folder):
     assert tables["never"].num_rows == 0
 
 
-def test_every_query_gets_its_pairs_in_the_order_of_the_later_rows(engine, folder, monkeypatch):
+def test_every_query_gets_its_pairs_in_the_order_of_the_later_rows(
+    engine, folder, monkeypatch, small_outers
+):
     from penstock.spark.delivery.commit import Delivery
 
     sides_of(folder, 11)
@@ -226,12 +237,14 @@ def test_every_query_gets_its_pairs_in_the_order_of_the_later_rows(engine, folde
         found: dict[int, list[datetime]] = {}
         for outer, later in parts:
             found.setdefault(outer, []).extend(later)
-        outers = [later for later in found.values() if later]
-        assert len(outers) > 1 and all(
-            max(one) < min(other) for one, other in pairwise(outers)), query
+        parted = [later for later in found.values() if later]
+        assert len(parted) > 1 and all(
+            max(one) < min(other) for one, other in pairwise(parted)), query
 
 
-def test_files_that_come_after_a_drain_are_joined_with_those_before(engine, folder):
+def test_files_that_come_after_a_drain_are_joined_with_those_before(
+    engine, folder, small_outers
+):
     blocks = {"a": rows(21, 2.0, 4), "b": rows(121, 2.0, 4)}
     for stream, some in blocks.items():
         write(folder, stream, some[:2])

@@ -150,7 +150,6 @@ def test_each_query_gets_the_pairs_of_its_join_alone_once_and_in_order(policy, l
 def test_pairs_do_not_depend_on_how_many_rows_probe_together(load, policy, most):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(outers, "MOST_ROWS", most)
-        patched.setattr(outers.cut, "__defaults__", (most,))
         check(play(host_of(STREAMS + QUERIES, policy), load), load)
 
 

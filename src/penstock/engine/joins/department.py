@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.instructions import Instruction, Note, ProbeJob
+from penstock.engine.joins import outers
 from penstock.engine.joins.join_run import JoinMember, JoinRun, ProbeTurn
-from penstock.engine.joins.outers import MOST_ROWS, newest
+from penstock.engine.joins.outers import newest
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.bisection import Riders
@@ -193,7 +194,7 @@ class JoinsDepartment:
         rows, came = waiting
         due = came + self.state.settings.gather
         closed = not any(stream in self.state.open for stream in run.join.streams)
-        if closed or rows >= MOST_ROWS or due <= at:
+        if closed or rows >= outers.MOST_ROWS or due <= at:
             return True
         self._wake = due if self._wake is None else min(due, self._wake)
         return False

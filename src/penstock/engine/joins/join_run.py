@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.engine.cost_model import RecentJobs
 from penstock.engine.instructions import ProbeScan
+from penstock.engine.joins import outers
 from penstock.engine.joins.outers import LATEST, Outer, cut, frontier, newest, reaching, side
 from penstock.engine.joins.probe_schedule import Probe, ProbeSchedule
 from penstock.engine.paths.stage_costs import differs
@@ -173,7 +174,7 @@ class JoinRun:
                          if known.partial is not None and known.partial[0] > begins), default=ends)
             if bound > ends:
                 return  # the outer of an earlier run ends there
-            until = cut(self._blocks(state), begins, bound)
+            until = cut(self._blocks(state), begins, bound, outers.MOST_ROWS)
             last = until == ends
             if not self._form(state, begins, until, takers, flushes and last) and last:
                 return  # the outer that comes next begins here
@@ -317,14 +318,14 @@ class JoinRun:
     def _turn(self, state: EngineState, probe: Probe) -> ProbeTurn | None:
         """What a probe means for the members; None if it means nothing to any of them."""
         scan = self._schedule.scans[probe.scan]
-        outers = {outer.number: outer for outer in self.outers}
+        known = {outer.number: outer for outer in self.outers}
         groups: dict[tuple[int, int, int, int], list[Member]] = {}
         had: list[tuple[Outer, Member, int]] = []
         done = [member for level in range(probe.first + 1, probe.last + 1)
                 for member in self._served[probe.scan, level]
-                if probe.outer in outers and member in outers[probe.outer].rest]
+                if probe.outer in known and member in known[probe.outer].rest]
         for pairs in self._schedule.leaving(probe):
-            outer = outers.get(pairs.outer)
+            outer = known.get(pairs.outer)
             # Pairs beyond a member's own window are not its own, so all may be scanned as far.
             own = pairs.outer == probe.outer
             reach = round(1e6 * scan.reach(probe.last if own else pairs.last))
@@ -341,10 +342,10 @@ class JoinRun:
                     groups.setdefault((outer.number, since, nearest, reach), []).append(member)
         if not done and not groups:
             return None
-        scans = (self._scan(state, outers[number], since, nearest, reach, members)
+        scans = (self._scan(state, known[number], since, nearest, reach, members)
                  for (number, since, nearest, reach), members in groups.items())
         # Those who wanted the outer itself may have left, but a later one has waited for it.
-        first = outers.get(probe.outer) or outers[next(iter(groups))[0]]
+        first = known.get(probe.outer) or known[next(iter(groups))[0]]
         return ProbeTurn(probe, first, tuple(one for one in scans if one is not None), tuple(had),
                     tuple(done))
 

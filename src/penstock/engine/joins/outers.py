@@ -75,8 +75,8 @@ def newest(block: Block) -> int:
     return EARLIEST if block.newest is None else block.newest
 
 
-def cut(blocks: Sequence[Block], since: int, until: int, most: int = MOST_ROWS) -> int:
-    """Where an outer that begins at ``since`` ends: at ``until``, or earlier if it has many rows.
+def cut(blocks: Sequence[Block], since: int, until: int, most: int) -> int:
+    """Where an outer that begins at ``since`` ends: at ``until``, or before it has too many rows.
 
     It can end where a block ends.
 
