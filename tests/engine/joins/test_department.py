@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine import ProbeJob
+from penstock.engine import Core, ProbeJob
 from penstock.engine.joins import outers
+from penstock.engine.positions import Positions
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
+from penstock.planning import plan
 from penstock.policies.joins import POLICIES
+from penstock.policies.joins import policy as joins_policy
 from penstock.testing import FakeHost
 
 EVERY = (*POLICIES, "swf(merge=false)", "mqt(merge=false)")
@@ -201,7 +204,6 @@ def test_pairs_do_not_depend_on_a_change_of_policy(load, first, then, at):
     for stream, came, times, keys in load.blocks:
         host.arrive(stream, at=came, times=times, keys=keys)
     host.run(until=at)
-    from penstock.policies.joins import policy as joins_policy
     host.core.use("joins", joins_policy(then), max(at, host.clock.now()), then)
     last = max([*(came for _, came, _, _ in load.blocks), host.clock.now()])
     host.end("a", at=last + 1.0)
@@ -339,3 +341,51 @@ def test_probes_are_told_with_their_reason():
         ("probe", "outer 0 scans 0 to 60: it came first")]
     order = [job.outer for job in host.probes]
     assert all(one <= other for one, other in pairwise(order))
+
+
+def restarted(before: FakeHost, policy: str) -> FakeHost:
+    """A second run on the log and the spool that a run left when it was killed."""
+    core = Core({"joins": joins_policy(policy)}, Settings(until_drained=True))
+    core.adopt(plan(before.application))
+    host = FakeHost(core, application=before.application, probing=slow)
+    host.spool, host._rows, host._log = before.spool, before._rows, before._log
+    host._positions = Positions(core, host._log, host._contents)
+    now = before.clock.now()
+    host.clock.advance(now)
+    host.handle(ev.EngineStarted(at=now, streams=tuple(before.application.streams), cores=1,
+                                 policies={"operators": "fifo", "refresh": "", "joins": policy}))
+    for stream in before.application.streams:
+        for block in before.spool.held(stream):
+            host.handle(ev.BlockHeld(at=now, block=block))
+    for query in before.application.queries.values():
+        host.handle(host._positions.added(query, now))
+    host.handle(ev.Tick(at=now))
+    for _, _, event in sorted(before._agenda, key=lambda planned: planned[:2]):
+        if isinstance(event, ev.BlockArrived | ev.StreamEnded):
+            host.plan_event(event)
+    return host
+
+
+@settings(max_examples=150, deadline=None)
+@given(load=loads(), policies=st.lists(st.sampled_from(EVERY), min_size=2, max_size=4),
+       kills=st.lists(st.floats(0.1, 8), min_size=3, max_size=3))
+def test_runs_that_are_killed_and_begun_again_lose_no_pair_and_repeat_none(load, policies, kills):
+    host = host_of(STREAMS + QUERIES, policies[0])
+    for stream, at, times, keys in load.blocks:
+        host.arrive(stream, at=at, times=times, keys=keys)
+    last = max((at for _, at, _, _ in load.blocks), default=0.0)
+    host.end("a", at=last + 30.0)
+    host.end("b", at=last + 31.0)
+    runs, until = [host], 0.0
+    for policy, after in zip(policies[1:], kills, strict=False):
+        until += after
+        runs[-1].run(until=until)
+        if runs[-1].finished is not None:
+            break
+        runs.append(restarted(runs[-1], policy))
+    runs[-1].run()
+    for query in BOUNDS:
+        pairs = Counter((pair.left.number, pair.right.number)
+                        for one in runs for pair in one.pairs(query))
+        assert pairs == expected(load, query), query
+    assert Summary.of(runs[-1].record).accounting() == []
