@@ -301,7 +301,7 @@ class Summary:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
         query = QueryMeasures(event.query, event.sink, event.latency)
-        query.window = event.window
+        query.window, query.join = event.window, event.join
         query.delivered_before = event.delivered
         self.queries[event.query] = query
         for member, name in event.members:

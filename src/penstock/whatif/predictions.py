@@ -153,7 +153,8 @@ def _outcome(
     counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
     overall, queries = _latencies(counted, twins)
     began = {e.job: e.at for e in events if isinstance(e, ev.JobDecided)}
-    ended = [e for e in events if isinstance(e, ev.JobFinished) and e.kind != "refresh"]
+    ended = [e for e in events
+             if isinstance(e, ev.JobFinished) and e.kind not in ("refresh", "probe")]
     spans = [e.at - began[e.job] for e in ended if e.job in began]
     return PolicyOutcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
                    len(spans), sum(spans), times, waiting)
