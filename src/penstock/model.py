@@ -8,7 +8,7 @@ a *path* is the operators from one input to one end, and a *block* is a bounded 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Literal as OneOf
@@ -92,7 +92,8 @@ Value: TypeAlias = None | bool | int | float | str | bytes | Decimal | date | da
 
 
 STREAM = 0
-"""The source of a stream's columns; those of a branch's lookups are 1, 2, ... (`lookup_source`)."""
+"""The source of a stream's columns. A join's second stream is 1, and lookups follow
+(`lookup_source`)."""
 PARAMETER = -1
 """The source of a column that stands for a constant of a query."""
 ANSWER = -2
@@ -102,13 +103,15 @@ OURS = -3
 """The source of a column that compiled code adds, such as a value that Python has computed."""
 
 
-def lookup_source(number: int) -> int:
+def lookup_source(number: int, inputs: int = 1) -> int:
     """The source of the columns of a branch's lookup, by its number from 0.
 
-    >>> lookup_source(0), lookup_source(1)
-    (1, 2)
+    They come after those of the branch's inputs:
+
+    >>> lookup_source(0), lookup_source(1), lookup_source(0, inputs=2)
+    (1, 2, 2)
     """
-    return STREAM + 1 + number
+    return STREAM + inputs + number
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +351,39 @@ class Lookup:
     kind: OneOf["inner", "left"] = "inner"
 
 
+APART = Column("@apart", BIGINT, OURS)
+"""Of a pair of rows: the time of the right one minus that of the left one, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowJoin:
+    """What makes a branch of two streams a window join: which rows are a pair.
+
+    The left row is that of the first input. Both bounds are inclusive.
+
+    >>> WindowJoin((), -5_000_000, 60_000_000).reach
+    60000001
+    """
+
+    on: tuple[Expression, ...]
+    """The join predicate: what must hold of both rows, beside their times."""
+    lower: int
+    """The least time of the right row minus that of the left one, in microseconds."""
+    upper: int
+    """The largest."""
+
+    @property
+    def reach(self) -> int:
+        """The times of all pairs are less than this many microseconds apart."""
+        return max(abs(self.lower), abs(self.upper)) + 1
+
+    @property
+    def within(self) -> tuple[Expression, ...]:
+        """The bounds as conditions over pairs."""
+        return (Call("ge", (APART, Literal(self.lower, BIGINT)), BOOLEAN),
+                Call("le", (APART, Literal(self.upper, BIGINT)), BOOLEAN))
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """A column of an answer."""
@@ -361,12 +397,13 @@ class Branch:
     """One SELECT: what it reads and looks up, filter, and project or aggregate."""
 
     inputs: tuple[Input, ...]
-    """One, until there are joins of streams."""
+    """One, or the two streams of a window join."""
     select: tuple[Output, ...]
     where: tuple[Expression, ...] = ()
     """Conjuncts, in the order written."""
     lookups: tuple[Lookup, ...] = ()
     grouping: Grouping | None = None
+    join: WindowJoin | None = None
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -377,6 +414,12 @@ class Branch:
     def window(self) -> Window | None:
         """The window for which it answers, if it is a window aggregate: that of all inputs."""
         return self.inputs[0].window if self.grouping is not None else None
+
+    @property
+    def over_pairs(self) -> Branch:
+        """A window join over pairs that may be too far apart for it: its window is a selection."""
+        assert self.join is not None
+        return replace(self, where=(*self.join.within, *self.where))
 
     @property
     def outputs(self) -> tuple[tuple[str, Type], ...]:
@@ -390,7 +433,8 @@ class Branch:
             computed = tuple(output.expression for output in self.select)
         else:
             computed = self.grouping.expressions
-        return (*(lookup.on for lookup in self.lookups), *self.where, *computed)
+        on = () if self.join is None else self.join.on
+        return (*on, *(lookup.on for lookup in self.lookups), *self.where, *computed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class Path:
 
     id: str
     reads: str
-    """A stream, or an earlier path that ends in a window: what comes out of that."""
+    """A stream, a shared join, or an earlier path that ends in a window: what comes out of it."""
     lookups: tuple[Lookup, ...]
     members: tuple[Member, ...]
     operators: tuple[Operator, ...]
@@ -152,14 +152,43 @@ class Group:
         return Branch((Input(self.reads),), select, self.where, self.lookups)
 
 
+@dataclass(frozen=True, slots=True)
+class SharedJoin:
+    """Window joins of the same streams on the same predicate: one window is probed for them all."""
+
+    id: str
+    """It stays the same when queries join it and leave it."""
+    left: str
+    right: str
+    """The streams, which may be one."""
+    on: tuple[Expression, ...]
+    """What must hold of both rows of a pair, beside their times."""
+    members: tuple[Member, ...]
+    """By their first inputs."""
+    span: int
+    """The largest reach of their windows, in microseconds."""
+    path: Path
+    """What comes out of the join is what this path reads."""
+    left_where: tuple[Expression, ...] = ()
+    right_where: tuple[Expression, ...] = ()
+    """Selections over one side that all members have: they are made before the join."""
+
+    @property
+    def streams(self) -> tuple[str, str]:
+        """Both of them."""
+        return self.left, self.right
+
+
 @dataclass(frozen=True)  # no slots: the look-ups below are made once and kept
 class Plan:
     """All paths of an application, in the order in which their first queries were declared."""
 
     queries: tuple[Query, ...]
     paths: tuple[Path, ...]
+    """Those over streams; what comes out of a shared join is read by the path of the join."""
     groups: tuple[Group, ...] = ()
     """The synopses of window aggregates."""
+    joins: tuple[SharedJoin, ...] = ()
 
     def branch(self, member: Member) -> Branch:
         """The branch that a member stands for."""
@@ -176,6 +205,14 @@ class Plan:
     def group(self, id: str) -> Group:
         """A group of window aggregates by its id."""
         return _found(self._groups, id, "group")
+
+    def join(self, id: str) -> SharedJoin:
+        """A shared join by its id."""
+        return _found(self._joins, id, "join")
+
+    def join_of(self, query: str) -> SharedJoin | None:
+        """The join that serves a query; None for one that is no window join."""
+        return self._joining.get(query)
 
     def group_of(self, query: str) -> Group | None:
         """The group that answers a query; None for one that is no window aggregate."""
@@ -202,7 +239,15 @@ class Plan:
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
-        return {path.id: path for path in self.paths}
+        return {path.id: path for path in (*self.paths, *(join.path for join in self.joins))}
+
+    @cached_property
+    def _joins(self) -> dict[str, SharedJoin]:
+        return {join.id: join for join in self.joins}
+
+    @cached_property
+    def _joining(self) -> dict[str, SharedJoin]:
+        return {member.query: join for join in self.joins for member in join.members}
 
     @cached_property
     def _groups(self) -> dict[str, Group]:
@@ -215,7 +260,7 @@ class Plan:
     @cached_property
     def _riding(self) -> dict[str, tuple[Path, ...]]:
         riding: dict[str, dict[str, Path]] = {}
-        for path in self.paths:
+        for path in self._paths.values():
             for member in path.members:
                 riding.setdefault(member.query, {})[path.id] = path
         return {query: tuple(paths.values()) for query, paths in riding.items()}

@@ -12,7 +12,17 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from penstock.model import ANSWER, STREAM, Call, Column, Expression, Literal, PythonCall, quoted
+from penstock.model import (
+    ANSWER,
+    OURS,
+    STREAM,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    PythonCall,
+    quoted,
+)
 
 _INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>",
@@ -45,6 +55,8 @@ def _name(name: str) -> str:
 
 
 def _column(column: Column) -> str:
+    if column.source == OURS:
+        return column.name.lstrip("@")
     plain = column.source in (STREAM, ANSWER)
     return _name(column.name) + ("" if plain else f"@{column.source}")
 

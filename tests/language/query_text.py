@@ -37,9 +37,12 @@ def render_branch(branch: Branch) -> str:
         f"{render(o.expression)} AS {_name(o.name)}: {o.expression.type}" for o in branch.select
     ]
     lines = [f"SELECT {', '.join(outputs)}", f"FROM {', '.join(map(_input, branch.inputs))}"]
+    if branch.join is not None:
+        bounds = [f"apart {_signed(n)}" for n in (branch.join.lower, branch.join.upper)]
+        lines += [*_conjuncts("PAIRS", branch.join.on), f"  FROM {bounds[0]} TO {bounds[1]}"]
     for number, lookup in enumerate(branch.lookups):
         kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"
-        name = f"{_name(lookup.relation)}@{lookup_source(number)}"
+        name = f"{_name(lookup.relation)}@{lookup_source(number, len(branch.inputs))}"
         lines.append(f"{kind} {name} ON {render(lookup.on)}")
     lines += _conjuncts("WHERE", branch.where)
     if branch.grouping is not None:
@@ -100,6 +103,11 @@ def _span(micros: int) -> str:
         if micros % size == 0:
             return f"{micros // size} {unit}"
     return f"{micros} us"
+
+
+def _signed(micros: int) -> str:
+    """A time before or after another, in the largest unit that it is a whole number of."""
+    return f"-{_span(-micros)}" if micros < 0 else _span(micros)
 
 
 def _conjunct(expression: Expression) -> str:

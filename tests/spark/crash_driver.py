@@ -88,6 +88,17 @@ CHAINS: dict[str, dict[str, Moment]] = {
             "storage.guarded:Log.append", "after", about="'ends'"),
         "a refresh is over": Moment("jobs.refreshes:Refreshes.run", "after", alone=True),
     },
+    "joins": {
+        "in a probe": Moment("delivery.commit:Delivery.deliver", "150", about="near"),
+        "a probe is staged, not committed": Moment("storage.guarded:Log.append", about="'partial'"),
+        "half a commit of pairs": Moment("storage.local_store:write_all", "torn", about='"near"'),
+        "nearest pairs committed, not moved": Moment(
+            "storage.guarded:Log.append", "after", about="'partial'"),
+        "all pairs committed": Moment("storage.guarded:Log.append", "after", about="'ends'", nth=2),
+        "late rows set aside, not probed": Moment(
+            "storage.spool:Spool.set_late_aside", "after", nth=2),
+        "a probe is over": Moment("jobs.probes:Probes.run", "after", alone=True),
+    },
     "executors": {
         "a group moves to the executors": Moment("host:SparkHost._move_away"),
         "in panes on the executors": Moment("aggregates.executor_panes:ExecutorPanes.add", "after"),
@@ -197,7 +208,7 @@ def main(folder: Path, chain: str = "", moment: str = "", times: str = "") -> No
             acted.wait()
             return
         # A drain would close the windows that the next file goes on with.
-        summary = engine.run(until_drained=not (chain == "windows" and moment))
+        summary = engine.run(until_drained=not (chain in ("windows", "joins") and moment))
         print(json.dumps({
             "state": summary.run.state, "failures": summary.failures(),
             "accounting": summary.accounting(),

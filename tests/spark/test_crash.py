@@ -67,13 +67,26 @@ CREATE QUERY e2 INTO parquet 'out/windows' AS SELECT port, COUNT(*) AS n, MEDIAN
     FROM lines GROUP BY port, TUMBLE(ts, INTERVAL '6' SECOND) HAVING COUNT(*) > 1;
 """
 """Answered at the multiples of their slides only, so that it does not matter when."""
+JOINED = """
+CREATE QUERY near INTO parquet 'out/near' AS SELECT p.src, l.src AS other FROM plain p, lines l
+    WHERE p.port = l.port WINDOW 3 SECONDS;
+CREATE QUERY wide AS SELECT p.src, l.src AS other, l.name AS name FROM plain p, lines l
+    WHERE p.port = l.port AND p.src % 2 = 0 WINDOW 15 SECONDS;
+CREATE QUERY next INTO json 'out/next' AS SELECT p.src, l.src AS other FROM plain p JOIN lines l
+    ON p.port = l.port AND l.ts BETWEEN p.ts AND p.ts + INTERVAL 7 SECONDS;
+CREATE QUERY itself AS SELECT p.src, q.src AS other FROM plain p, plain q
+    WHERE p.port = q.port AND odd(q.src) WINDOW 4 SECONDS;
+"""
+SLICED = "SET joins = 'swf(merge=false)';"
+"""Every slice of a window is a job; what is undisturbed scans the largest window at once."""
 STAGED = "SET operators = 'greedy';"
 """Paths through Python are left and taken up again; what is undisturbed runs them whole."""
 FAR = "SET synopses = '1 byte';"
 """The panes of all window aggregates are on the executors."""
-EVERYTHING = FEW + MORE + WINDOWED
+EVERYTHING = FEW + MORE + WINDOWED + JOINED
 QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED,
-           "executors": FAR + WINDOWED, "one": STAGED + EVERYTHING, "other": FAR + EVERYTHING,
+           "joins": SLICED + JOINED, "executors": FAR + WINDOWED,
+           "one": STAGED + SLICED + EVERYTHING, "other": FAR + EVERYTHING,
            "undisturbed": EVERYTHING}
 FUNCTIONS = """
 import penstock
@@ -100,6 +113,11 @@ OUTPUTS = {
     "hopping": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
                "WHERE query = 'hopping'",
     "windows": "SELECT * FROM read_parquet('{root}/out/windows/*', union_by_name = true)",
+    "near": "SELECT src, other FROM read_parquet('{root}/out/near/*')",
+    "wide": f"SELECT src, other, name FROM {RESULTS} WHERE query = 'wide'",
+    "next": "SELECT src, other FROM read_json('{root}/out/next/*')",
+    "itself": f"SELECT src, other FROM {RESULTS} WHERE query = 'itself'",
+    "rejected by itself": "SELECT * FROM read_json('{root}/checkpoint/rejects/itself/*')",
     "rejected by detected": "SELECT * FROM read_json('{root}/checkpoint/rejects/detected/*')",
     "malformed lines": f"SELECT * FROM {ASIDE.format('rejects/lines')}",
     "late plain": f"SELECT * FROM {ASIDE.format('late/plain')}",
@@ -191,7 +209,7 @@ class Site:
         """Those that the application has; only windows leave late rows aside."""
         queries = QUERIES[self.name]
         return [name for name in OUTPUTS if name.split()[-1] in queries
-                and (not name.startswith("late") or WINDOWED in queries)]
+                and (not name.startswith("late") or WINDOWED in queries or JOINED in queries)]
 
 
 def alive(session: int) -> list[int]:
@@ -220,7 +238,7 @@ def sites(tmp_path: Path) -> Iterator[dict[str, Site]]:
 
 
 @pytest.mark.parametrize("chains", [
-    ("delivery", "windows"), pytest.param(("ingest",), marks=pytest.mark.long),
+    ("delivery", "windows"), ("joins",), pytest.param(("ingest",), marks=pytest.mark.long),
     pytest.param(("executors",), marks=pytest.mark.long)])
 def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, chains):
     with ThreadPoolExecutor(2) as pool:

@@ -24,10 +24,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.clock import VirtualClock
-from penstock.engine import Core, RefreshJob, SegmentJob
+from penstock.engine import Core, ProbeJob, RefreshJob, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
-from penstock.policies import FAMILIES, operators, refresh
+from penstock.policies import FAMILIES, joins, operators, refresh
 from penstock.spark.host import TICK
 from penstock.testing import FakeHost
 from penstock.whatif.replay import shared
@@ -80,6 +80,16 @@ WINDOWS = """
     CREATE QUERY seldom AS SELECT COUNT(*) AS rows FROM w [WINDOW 6 SECONDS SLIDE 2 SECONDS];
     CREATE QUERY exact AS SELECT COUNT(*) AS rows FROM w [WINDOW 9 SECONDS SLIDE EXACTLY 3 SECONDS];
 """
+JOINS = """
+    CREATE STREAM l (ts TIMESTAMP, n INT) FROM parquet 'l' OPTIONS (maxFilesPerTrigger = 1)
+      TIME ts LATENESS 1 SECOND;
+    CREATE STREAM r (ts TIMESTAMP, n INT) FROM parquet 'r' OPTIONS (maxFilesPerTrigger = 1)
+      TIME ts LATENESS 1 SECOND;
+    CREATE QUERY close AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 1 SECOND;
+    CREATE QUERY near AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 4 SECONDS;
+    CREATE QUERY far AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 20 SECONDS;
+"""
+JOIN_POLICIES = (*joins.POLICIES, "swf(merge=false)", "mqt(merge=false)")
 PANES, SCAN = 0.2, 0.3
 """Seconds of a job that makes panes, and of a scan: three queries at once are too much."""
 
@@ -140,6 +150,20 @@ def every_refresh_policy() -> Trace:
     return Trace(WINDOWS, arrivals, tuple(changes), times)
 
 
+def every_joins_policy() -> Trace:
+    """Blocks of two streams in turn, some of them in a burst, under one policy after the other."""
+    arrivals, times, changes = {}, {}, []
+    for turn, name in enumerate(JOIN_POLICIES):
+        begun = 30.0 * turn
+        changes.append(Change(max(0.0, begun - 0.11), "joins", name))
+        for number, second in enumerate((1, 2, 3, 4, 9)):
+            for late, stream in ((0.0, "l"), (0.25, "r")):
+                block = stream, 5 * turn + number
+                arrivals[block] = begun + 1.0 + 0.5 * number + late
+                times[block] = [begun + second + part / 4 + late for part in range(3)]
+    return Trace(JOINS, arrivals, tuple(changes), times)
+
+
 Decision = tuple[object, ...]
 
 
@@ -154,6 +178,9 @@ def decision(event: ev.Event) -> Decision:
             return (event.at, work.segment, work.stages, work.blocks, work.entering, event.reason)
         case ev.JobDecided(work=ev.RefreshWork() as work):
             return (event.at, work.group, work.scans, event.reason)
+        case ev.JobDecided(work=ev.ProbeWork() as work):
+            return (event.at, work.join, work.outer, work.since, work.until, work.nearest,
+                    work.farthest, event.reason)
         case ev.AnswersSkipped():
             return (event.at, event.answers, event.after, event.before)
     return ()
@@ -163,15 +190,21 @@ def refreshing(job: RefreshJob) -> float:
     return SCAN * len(job.scans)
 
 
+def probing(job: ProbeJob) -> float:
+    return 0.1 + sum((scan.farthest - scan.nearest) / 1e7 for scan in job.scans)
+
+
 def simulated(trace: Trace) -> list[ev.Event]:
     """The trace in virtual time."""
-    policies = {"operators": "fifo", "refresh": refresh.DEFAULT,
+    policies = {"operators": "fifo", "refresh": refresh.DEFAULT, "joins": "mqt",
                 trace.first.family: trace.first.policy}
     host = FakeHost.of(trace.application, policies["operators"], refresh=policies["refresh"],
+                       joins=policies["joins"], probing=probing,
                        operators=FIGURES if not trace.times else None, cost=lambda job: PANES,
                        refreshing=refreshing, settings=Settings(quantum=1.0))
     for (stream, number), at in trace.arrivals.items():
-        host.arrive(stream, at=at, rows=ROWS, times=trace.times.get((stream, number)))
+        times = trace.times.get((stream, number))
+        host.arrive(stream, at=at, rows=ROWS, times=times, keys=range(len(times or ())))
     changes = list(trace.changes[1:])
     while host._agenda:  # Spark's host looks at the clock when nothing has happened for so long
         soon = host.clock.now() + TICK
@@ -252,7 +285,7 @@ class Inbox:
         if end.kind == "refresh":
             result = replace(end.result, scanning=None, answering=0.0)
             return replace(end, at=told.at, seconds=told.seconds, result=result)
-        if end.kind == "panes":
+        if end.kind in ("panes", "probe"):
             return replace(end, at=told.at, seconds=told.seconds)
         assert bool(end.kept) == bool(told.kept)
         result = replace(end.result, measured=told.result.measured, sampling=0.0)
@@ -331,6 +364,8 @@ def on_spark(
         def _carry_out(self, instruction: Any, spent: float) -> None:
             if isinstance(instruction, RefreshJob):
                 inbox.expect(ends(instruction, refreshing(instruction)), False)
+            elif isinstance(instruction, ProbeJob):
+                inbox.expect(ends(instruction, probing(instruction)), False)
             elif isinstance(instruction, SegmentJob):
                 scripted = (ends(instruction, PANES) if instruction.kind == "panes"
                             else self._script.outcome(instruction))
@@ -422,3 +457,19 @@ def test_every_refresh_policy_in_turn_decides_alike_on_both_hosts(
         for row in table.to_pylist():
             start, end = (row[at].timestamp() for at in ("window_start", "window_end"))
             assert row["rows"] == sum(start <= time < end for time in times), (name, row)
+
+
+@pytest.mark.spark
+def test_every_joins_policy_in_turn_decides_alike_on_both_hosts(
+    folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = every_joins_policy()
+    answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
+    rows = {stream: [(time, n) for (name, _), some in trace.times.items() if name == stream
+                     for n, time in enumerate(some)] for stream in ("l", "r")}
+    passed = max(time for time, _ in rows["l"]) - 1.0
+    for name, window in (("close", 1), ("near", 4), ("far", 20)):
+        wanted = sorted((a, b) for a, n in rows["l"] for b, m in rows["r"]
+                        if n == m and abs(a - b) < window and max(a, b) < passed)
+        found = [(row["a"].timestamp(), row["b"].timestamp()) for row in answers[name].to_pylist()]
+        assert sorted(found) == wanted, name

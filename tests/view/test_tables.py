@@ -461,3 +461,15 @@ def test_what_data_put_into_a_reason_does_not_control_the_terminal() -> None:
     console.print(Picture(some, "app.sql"))
     assert "\x1b" not in file.getvalue() and "\x07" not in file.getvalue()
     assert "in/\\x1b]0;mine" in file.getvalue()
+
+
+def test_the_policy_for_joins_is_shown_where_there_are_joins() -> None:
+    from penstock.testing import FakeHost
+    from penstock.view.tables import _policies
+
+    streams = "CREATE STREAM s (k INT) FROM rate; CREATE STREAM t (k INT) FROM rate;"
+    plain = FakeHost.of(streams + "CREATE QUERY q AS SELECT k FROM s;")
+    joined = FakeHost.of(
+        streams + "CREATE QUERY q AS SELECT A.k FROM s A, t B WHERE A.k = B.k WINDOW 1 MIN;")
+    assert list(_policies(Summary.of(plain.record), 100)) == ["fifo"]
+    assert list(_policies(Summary.of(joined.record), 100)) == ["fifo", "mqt"]

@@ -10,6 +10,8 @@ from penstock.engine.instructions import (
     Job,
     Note,
     Pause,
+    ProbeJob,
+    ProbeScan,
     RefreshJob,
     Release,
     Resume,
@@ -20,4 +22,5 @@ from penstock.engine.instructions import (
 )
 
 __all__ = ["Cancel", "Cool", "Core", "Finish", "Forget", "Instruction", "Job", "Note", "Pause",
-           "RefreshJob", "Release", "Resume", "Scan", "SegmentJob", "Trim", "Wake"]
+           "ProbeJob", "ProbeScan", "RefreshJob", "Release", "Resume", "Scan", "SegmentJob", "Trim",
+           "Wake"]

@@ -79,6 +79,11 @@ class Blocks:
         held = self._held.get((stream, number))
         return held.block if held else None
 
+    def of(self, stream: str) -> list[Block]:
+        """The blocks of a stream that are there, in the order of their numbers."""
+        found = [held.block for (name, _), held in self._held.items() if name == stream]
+        return sorted(found, key=lambda block: block.number)
+
     def newest(self, stream: str) -> int:
         """The highest number among the stream's blocks so far; -1 when there was none."""
         return self._newest.get(stream, -1)

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.engine.aggregates.department import AggregatesDepartment
 from penstock.engine.dispatch import Dispatcher
 from penstock.engine.instructions import Cancel, Finish, Instruction, Note, Wake
+from penstock.engine.joins.department import JoinsDepartment
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.lifetimes import Lifetimes
 from penstock.engine.paths.department import PathsDepartment
@@ -39,6 +40,7 @@ class Core:
     state: EngineState = field(init=False)
     paths: PathsDepartment = field(init=False)
     aggregates: AggregatesDepartment = field(init=False)
+    joins: JoinsDepartment = field(init=False)
     _departments: dict[str, Department[Any]] = field(init=False)
     """By the family of policies that each asks; ties go to the first."""
     _dispatcher: Dispatcher = field(init=False)
@@ -62,7 +64,10 @@ class Core:
         self.paths = PathsDepartment(self.state, chosen["operators"], self._goals, retries)
         self.aggregates = AggregatesDepartment(
             self.state, chosen["refresh"], self.paths, retries)
-        self._departments = {"operators": self.paths, "refresh": self.aggregates}
+        self.joins = JoinsDepartment(
+            self.state, chosen["joins"], self._goals, self.paths.queues.riders, retries)
+        self._departments = {"operators": self.paths, "refresh": self.aggregates,
+                             "joins": self.joins}
         self._dispatcher = Dispatcher(
             self.state, tuple(self._departments.values()), self._timeouts)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from penstock.events.kinds import Event
+from penstock.events.kinds import Event, Through
 from penstock.model import Block
 from penstock.plan import Member
 
@@ -120,7 +120,73 @@ class RefreshJob:
         return {query: scan.end * self.pane for scan in self.scans for query, _ in scan.queries}
 
 
-Job: TypeAlias = SegmentJob | RefreshJob
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinSide:
+    """The blocks of one stream that a scan of a window join reads."""
+
+    fresh: tuple[Block, ...]
+    """Those that may hold the later row of a pair."""
+    window: tuple[Block, ...]
+    """Those that may hold the earlier one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeScan:
+    """Find the pairs whose later row is from some time, and whose rows are so far apart.
+
+    All times are in microseconds. A left row is the later one of a pair also where both have the
+    same time, so that each pair is found once.
+    """
+
+    since: int
+    until: int
+    """The later row is not before the first, and before the second."""
+    nearest: int
+    farthest: int
+    """The rows are at least the first apart, and less than the second."""
+    left: JoinSide
+    right: JoinSide
+    members: tuple[Member, ...]
+    """Those that get the pairs which their own windows cover."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeJob:
+    """Probe the window of a shared join, and deliver what is found."""
+
+    number: int
+    join: str
+    riders: int
+    """The number of its members as a whole."""
+    members: tuple[Member, ...]
+    scans: tuple[ProbeScan, ...]
+    outer: int
+    """The number of what probes the window, in the order of the join."""
+    ends: Mapping[str, int] = field(default_factory=dict)
+    """By query that then has all pairs up to some time: that time, in microseconds."""
+    partial: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By query that then has the nearest of its next pairs: up to which time of their later rows,
+    and how far apart, both in microseconds."""
+    through: tuple[Through, ...] = ()
+    """The blocks that it makes an end of."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """By query, the rows of these blocks that came too late for windows."""
+    passed: Mapping[str, int] = field(default_factory=dict)
+    """By query, the rows of these blocks, once for each input that reads them."""
+    expected: float = 0.0
+    """Seconds that it will take, by the cost model; 0 while unknown."""
+    in_driver: bool = False
+    """Whether few pairs are expected: the driver writes them."""
+    kind: Literal["probe"] = "probe"
+
+    def added(self, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:
+        """By query, the pairs beyond one for each row that is through."""
+        more = {query: out.get(query, 0) + rejected.get(query, 0) + self.late.get(query, 0)
+                - self.passed.get(query, 0) for query in {**out, **rejected, **self.late}}
+        return {query: count for query, count in more.items() if count > 0}
+
+
+Job: TypeAlias = SegmentJob | RefreshJob | ProbeJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -48,6 +48,12 @@ class LatencyGoals:
             if member.query in self._goals and member.query not in job.left:
                 yield member.query, [(block.arrived, block.rows)
                                      for block in self._promised(member, blocks)]
+
+    def timed(self, member: Member, blocks: Sequence[Block]) -> list[tuple[float, int]]:
+        """The arrival and the rows of those blocks of a member that have a goal."""
+        if member.query not in self._goals:
+            return []
+        return [(block.arrived, block.rows) for block in self._promised(member, list(blocks))]
 
     def check(
         self, event: JobFinished, oldest: float,

@@ -66,7 +66,11 @@ class QueryPosition:
     had: dict[tuple[int, int], Intervals] = field(default_factory=dict)
     """By branch and input, the blocks that it has delivered."""
     answered: int | None = None
-    """The end of the last window that it has answered, in microseconds."""
+    """The end of the last window that it has answered, in microseconds; of a window join the time
+    before which it has had all pairs."""
+    partial: tuple[int, int] | None = None
+    """A window join has had more: pairs whose later rows are before the first of these times, and
+    which are less than the second apart."""
     rows: int = 0
     """Rows that it has delivered."""
     since: int = 0
@@ -75,6 +79,12 @@ class QueryPosition:
     """When it began."""
     text: str = ""
     """A digest of its declaration: with another declaration it is another query."""
+
+    def end(self, answered: int) -> None:
+        """All answers up to a time are delivered."""
+        self.answered = answered
+        if self.partial is not None and self.partial[0] <= answered:
+            self.partial = None
 
     def owes(self, member: Member, block: Block) -> bool:
         """Whether a member may see a block, and has not delivered it yet."""
@@ -148,7 +158,8 @@ class Positions:
         """The event that adds a query at its position; a query with a fault owes nothing."""
         known = self.log[query.name]
         backlog = () if has_fault else self.backlog(query)
-        return ev.QueryAdded.of(query, at, backlog, known.rows, known.at, self.since(query))
+        return ev.QueryAdded.of(query, at, backlog, known.rows, known.at, self.since(query),
+                                known.partial)
 
     def begun(self, group: Group, at: float) -> ev.SynopsisBegun:
         """The event that a group's synopsis begins empty, with the blocks to read again."""
@@ -189,19 +200,26 @@ class Positions:
         return known is not None and known.text == texts.get(query.name, "")
 
     def backlog(self, query: Query) -> tuple[tuple[int, int, int], ...]:
-        """By branch and input, the blocks known to the core that are not delivered yet."""
+        """By branch and input, the blocks known to the core that are not delivered yet.
+
+        A window join has had the blocks whose rows are all before the time it has come to.
+        """
         position = self.log[query.name]
+        since = position.answered if query.branches[0].join is not None else None
         return tuple((member.branch, member.input, block.number)
                      for member, stream in members_of(query) for block in self._known(stream)
-                     if position.owes(member, block))
+                     if position.owes(member, block)
+                     and not (since is not None and block.newest is not None
+                              and block.newest < since))
 
     def since(self, query: Query) -> int | None:
         """A window aggregate answers for windows that end after this time; None means all.
 
-        A new one begins with the first window of which the spool has every row.
+        A new one begins with the first window of which the spool has every row. So does a window
+        join, which answers with pairs whose later rows are not before this time.
         """
-        window, position = query.branches[0].window, self.log[query.name]
-        if window is None or position.answered is not None:
+        length, position = _length(query), self.log[query.name]
+        if length is None or position.answered is not None:
             return position.answered
         bounds: list[int | None] = []
         for stream in query.branches[0].streams:
@@ -210,7 +228,7 @@ class Positions:
             held = self.spool(stream)
             whole = held.whole_since() if held is not None else None
             bounds += before[-1:]
-            bounds += [None if whole is None else whole + window.length - 1]
+            bounds += [None if whole is None else whole + length - 1]
         return max((bound for bound in bounds if bound is not None), default=None)
 
     def _known(self, stream: str) -> list[Block]:
@@ -251,6 +269,14 @@ class Positions:
         assert window is not None
         return EARLIEST if since is None else (
             since // group.pane + 1 - window.length // group.pane)
+
+
+def _length(query: Query) -> int | None:
+    """How far the windows of a query reach back; None for one that has none."""
+    branch = query.branches[0]
+    if branch.join is not None:
+        return branch.join.reach
+    return None if branch.window is None else branch.window.length
 
 
 def digests(application: Application) -> dict[str, str]:

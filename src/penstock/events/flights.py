@@ -19,6 +19,13 @@ class RidingGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ProbeFlight:
+    """A probe that was decided and has not ended."""
+
+    group: RidingGroup
+
+
+@dataclass(frozen=True, slots=True)
 class Flight:
     """A job that was decided and has not ended, with the blocks as they were then."""
 

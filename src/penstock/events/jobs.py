@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-JobKind: TypeAlias = Literal["segment", "panes", "refresh"]
-"""Stages of a path over blocks; the last ones of a path that ends in panes; answers of a synopsis.
-"""
+JobKind: TypeAlias = Literal["segment", "panes", "refresh", "probe"]
+"""Stages of a path over blocks; the last ones of a path that ends in panes; answers of a synopsis;
+a probe of the window of a shared join."""
 
 
 # --- what is ordered ------------------------------------------------------------------------------
@@ -60,6 +60,34 @@ class RefreshWork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeWork:
+    """A probe of the window of a shared join; times are in microseconds."""
+
+    join: str
+    riders: int
+    """Those for whom it is done, by the number that `RidersFormed` gave them."""
+    outer: int
+    """The number of what probes the window."""
+    since: int
+    until: int
+    """The later rows of the pairs are not before the first, and before the second."""
+    nearest: int
+    farthest: int
+    """How far apart the rows of a pair are: at least, and less than this."""
+    rows: int
+    """Rows of the blocks that may hold the later rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Through:
+    """Blocks that some members of window joins are done with: no new pair has a later row there."""
+
+    stream: str
+    blocks: tuple[int, ...]
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobDecided:
     """The core ordered a job, with the reason."""
 
@@ -67,7 +95,7 @@ class JobDecided:
     job: int
     kind: JobKind
     reason: str
-    work: PathWork | RefreshWork
+    work: PathWork | RefreshWork | ProbeWork
     waiting: int = 0
     """What the policy had to choose from: blocks waiting in all queues, or answers that were due.
     """
@@ -159,7 +187,26 @@ class RefreshResult:
     """Seconds spent making answers from merged panes."""
 
 
-Result: TypeAlias = SegmentResult | PanesResult | RefreshResult
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeResult:
+    """Pairs of a shared join were delivered."""
+
+    through: tuple[Through, ...] = ()
+    ends: Mapping[str, int] = field(default_factory=dict)
+    """By query that has all pairs up to some time of their later rows: that time."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that came too late for windows."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Pairs per query that a Python function raised for."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """What it raised first, per query."""
+    added: Mapping[str, int] = field(default_factory=dict)
+    """Pairs per query beyond one for each row of the blocks that are through."""
+    operators: Mapping[str, int] = field(default_factory=dict)
+    """Rows out of each operator that was counted."""
+
+
+Result: TypeAlias = SegmentResult | PanesResult | RefreshResult | ProbeResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

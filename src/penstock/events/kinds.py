@@ -19,12 +19,15 @@ from penstock.events.jobs import KeptRows as KeptRows
 from penstock.events.jobs import PanesResult as PanesResult
 from penstock.events.jobs import PathResult as PathResult
 from penstock.events.jobs import PathWork as PathWork
+from penstock.events.jobs import ProbeResult as ProbeResult
+from penstock.events.jobs import ProbeWork as ProbeWork
 from penstock.events.jobs import RefreshResult as RefreshResult
 from penstock.events.jobs import RefreshWork as RefreshWork
 from penstock.events.jobs import Result as Result
 from penstock.events.jobs import ScanWork as ScanWork
 from penstock.events.jobs import SegmentResult as SegmentResult
 from penstock.events.jobs import StageFigures as StageFigures
+from penstock.events.jobs import Through as Through
 from penstock.events.refreshes import AnswersSkipped as AnswersSkipped
 from penstock.events.refreshes import PeriodsChosen as PeriodsChosen
 from penstock.events.refreshes import SynopsisBegun as SynopsisBegun
@@ -156,7 +159,13 @@ class QueryAdded:
     window: tuple[int, int] | None = None
     """The window and the slide of a window aggregate, in microseconds."""
     since: int | None = None
-    """A window aggregate answers for windows that end after this, in microseconds."""
+    """A window aggregate answers for windows that end after this, in microseconds. A window join
+    answers with pairs whose later rows are not before this."""
+    join: tuple[int, int] | None = None
+    """The bounds of a window join: the right row's time minus the left one's, in microseconds."""
+    partial: tuple[int, int] | None = None
+    """A window join has had some pairs already whose later rows are before the first of these
+    times: those less than the second apart."""
 
     @property
     def members(self) -> Iterator[tuple[Member, str]]:
@@ -178,16 +187,18 @@ class QueryAdded:
         delivered: int = 0,
         joined: float | None = None,
         since: int | None = None,
+        partial: tuple[int, int] | None = None,
     ) -> QueryAdded:
         """The event that a declared query joins."""
-        sink, window = query.sink, query.branches[0].window
+        sink, window, join = query.sink, query.branches[0].window, query.branches[0].join
         return QueryAdded(at=at, query=query.name,
                           inputs=tuple(branch.streams for branch in query.branches),
                           sink=f"{sink.kind} {sink.target}" if sink.target else sink.kind,
                           latency=query.latency, backlog=backlog, delivered=delivered,
                           joined=joined, priority=query.priority, lifetime=query.lifetime,
                           window=None if window is None else (window.length, window.slide),
-                          since=since)
+                          since=since, join=None if join is None else (join.lower, join.upper),
+                          partial=partial)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,6 +151,8 @@ class QueryMeasures:
     window: tuple[int, int] | None = None
     """The window and the slide of a window aggregate, in microseconds. Its rows in go into panes,
     and its rows out are answers."""
+    join: tuple[int, int] | None = None
+    """The bounds of a window join: the right row's time minus the left one's, in microseconds."""
     summarised: int = 0
     """Rows that went into the panes of a window aggregate, for windows still to be answered."""
     late: int = 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from penstock.events import kinds as k
-from penstock.events.flights import Flight, RidingGroup
+from penstock.events.flights import Flight, ProbeFlight, RidingGroup
 from penstock.events.histogram import Histogram
-from penstock.events.ledger import Ledger
+from penstock.events.ledger import Ledger, WaitingBlock
 from penstock.events.measures import (
     QueryMeasures,
     QueueMeasures,
@@ -70,7 +70,7 @@ class Summary:
         self._faults: list[str] = []
         self._groups: OrderedDict[int, RidingGroup] = OrderedDict()
         self._memberships = 0
-        self._flights: dict[int, Flight | None] = {}
+        self._flights: dict[int, Flight | ProbeFlight | None] = {}
         """Active jobs; None for a refresh, which carries no block."""
         self._ended: OrderedDict[str, None] = OrderedDict()
 
@@ -301,7 +301,7 @@ class Summary:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
         query = QueryMeasures(event.query, event.sink, event.latency)
-        query.window = event.window
+        query.window, query.join = event.window, event.join
         query.delivered_before = event.delivered
         self.queries[event.query] = query
         for member, name in event.members:
@@ -361,6 +361,9 @@ class Summary:
             self._fault(f"job {event.job}: nobody knows riders {work.riders}")
             return
         self._groups.move_to_end(work.riders)
+        if isinstance(work, k.ProbeWork):
+            self._flights[event.job] = ProbeFlight(group)
+            return
         waiting = self.stream(work.stream).queue.waiting
         blocks = tuple(waiting.get(number) for number in work.blocks)
         self._flights[event.job] = Flight(work, group, blocks)
@@ -385,7 +388,12 @@ class Summary:
         flight = self._flights.pop(event.job)
         if isinstance(event.result, k.RefreshResult):
             self._answer(event, event.result)
+        elif isinstance(flight, ProbeFlight):
+            assert isinstance(event.result, k.ProbeResult)
+            self._pair(event, event.result)
+            self._count(flight.group, event, event.result)
         elif flight is not None and event.kept is None:  # the rows that were kept go on waiting
+            assert isinstance(event.result, k.PathResult)
             self._check_rows(flight, event.job, event.result)
             if flight.work.again:  # its members have already had the blocks: only panes were made
                 return
@@ -418,6 +426,34 @@ class Summary:
                 elif wait and not early and query.window is None:
                     query.take_wait(wait)
 
+    def _pair(self, event: k.JobFinished, result: k.ProbeResult) -> None:
+        """A window join is done with blocks: no pair with a later row there is still to come."""
+        for through in result.through:
+            waiting = self.stream(through.stream).queue.waiting
+            blocks = {number: waiting.get(number) for number in through.blocks}
+            for name in through.members:
+                query = self.queries.get(name) or self.queries.get(name.rpartition("#")[0])
+                if query is None or query.name in event.failed:
+                    continue
+                self._pass(event.at, query, query.members.get(name), blocks)
+        for name, end in result.ends.items():
+            if name in self.queries and name not in event.failed:
+                self.queries[name].last_end = end
+
+    def _pass(
+        self, at: float, query: QueryMeasures, ledger: Ledger | None,
+        blocks: Mapping[int, WaitingBlock | None],
+    ) -> None:
+        for number, waiting in blocks.items():
+            early = ledger is not None and number in ledger.owed
+            if ledger is None or not ledger.deliver(waiting):
+                self._fault(f"query {query.name}: block {number} was through, but it was before")
+            elif waiting is not None:
+                block = waiting.block
+                query.rows_in += block.rows
+                if not early:
+                    query.take_wait(Wait.of(at, block.arrived, block.newest, block.rows))
+
     def _latency_missed(self, event: k.LatencyMissed) -> None:
         """The core keeps its own count of what is late; both counts must agree."""
         query = self.queries.get(event.query)
@@ -426,11 +462,15 @@ class Summary:
             self._fault(f"query {event.query}: {event.blocks} blocks of {event.rows} rows late by "
                         f"the core's account, {known} by the deliveries")
 
-    def _count(self, group: RidingGroup, event: k.JobFinished, result: k.PathResult) -> None:
+    def _count(
+        self, group: RidingGroup, event: k.JobFinished, result: k.PathResult | k.ProbeResult
+    ) -> None:
         """Add up what became of the rows; answers that a sink refused are not counted."""
         became = {"rows_out": event.rows_out, "rejected": result.rejected, "added": result.added}
         if isinstance(result, k.PanesResult):
             became |= {"summarised": result.summarised, "late": result.late}
+        elif isinstance(result, k.ProbeResult):
+            became |= {"late": result.late}
         for measure, counts in became.items():
             for name, rows in counts.items():
                 query = group.queries.get(name)

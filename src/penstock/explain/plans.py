@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from penstock.model import Application, Query, Sink, Stream, Window
-from penstock.plan import Group, Key, Operator, Path, Plan, Shape
+from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.fanout import Fanout, TaggedKey, fan_out
 from penstock.planning.shapes import conjunction
 from penstock.rendering import render, span
@@ -54,6 +54,7 @@ def explain(
     parts = (
         _section("streams", [line for stream in told["streams"] for line in _stream_text(stream)]),
         _section("paths", [line for path in told["paths"] for line in _path_text(path)]),
+        _section("joins", [line for join in told["joins"] for line in _join_text(join)]),
         _section("synopses", [line for group in told["groups"] for line in _group_text(group)]),
         _section("queries", list(_queries_text(told["queries"]))),
     )
@@ -68,6 +69,7 @@ def explain_json(
     return {
         "streams": [_stream(stream, plan) for stream in application.streams.values()],
         "paths": [_path(plan, path, segments) for path in plan.paths],
+        "joins": [_join(plan, join) for join in plan.joins],
         "groups": [_group(plan, group, (renewals or {}).get(group.id)) for group in plan.groups],
         "queries": [_query(plan, query) for query in plan.queries],
     }
@@ -84,7 +86,8 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
         "path": stream.path,
         "time": stream.time,
         "lateness": stream.lateness,
-        "read_by": [path.id for path in plan.paths if path.reads == stream.name],
+        "read_by": [*(path.id for path in plan.paths if path.reads == stream.name),
+                    *(join.id for join in plan.joins if stream.name in join.streams)],
     }
 
 
@@ -113,7 +116,8 @@ def _segments(path: Path, segments: Segments | None) -> list[list[str]]:
 
 
 def _sharing(plan: Plan, path: Path) -> dict[str, Any]:
-    fanout = fan_out([plan.branch(member) for member in path.members])
+    branches = [plan.branch(member) for member in path.members]
+    fanout = fan_out([one if one.join is None else one.over_pairs for one in branches])
     return {
         "lookups": [_lookup(key) for key in fanout.keys],
         "shapes": _shapes(fanout, path),
@@ -156,6 +160,26 @@ def _shapes(fanout: Fanout, path: Path) -> list[dict[str, Any]]:
 
 def _conditions(shape: Shape) -> str:
     return conjunction(shape.where) or "every row"
+
+
+def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
+    branches = [plan.branch(member) for member in join.members]
+    above = [condition for branch in branches for condition in branch.where
+             if condition not in (*join.left_where, *join.right_where)]
+    return {
+        "id": join.id,
+        "left": join.left,
+        "right": join.right,
+        "on": conjunction(join.on),
+        "span": join.span,
+        "before": conjunction((*join.left_where, *join.right_where)),
+        "above": len(above),
+        "shared": not join.path.expensive,
+        "queries": [{"name": member.query, "lower": branch.join.lower, "upper": branch.join.upper}
+                    for member, branch in zip(join.members, branches, strict=True)
+                    if branch.join is not None],
+        "path": _path(plan, join.path, None),
+    }
 
 
 def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
@@ -260,6 +284,40 @@ def _shapes_text(path: Mapping[str, Any]) -> Iterator[str]:
     if len(shapes) > len(shown):
         rest = sum(shape["count"] for shape in shapes[_MOST_SHAPES:])
         yield f"{rest:>{wide}} x {len(shapes) - len(shown)} other conditions"
+
+
+def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
+    names = [query["name"] for query in join["queries"]]
+    whose = "a window of its own" if len(names) == 1 else "one window for all"
+    yield f"{join['id']}: {_names(names, 'queries')}, {whose}"
+    yield f"    {join['left']} and {join['right']} on {join['on']}"
+    if not join["shared"]:
+        yield "    not shared: a query that calls Python does not hold others up"
+    if join["before"]:
+        every = "" if len(names) == 1 else ", which all its queries ask for"
+        yield f"    before the join: {join['before']}{every}"
+    if join["above"] and len(names) > 1:
+        which = "every other selection" if join["before"] else "all selections"
+        yield f"    above the join: {which}, so that queries share it whatever they select"
+    yield from (f"    {line}" for line in _bounds_text(join["queries"]))
+    yield from (f"    {line}" for line in _path_text(join["path"]))
+
+
+def _bounds_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Queries of the same window, in one line; the shortest first."""
+    alike: dict[tuple[int, int], list[str]] = {}
+    for query in queries:
+        alike.setdefault((query["lower"], query["upper"]), []).append(query["name"])
+    for lower, upper in sorted(alike, key=lambda bounds: max(map(abs, bounds))):
+        if -lower == upper and upper % 10:
+            window = f"less than {span(upper + 1)} apart"
+        else:
+            window = f"the right row {_signed(lower)} to {_signed(upper)} after the left one"
+        yield f"{window}: {_names(alike[lower, upper], 'queries')}"
+
+
+def _signed(micros: int) -> str:
+    return f"-{span(-micros)}" if micros < 0 else span(micros)
 
 
 def _group_text(group: Mapping[str, Any]) -> Iterator[str]:

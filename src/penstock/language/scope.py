@@ -12,7 +12,7 @@ from penstock.model import STRING, Call, Column, Expression, Field, Literal, nam
 
 @dataclass(frozen=True, slots=True)
 class FromItem:
-    """A stream or relation in a FROM clause; ``index`` 0 is the stream."""
+    """A stream or relation in a FROM clause; ``index`` 0 is the first stream."""
 
     alias: str
     columns: tuple[Field, ...]

@@ -27,6 +27,7 @@ from penstock.language.grouping import (
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import FromItem, Scope
+from penstock.language.stream_joins import time_window, window_join
 from penstock.language.tokens import unseen
 from penstock.language.windows import (
     Clause,
@@ -161,17 +162,30 @@ class _SelectBinder:
         return Place(begin + led.start(), place.end) if led else place
 
     def refuse_union_of_aggregates(self, selects: Sequence[exp.Select]) -> None:
-        """Complain about a window aggregate that is not the only SELECT."""
-        places = [window.place for window in self.windows]
+        """Complain about a window aggregate or a window join that is not the only SELECT."""
+        if len(selects) == 1:
+            return
+        joins = [join for select in selects for join in self._stream_joins(select)]
+        places = [self.place(joins[0])] if joins else [window.place for window in self.windows]
         places += [self.place(node) for node in map(_aggregating, selects) if node is not None]
-        if len(selects) > 1 and places:
-            message = "window aggregates in a UNION ALL are not supported yet"
+        if places:
+            what = "joins of streams" if joins else "window aggregates"
+            message = f"{what} in a UNION ALL are not supported yet"
             raise self.source.fault(NotYet, message, places[0], "make it a query of its own")
+
+    def _stream_joins(self, select: exp.Select) -> list[exp.Expr]:
+        """The streams that a SELECT joins to another."""
+        tables = [join.this for join in select.args.get("joins") or []]
+        return [table for table in tables if isinstance(table, exp.Table)
+                and isinstance(self.catalogue.table(table.name), Stream)]
 
     # --- one SELECT ----------------------------------------------------------------------------
 
     def branch(self, select: exp.Select) -> Branch:
-        stream, inputs, joined, hop = self._from(select)
+        streams, inputs, joined, hop = self._from(select)
+        if len(streams) > 1:
+            return self._window_join(select, streams, inputs, joined)
+        stream = streams[0]
         lookups = tuple(self._lookup(join, inputs[: k + 2]) for k, join in enumerate(joined))
         condition = self._condition(self._binder(inputs, "WHERE"), select, "where")
         reason = _aggregating(select)
@@ -186,6 +200,50 @@ class _SelectBinder:
         read = Input(stream.name, self._time(window))
         grouping, outputs = self._grouped(select, inputs)
         return Branch((read,), outputs, condition, lookups, grouping)
+
+    def _window_join(
+        self, select: exp.Select, streams: Sequence[Stream], inputs: Sequence[FromItem],
+        joined: Sequence[exp.Join],
+    ) -> Branch:
+        """A SELECT from two streams."""
+        if (reason := _aggregating(select)) is not None:
+            message = "aggregates over joins of streams are not supported yet"
+            raise self.fault(NotYet, message, reason, "select the pairs themselves")
+        second, *others = joined
+        conditions = self._pairing(second, inputs[:2])
+        lookups = tuple(self._lookup(join, inputs[: k + 3]) for k, join in enumerate(others))
+        conditions += self._condition(self._binder(inputs, "WHERE"), select, "where")
+        outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
+        times = [item.column(stream.time) if stream.time and not stream.unit else None
+                 for item, stream in zip(inputs, streams, strict=False)]
+        window = self._join_window()
+        try:
+            join, selected = window_join(conditions, times, window)
+        except Misfit as misfit:
+            raise self.misfitting(misfit, second.this) from None
+        read = tuple(Input(stream.name) for stream in streams)
+        return Branch(read, outputs, selected, lookups, join=join)
+
+    def _pairing(self, join: exp.Join, inputs: Sequence[FromItem]) -> tuple[Expression, ...]:
+        """The conditions of ON between two streams; a comma has none."""
+        self._check_kind(join, ("INNER", "", "CROSS"), "only inner joins of streams are")
+        condition = join.args.get("on")
+        if condition is None:
+            return ()
+        bound = self._binder(inputs, "ON").condition(condition, "the condition of ON")
+        return comparisons.conjuncts(bound)
+
+    def _join_window(self) -> Window | None:
+        """The window of a join of streams, where a clause gives it."""
+        if not self.windows:
+            return None
+        if len(self.windows) > 1:
+            raise self.source.syntax("a query has one window", self.windows[1].place)
+        try:
+            return time_window(self.windows[0])
+        except Misfit as misfit:
+            place = self.windows[0].place
+            raise self.source.fault(misfit.kind, misfit.message, place, misfit.hint) from None
 
     def _binder(self, inputs: Sequence[FromItem], clause: str) -> ExpressionBinder:
         registered = self.catalogue.functions
@@ -273,8 +331,8 @@ class _SelectBinder:
 
     def _from(
         self, select: exp.Select
-    ) -> tuple[Stream, list[FromItem], list[exp.Join], Hop | None]:
-        """The stream, all inputs with it first, the joins, and the window of the stream's table."""
+    ) -> tuple[list[Stream], list[FromItem], list[exp.Join], Hop | None]:
+        """The streams, all inputs with them first, the joins, and the window of a table."""
         clause = select.args.get("from_")
         if clause is None:
             hint = "a query reads a stream: SELECT ... FROM packets"
@@ -284,17 +342,19 @@ class _SelectBinder:
         tables = [read, *(join.this for join in joins)]
         found = [self._table(table) for table in tables]
         streams = [t for t, f in zip(tables, found, strict=True) if isinstance(f, Stream)]
-        if len(streams) > 1:
+        if len(streams) > 2:
             raise self._join_of_streams(streams)
         first = found[0]
         if not isinstance(first, Stream):
             raise self._no_stream(first, tables[0], bool(streams))
+        if len(streams) == 2:
+            self._check_streams(streams, tables, hop)
         inputs = [
             FromItem(table.alias_or_name, f.columns, k)
             for k, (table, f) in enumerate(zip(tables, found, strict=True))
         ]
         self._check_aliases(inputs, tables)
-        return first, inputs, joins, hop
+        return [f for f in found if isinstance(f, Stream)], inputs, joins, hop
 
     def _read(self, table: exp.Expr) -> tuple[exp.Expr, Hop | None]:
         """A table by its name, and its window when it is ``TABLE(HOP(...))``."""
@@ -303,11 +363,21 @@ class _SelectBinder:
         except Misfit as misfit:
             raise self.misfitting(misfit, table) from None
 
+    def _check_streams(
+        self, streams: Sequence[exp.Expr], tables: Sequence[exp.Expr], hop: Hop | None
+    ) -> None:
+        """Two streams stand before all relations, and have no windows of their own."""
+        if streams[1] is not tables[1]:
+            hint = "write the streams first: FROM a JOIN b ON ... JOIN relation ON ..."
+            raise self.fault(TypeFault, "a stream stands after a relation", streams[1], hint)
+        if hop is not None:
+            message = f"{hop.name} over joins of streams is not supported yet"
+            raise self.fault(NotYet, message, hop.time, "write WINDOW 1 MIN at the end")
+
     def _join_of_streams(self, streams: Sequence[exp.Expr]) -> LanguageError:
-        count = "two" if len(streams) == 2 else "three or more"
-        hint = "a query reads one stream, and any number of relations that are joined to it"
-        message = f"joins of {count} streams are not supported yet"
-        return self.fault(NotYet, message, streams[1], hint)
+        hint = "a query reads one stream or two, and any number of relations"
+        message = "joins of three or more streams are not supported yet"
+        return self.fault(NotYet, message, streams[2], hint)
 
     def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
         hint = (
@@ -347,15 +417,7 @@ class _SelectBinder:
             seen.add(name_key(item.alias))
 
     def _lookup(self, join: exp.Join, inputs: Sequence[FromItem]) -> Lookup:
-        side, kind = (str(join.args.get(k) or "").upper() for k in ("side", "kind"))
-        words = " ".join(w for w in (str(join.args.get("method") or ""), side, kind) if w)
-        if (side, kind) not in (("", ""), ("", "INNER"), ("LEFT", ""), ("LEFT", "OUTER")) or (
-            join.args.get("method")
-        ):
-            hint = f"write JOIN {join.this.name} ON ..." if kind == "CROSS" else _JOINS
-            place = self._from_keyword(f"{words} JOIN", join)
-            raise self.source.fault(Refused, f"{words} JOIN is not admitted", place, hint)
-        self._check(join, ("this", "on", "side", "kind"))
+        self._check_kind(join, ("INNER", "", "LEFT", "LEFT OUTER"), _JOINS)
         condition = join.args.get("on")
         if condition is None:
             hint = f"write JOIN {join.this.name} ON ..."
@@ -365,7 +427,17 @@ class _SelectBinder:
             hint = "put it into WHERE"
             raise self.fault(Refused, "a Python function is not admitted in ON", condition, hint)
         relation = self._table(join.this)
-        return Lookup(relation.name, on, "left" if side else "inner")
+        return Lookup(relation.name, on, "left" if join.args.get("side") else "inner")
+
+    def _check_kind(self, join: exp.Join, admitted: Sequence[str], instead: str) -> None:
+        """Refuse joins of other kinds than these."""
+        parts = [str(join.args.get(k) or "").upper() for k in ("method", "side", "kind")]
+        words = " ".join(part for part in parts if part)
+        if words not in admitted:
+            hint = f"write JOIN {join.this.name} ON ..." if parts[2] == "CROSS" else instead
+            place = self._from_keyword(f"{words} JOIN", join)
+            raise self.source.fault(Refused, f"{words} JOIN is not admitted", place, hint)
+        self._check(join, ("this", "on", "side", "kind"))
 
     # --- the SELECT list -----------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from penstock.model import (
     lookup_source,
     name_key,
 )
-from penstock.plan import Path, Plan, members_of
+from penstock.plan import Path, Plan, SharedJoin, members_of
 from penstock.planning.shapes import columns
 
 MEMBER = "@member"
@@ -36,11 +36,15 @@ def check(plan: Plan, application: Application | None = None) -> None:
 
 def _faults(plan: Plan, application: Application | None) -> Iterator[str]:
     yield from _repeated("query", (query.name for query in plan.queries))
-    yield from _repeated("path", (path.id for path in plan.paths))
-    yield from _repeated("operator", (op.id for path in plan.paths for op in path.operators))
+    every = [*plan.paths, *(join.path for join in plan.joins)]
+    yield from _repeated("path", (path.id for path in every))
+    yield from _repeated("operator", (op.id for path in every for op in path.operators))
+    yield from _repeated("join", (join.id for join in plan.joins))
     yield from _reading(plan, application)
     yield from _riding(plan)
     yield from _answering(plan)
+    for join in plan.joins:
+        yield from _join(plan, join)
     paths = {path.id: path for path in plan.paths}
     for path in plan.paths:
         yield from _path(plan, [*reversed(_upstream(paths, path)), path])
@@ -100,7 +104,9 @@ def _riding(plan: Plan) -> Iterator[str]:
         if path.reads in ids:
             for member in set(path.members) - set(plan.path(path.reads).members):
                 yield f"{member} rides path {path.id!r}, but not path {path.reads!r} that it reads"
-    expected = {member: stream for query in plan.queries for member, stream in members_of(query)}
+    riding.update(member for join in plan.joins for member in join.members)
+    expected = {member: stream for query in plan.queries for member, stream in members_of(query)
+                if not member.input or plan.branch(member).join is None}
     for member, times in riding.items():
         if member not in expected:
             yield f"{member} rides a path but is no branch of a query"
@@ -129,6 +135,29 @@ def _answering(plan: Plan) -> Iterator[str]:
             yield f"the pane of group {group.id!r} does not divide its windows and slides"
 
 
+def _join(plan: Plan, join: SharedJoin) -> Iterator[str]:
+    """A join is what its members ask for, and its path reads it."""
+    if join.path.reads != join.id:
+        yield f"path {join.path.id!r} reads {join.path.reads!r}, not join {join.id!r}"
+    if join.path.members != join.members:
+        yield f"path {join.path.id!r} does not have the members of join {join.id!r}"
+    for member in join.members:
+        branch = plan.branch(member)
+        if branch.join is None:
+            yield f"{member} is no window join but shares join {join.id!r}"
+            continue
+        if branch.streams != join.streams or set(branch.join.on) != set(join.on):
+            yield f"{member} joins other rows than join {join.id!r}"
+        if branch.lookups != join.path.lookups:
+            yield f"{member} does not have the lookups of path {join.path.id!r}"
+        if branch.join.reach > join.span:
+            yield f"the window of {member} is longer than that of join {join.id!r}"
+        if not {*join.left_where, *join.right_where} <= set(branch.where):
+            yield f"join {join.id!r} leaves rows out that {member} wants"
+    yield from _members(plan, join.path)
+    yield from _order(join.path)
+
+
 def _path(plan: Plan, whole: Sequence[Path]) -> Iterator[str]:
     """A path is what its members ask for, together with the paths that it reads."""
     path = whole[-1]
@@ -145,6 +174,17 @@ def _path(plan: Plan, whole: Sequence[Path]) -> Iterator[str]:
         asked = branch.lookups[: len(lookups)] if path.end == "window" else branch.lookups
         if asked != lookups:
             yield f"{member} does not have the lookups of path {path.id!r}"
+    yield from _members(plan, path)
+    expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
+    if path.end != "window" and any(part.expensive for part in whole) != expensive:
+        yield f"path {path.id!r} is wrongly marked {'' if path.expensive else 'not '}expensive"
+    yield from _order(path)
+
+
+def _members(plan: Plan, path: Path) -> Iterator[str]:
+    """What holds of the members of every path."""
+    branches = [plan.branch(member) for member in path.members]
+    for member, branch in zip(path.members, branches, strict=True):
         if any(name_key(output.name) == MEMBER for output in branch.select):
             yield f"{member} names a column {MEMBER}, which is ours"
         if any(is_expensive(lookup.on) for lookup in branch.lookups):
@@ -152,9 +192,6 @@ def _path(plan: Plan, whole: Sequence[Path]) -> Iterator[str]:
     expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
     if expensive and len(path.members) > 1 and path.end == "sink":
         yield f"path {path.id!r} shares a branch that calls Python"
-    if path.end != "window" and any(part.expensive for part in whole) != expensive:
-        yield f"path {path.id!r} is wrongly marked {'' if path.expensive else 'not '}expensive"
-    yield from _order(path)
 
 
 def _order(path: Path) -> Iterator[str]:
@@ -194,7 +231,7 @@ def _unknown(branch: Branch, application: Application) -> Iterator[str]:
 
 def _columns(branch: Branch, sources: list[set[Field]]) -> Iterator[str]:
     for number, lookup in enumerate(branch.lookups):
-        yield from _lookup(lookup, lookup_source(number))
+        yield from _lookup(lookup, lookup_source(number, len(branch.inputs)))
     for column in columns(branch.expressions):
         if not 0 <= column.source < len(sources):
             yield f"column {column.name!r} of source {column.source}, of {len(sources)}"

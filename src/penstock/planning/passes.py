@@ -12,21 +12,12 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from penstock.errors import PlanError
-from penstock.model import (
-    Application,
-    Branch,
-    Expression,
-    Lookup,
-    PythonCall,
-    Query,
-    Sink,
-    is_expensive,
-    walk,
-)
+from penstock.model import Application, Query, Sink, is_expensive
 from penstock.plan import Member, Operator, Path, Plan, members_of
 from penstock.planning.check import check
-from penstock.planning.shapes import conjunction
+from penstock.planning.path_operators import fanned_out, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, share_aggregates
+from penstock.planning.share_joins import own_join, share_joins
 from penstock.rendering import render
 
 Pass = Callable[[Plan], Plan]
@@ -51,13 +42,16 @@ def plan(source: Application | Iterable[Query]) -> Plan:
 
 
 def isolate(before: Plan) -> Plan:
-    """Give every branch a path of its own: later plans must give the same answers as this one."""
-    paths = tuple(
-        _own_path(query, member)
-        for query in before.queries
-        for member, _ in members_of(query)
-    )
-    return replace(before, paths=paths)
+    """Give every branch a path of its own: later plans must give the same answers as this one.
+
+    A window join has its path behind a join of its own.
+    """
+    members = [(query, member) for query in before.queries for member, _ in members_of(query)]
+    paths = (_own_path(query, member) for query, member in members
+             if query.branches[member.branch].join is None)
+    joins = (own_join(query, member) for query, member in members
+             if query.branches[member.branch].join is not None and member.input == 0)
+    return replace(before, paths=tuple(paths), joins=tuple(joins))
 
 
 def share(before: Plan) -> Plan:
@@ -81,6 +75,7 @@ def share(before: Plan) -> Plan:
 PASSES: tuple[Pass, ...] = (
     isolate,  # first, because sharing compares whole paths
     share,
+    share_joins,
     share_aggregates,  # last, because a group's panes are made by one path
 )
 
@@ -95,7 +90,7 @@ def _own_path(query: Query, member: Member) -> Path:
         reads=branch.inputs[member.input].stream,
         lookups=branch.lookups,
         members=(member,),
-        operators=_operators(id, branch, query.sink),
+        operators=operators(id, branch, query.sink),
         end="sink" if branch.grouping is None else "panes",
         expensive=expensive,
     )
@@ -119,10 +114,9 @@ def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
     first = before.branch(members[0])
     if len(members) == 1:
         sink = before.query(members[0].query).sink
-        return replace(group[0], id=id, operators=_operators(id, first, sink))
-    fanout = Operator(f"{id}:fanout", "fanout", f"{len(members)} queries in one pass")
-    operators = (*_lookups(id, first.lookups), fanout, _sink(id, "each query's own"))
-    return replace(group[0], id=id, members=members, operators=operators)
+        return replace(group[0], id=id, operators=operators(id, first, sink))
+    return replace(group[0], id=id, members=members,
+                   operators=fanned_out(id, first.lookups, len(members)))
 
 
 def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
@@ -134,56 +128,8 @@ def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
         # on the aggregates, so with other aggregates it is another path.
         columns = sorted({repr(e) for member in members for e in before.branch(member).expressions})
         id = f"{id}/{zlib.crc32(repr(columns).encode()):08x}"
-        operators = _operators(id, first, Sink())[:-1]  # its own panes stand for all
+        steps = operators(id, first, Sink())[:-1]  # its own panes stand for all
     else:
-        operators = tuple(_lookups(id, first.lookups))
+        steps = tuple(lookup_operators(id, first.lookups))
     panes = Operator(f"{id}:panes", "panes", f"panes of {len(members)} window aggregates")
-    return replace(group[0], id=id, members=members, operators=(*operators, panes))
-
-
-def _operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
-    cheap = [conjunct for conjunct in branch.where if not is_expensive(conjunct)]
-    operators = _lookups(id, branch.lookups)
-    if cheap:
-        operators.append(Operator(f"{id}:filter", "filter", conjunction(cheap)))
-    operators += _python(id, branch)
-    if branch.grouping is not None:
-        return (*operators, Operator(f"{id}:panes", "panes", "panes of a window aggregate"))
-    shown = ", ".join(output.name for output in branch.select)
-    operators.append(Operator(f"{id}:project", "project", shown))
-    delivered = sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
-    return (*operators, _sink(id, delivered))
-
-
-def _lookups(id: str, lookups: Iterable[Lookup]) -> list[Operator]:
-    return [
-        Operator(f"{id}:lookup{number}", "lookup",
-                 f"{lookup.kind} {lookup.relation} on {render(lookup.on)}")
-        for number, lookup in enumerate(lookups, start=1)
-    ]
-
-
-def _python(id: str, branch: Branch) -> list[Operator]:
-    """One operator for each condition that calls Python, as written, and one for the answers."""
-    texts = [render(conjunct) for conjunct in branch.where if is_expensive(conjunct)]
-    computed = (branch.grouping.expressions if branch.grouping is not None
-                else [output.expression for output in branch.select])
-    if called := _functions(computed):
-        texts.append(", ".join(called))
-    return [Operator(f"{id}:python{number}", "python", text)
-            for number, text in enumerate(texts, start=1)]
-
-
-def _functions(expressions: Iterable[Expression]) -> list[str]:
-    """The calls of Python functions, as written, outermost first, each once."""
-    calls = {
-        render(part): None
-        for expression in expressions
-        for part in walk(expression)
-        if isinstance(part, PythonCall)
-    }
-    return list(calls)
-
-
-def _sink(id: str, text: str) -> Operator:
-    return Operator(f"{id}:sink", "sink", text)
+    return replace(group[0], id=id, members=members, operators=(*steps, panes))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.policies import operators, refresh
+from penstock.policies import joins, operators, refresh
 from penstock.policies.family import PolicyFamily
 
 FAMILIES: dict[str, PolicyFamily[Any]] = {
     "operators": operators.FAMILY,
     "refresh": refresh.FAMILY,
+    "joins": joins.FAMILY,
 }
 """Every family by the name of its setting; to add one, add a folder and a line here."""
 
 PLANNED = {
-    "joins": "in which order window joins are probed",
     "filters": "in which order predicates are evaluated",
 }
 """Families to come, and what they will decide: `SET` refuses them until they work."""
@@ -25,7 +25,7 @@ def texts(settings: Mapping[str, str]) -> dict[str, str]:
     """By family, the text that the settings of an application choose, or the default.
 
     >>> texts({"operators": "chain", "memory": "1 GB"})
-    {'operators': 'chain', 'refresh': 'hybrid+late_pending'}
+    {'operators': 'chain', 'refresh': 'hybrid+late_pending', 'joins': 'mqt'}
     """
     return {name: settings.get(name, family.default) for name, family in FAMILIES.items()}
 
@@ -34,7 +34,7 @@ def read(settings: Mapping[str, str]) -> dict[str, object]:
     """By family, the policy that the settings of an application choose, or the default.
 
     >>> read({"operators": "chain"})
-    {'operators': Chain(), 'refresh': LatePending(of=Hybrid())}
+    {'operators': Chain(), 'refresh': ..., 'joins': MaximumQueryThroughput(merge=True)}
     """
     return {name: FAMILIES[name].read(text) for name, text in texts(settings).items()}
 

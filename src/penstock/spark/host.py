@@ -30,6 +30,7 @@ from penstock.engine import (
     Job,
     Note,
     Pause,
+    ProbeJob,
     RefreshJob,
     Release,
     Resume,
@@ -60,6 +61,7 @@ from penstock.spark.ingest.sources import plain
 from penstock.spark.ingest.stream_ingest import Ingest
 from penstock.spark.jobs.intermediate import IntermediateStore
 from penstock.spark.jobs.panes import Panes
+from penstock.spark.jobs.probes import Probes
 from penstock.spark.jobs.refreshes import Refreshes
 from penstock.spark.jobs.rows_read import BlockReaders
 from penstock.spark.jobs.segments import Order, Segments
@@ -114,6 +116,7 @@ class SparkHost(HostShutdown):
         self._segments = Segments(**means)
         self._panes = Panes(**means, windows=self._windows, outgrow=self._outgrow)
         self._refreshes = Refreshes(self._clock, self._windows, self._delivery)
+        self._probes = Probes(self._clock, self._spools, self._delivery)
         self._positions = Positions(
             self._core, self._deliveries.positions, partial(contents_of, self._spools))
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 2, "penstock-run")
@@ -272,7 +275,7 @@ class SparkHost(HostShutdown):
                 self._on_event(replace(decided, seconds=spent))
             case Note(event=event):
                 self._on_event(event)
-            case SegmentJob() | RefreshJob():
+            case SegmentJob() | RefreshJob() | ProbeJob():
                 if self._warm_up is not None:
                     self._warm_up.stop()
                 self._submit(self._execute, instruction, self._work(instruction))
@@ -314,6 +317,8 @@ class SparkHost(HostShutdown):
         plan = self._core.plan
         if isinstance(job, RefreshJob):
             return partial(self._refreshes.run, job, plan, self._windows.of(job.group))
+        if isinstance(job, ProbeJob):
+            return partial(self._probes.run, job, plan, self._compiler)
         executor = self._panes if plan.path(job.path).end == "panes" else self._segments
         return partial(executor.run, Order(job, plan, self._compiler, self._windows.now))
 
@@ -338,7 +343,8 @@ class SparkHost(HostShutdown):
 
     def _describe(self, job: Job) -> None:
         """Let Spark know what this thread runs, and in which pool."""
-        what = job.group if isinstance(job, RefreshJob) else job.segment
+        what = (job.group if isinstance(job, RefreshJob) else
+                job.join if isinstance(job, ProbeJob) else job.segment)
         urgent = isinstance(job, SegmentJob) and job.urgent
         context = self._spark.sparkContext
         context.setJobGroup(self._job_group(job.number), f"penstock job {job.number}: {what}")

@@ -18,9 +18,11 @@ from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_type
 from penstock.engine.aggregates.coverage import families_of
+from penstock.engine.instructions import JoinSide, ProbeScan
+from penstock.engine.joins.outers import LATEST
 from penstock.errors import CheckpointError, PenstockError, RunError
 from penstock.model import Application, Block, Branch, Query, Window, name_key
-from penstock.plan import Group, Member, Plan
+from penstock.plan import EARLIEST, Group, Member, Plan, SharedJoin
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
 from penstock.spark.aggregates.pane_job import PaneJob
@@ -109,6 +111,8 @@ class _Question:
                             self.needs.function)
         if self.plan.groups:
             return self._windowed(compiler, self.plan.groups[0])
+        if self.plan.joins:
+            return self._paired(compiler, self.plan.joins[0])
         return self._rows(compiler)
 
     # --- row by row --------------------------------------------------------------------------
@@ -126,6 +130,18 @@ class _Question:
 
     def _blocks(self, stream: str) -> list[Block]:
         return [block for block in self.spools[stream].held() if block.rows]
+
+    def _paired(self, compiler: Compiler, join: SharedJoin) -> pa.Table:
+        """The pairs of a window join among all blocks in the spool."""
+        left, right = (tuple(self._blocks(stream)) for stream in join.streams)
+        if not left or not right:
+            return self._schema.empty_table()
+        scan = ProbeScan(
+            since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
+            left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
+        answers = compiler.paired(join, join.members, [scan],
+                                  lambda stream, numbers: self.spools[stream].timely_frame(numbers))
+        return self._shaped(answers.project(join.members).toArrow())
 
     # --- windows -----------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from penstock.engine import Core, Instruction, RefreshJob, SegmentJob
+from penstock.engine import Core, Instruction, ProbeJob, RefreshJob, SegmentJob
 from penstock.engine.positions import Intervals, Positions, QueryPosition, SpoolContents
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
@@ -15,10 +15,12 @@ from penstock.language import bind
 from penstock.model import Application
 from penstock.plan import members_of
 from penstock.planning import plan
+from penstock.policies import FAMILIES
 from penstock.policies import refresh as refreshes
 from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
 from penstock.testing.scripted_costs import Figures, a_tenth, carried, measured, never, one_second
+from penstock.testing.virtual_joins import JoinedPair, JoinRows
 from penstock.testing.virtual_panes import Answer, RowCounts, Synopses
 from penstock.testing.virtual_spool import BYTES_PER_ROW, VirtualSpool
 from penstock.whatif.replay import VirtualHost
@@ -41,6 +43,21 @@ class FakeHost(VirtualHost):
     >>> host.run()
     >>> [(answer.end // 1_000_000, answer.rows) for answer in host.answers]
     [(2, 2), (4, 2), (6, 1), (8, 1)]
+
+    Window joins pair rows with equal ``keys``, whatever their predicate is:
+
+    >>> host = FakeHost.of('''
+    ...     CREATE STREAM s (ts TIMESTAMP, k INT) FROM rate TIME ts;
+    ...     CREATE STREAM t (ts TIMESTAMP, k INT) FROM rate TIME ts;
+    ...     CREATE QUERY q AS SELECT A.k FROM s A, t B WHERE A.k = B.k WINDOW 4 SECONDS;
+    ... ''')
+    >>> host.arrive("s", at=1.0, times=(0, 1, 5), keys=(7, 8, 7))
+    >>> host.arrive("t", at=2.0, times=(2, 3), keys=(7, 7))
+    >>> host.end("s", at=3.0)
+    >>> host.end("t", at=4.0)
+    >>> host.run()
+    >>> [(pair.left.time // 10**6, pair.right.time // 10**6) for pair in host.pairs("q")]
+    [(0, 2), (0, 3), (5, 2), (5, 3)]
     """
 
     application: Application = field(kw_only=True)
@@ -50,6 +67,10 @@ class FakeHost(VirtualHost):
     """Seconds that a refresh takes."""
     breaks: Callable[[RefreshJob], str] = never
     """Why a refresh fails."""
+    probing: Callable[[ProbeJob], float] = one_second
+    """Seconds that a probe takes."""
+    stumbles: Callable[[ProbeJob], str] = never
+    """Why a probe fails."""
     operators: Figures = field(default_factory=dict)
     samples: bool = False
     kept: dict[int, float] = field(default_factory=dict)
@@ -63,6 +84,9 @@ class FakeHost(VirtualHost):
     """Active jobs that make panes, and the synopses that they make them for."""
     _refreshed: dict[int, list[Answer]] = field(default_factory=dict)
     """By job, the answers of a refresh."""
+    _rows: JoinRows = field(default_factory=JoinRows)
+    _paired: dict[int, dict[str, list[JoinedPair]]] = field(default_factory=dict)
+    """By job, the pairs that a probe delivers to each query."""
 
     def __post_init__(self) -> None:
         """No query has joined yet."""
@@ -82,20 +106,24 @@ class FakeHost(VirtualHost):
         samples: bool = False,
         refreshing: Callable[[RefreshJob], float] = a_tenth,
         breaks: Callable[[RefreshJob], str] = never,
+        joins: str = FAMILIES["joins"].default,
+        probing: Callable[[ProbeJob], float] = one_second,
+        stumbles: Callable[[ProbeJob], str] = never,
     ) -> FakeHost:
         """A host that runs this application from time 0."""
         application = bind(sql)
         chosen = policy_of(policy) if isinstance(policy, str) else policy
-        core = Core({"operators": chosen, "refresh": refreshes.policy(refresh)},
+        core = Core({"operators": chosen, "refresh": refreshes.policy(refresh),
+                     "joins": FAMILIES["joins"].read(joins)},
                     settings or Settings(until_drained=True))
         core.adopt(plan(application))
         host = cls(core, application=application, cost=cost, fails=fails,
                    operators=operators or {}, samples=samples, refreshing=refreshing,
-                   breaks=breaks)
+                   breaks=breaks, probing=probing, stumbles=stumbles)
         known = core.settings
         host.handle(ev.EngineStarted(
             at=0.0, streams=tuple(application.streams), cores=1,
-            policies={"operators": str(policy), "refresh": refresh},
+            policies={"operators": str(policy), "refresh": refresh, "joins": joins},
             slots=known.slots, overlap=known.overlap, gather=known.gather, hold=known.hold,
             memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
         host._join(application.queries)
@@ -105,13 +133,16 @@ class FakeHost(VirtualHost):
 
     def arrive(
         self, stream: str, at: float, rows: int = 100, late: int = 0,
-        times: Sequence[float] | None = None,
+        times: Sequence[float] | None = None, keys: Sequence[int] | None = None,
     ) -> None:
         """A block of a stream will arrive; with ``times`` its rows have these event times.
 
-        They are in seconds. Rows that are late by the stream's LATENESS are in no window.
+        They are in seconds. Rows that are late by the stream's LATENESS are in no window. With
+        ``keys`` window joins find pairs among the rows.
         """
         block = self.spool.block(self.application.streams[stream], at, rows, late, times)
+        if times is not None and keys is not None:
+            self._rows.add(block, times, keys)
         self.plan_event(ev.BlockArrived(at=at, block=block, read=block.rows, late=block.late))
 
     def end(self, stream: str, at: float) -> None:
@@ -180,11 +211,21 @@ class FakeHost(VirtualHost):
             case ev.JobFinished(job=job, kind="refresh"):
                 for answer in self._refreshed[job]:
                     if answer.query in self._log:
-                        self._log[answer.query].answered = answer.end
+                        self._log[answer.query].end(answer.end)
+            case ev.JobFinished(job=job, kind="probe"):
+                self._log_pairs(next(one for one in self.probes if one.number == job))
         instructions = VirtualHost.handle(self, event)
         for stream, number in self.released:
             self.spool.release(stream, number)
         return instructions
+
+    def _log_pairs(self, probe: ProbeJob) -> None:
+        """A probe has delivered: its queries have come so far."""
+        for query in {member.query for member in probe.members} & self._log.keys():
+            if query in probe.ends:
+                self._log[query].end(probe.ends[query])
+            if query in probe.partial:
+                self._log[query].partial = probe.partial[query]
 
     def _summarised(
         self, job: SegmentJob, at: float, seconds: float, measured: Mapping[str, ev.StageFigures]
@@ -217,6 +258,18 @@ class FakeHost(VirtualHost):
             at=at, job=refresh.number, kind="refresh", seconds=at - self.clock.now(),
             rows_out=refresh.answers,
             result=ev.RefreshResult(answers=refresh.answers, arrived=refresh.arrived))
+
+    def probed(self, probe: ProbeJob) -> ev.JobFinished | ev.JobFailed:
+        """How a probe ends: as the script says."""
+        at = self.clock.now() + self.probing(probe)
+        if reason := self.stumbles(probe):
+            return ev.JobFailed(at=at, job=probe.number, kind="probe", reason=reason)
+        found = self._paired[probe.number] = self._rows.found(probe, self.core.plan)
+        out = {query: len(pairs) for query, pairs in found.items()}
+        return ev.JobFinished(
+            at=at, job=probe.number, kind="probe", seconds=at - self.clock.now(), rows_out=out,
+            result=ev.ProbeResult(through=probe.through, ends=probe.ends, late=probe.late,
+                                  added=probe.added(out, {})))
 
     def trim(self, group: str, before: int) -> None:
         """Forget panes."""
@@ -282,6 +335,11 @@ class FakeHost(VirtualHost):
         return [answer for e in self.record
                 if isinstance(e, ev.JobFinished) and e.kind == "refresh"
                 for answer in self._refreshed[e.job]]
+
+    def pairs(self, query: str) -> list[JoinedPair]:
+        """The pairs of a window join, in order of delivery."""
+        return [pair for e in self.record if isinstance(e, ev.JobFinished) and e.kind == "probe"
+                for pair in self._paired[e.job].get(query, ())]
 
     @property
     def failures(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
-from penstock.engine import Job, RefreshJob, SegmentJob
+from penstock.engine import Job, ProbeJob, RefreshJob, SegmentJob
 from penstock.events import kinds as ev
 from penstock.plan import Operator
 
@@ -15,8 +15,8 @@ _FREE = (0.0, 1.0)
 _ROWS = 100.0
 
 
-def one_second(job: SegmentJob) -> float:
-    """The seconds of every job over blocks."""
+def one_second(job: SegmentJob | ProbeJob) -> float:
+    """The seconds of every job over blocks, and of every probe."""
     return 1.0
 
 

@@ -86,6 +86,8 @@ def _policies(summary: Summary, wide: int) -> Iterator[str]:
     aggregates = wide >= 76 and any(query.window for query in list(summary.queries.values()))
     if not aggregates:
         policies.pop("refresh", None)
+    if not any(query.join for query in list(summary.queries.values())):
+        policies.pop("joins", None)
     yield from policies.values()
 
 

@@ -129,6 +129,7 @@ def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Compa
         recording, summary.run.state, summary.run.seconds, measure("recorded", record.events),
         tuple(measure(name, replay(recording, policy)) for name, policy in tried.items()),
         windows, (*_unplayed(record.events, windows),
+                  *_unprobed(record.events, _joins(record.events, record.twins)),
                   *_notes(recording, record.twins, summary, tried)))
 
 
@@ -152,7 +153,8 @@ def _outcome(
     counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
     overall, queries = _latencies(counted, twins)
     began = {e.job: e.at for e in events if isinstance(e, ev.JobDecided)}
-    ended = [e for e in events if isinstance(e, ev.JobFinished) and e.kind != "refresh"]
+    ended = [e for e in events
+             if isinstance(e, ev.JobFinished) and e.kind not in ("refresh", "probe")]
     spans = [e.at - began[e.job] for e in ended if e.job in began]
     return PolicyOutcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
                    len(spans), sum(spans), times, waiting)
@@ -256,6 +258,23 @@ def _unplayed(events: Iterable[ev.Event], windows: Sequence[str]) -> Iterator[st
         yield (f"{', '.join(windows)}: the replays put the rows of window aggregates into panes, "
                "but do not answer from them, so there are no latencies; in the recorded run "
                f"{len(took)} refreshes took {sum(took):.1f} s, which the replays have to spare")
+
+
+def _joins(
+    events: Iterable[ev.Event], twins: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """The window joins of a record."""
+    found = dict.fromkeys(event.query for event in events
+                          if isinstance(event, ev.QueryAdded) and event.join is not None)
+    return tuple(twin for query in found for twin in twins[query])
+
+
+def _unprobed(events: Iterable[ev.Event], joins: Sequence[str]) -> Iterator[str]:
+    """What the replays leave out of window joins: all of it."""
+    if joins:
+        took = [e.seconds for e in events if isinstance(e, ev.JobFinished) and e.kind == "probe"]
+        yield (f"{', '.join(joins)}: the replays leave window joins out; in the recorded run "
+               f"{len(took)} probes took {sum(took):.1f} s, which the replays have to spare")
 
 
 def _notes(

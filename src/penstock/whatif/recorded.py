@@ -90,7 +90,8 @@ class Recording:
             reading.started, tuple(reading.script(models)), models, reading.kept(),
             reading.failed, reading.sampling(),
             tuple(joined.event.query for joined in reading.joins
-                  if not any(path in models for path in joined.paths.values())))
+                  if joined.event.join is None
+                  and not any(path in models for path in joined.paths.values())))
 
 
 @dataclass(slots=True)

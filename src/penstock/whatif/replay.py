@@ -22,6 +22,7 @@ from penstock.engine import (
     Instruction,
     Note,
     Pause,
+    ProbeJob,
     RefreshJob,
     Release,
     Resume,
@@ -45,6 +46,7 @@ class VirtualHost:
     """Every event, including the core's own."""
     runs: list[SegmentJob] = field(default_factory=list)
     refreshes: list[RefreshJob] = field(default_factory=list)
+    probes: list[ProbeJob] = field(default_factory=list)
     released: list[tuple[str, int]] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     """Jobs whose kept rows nobody will take up."""
@@ -61,6 +63,10 @@ class VirtualHost:
 
     def renewal(self, refresh: RefreshJob) -> ev.JobFinished | ev.JobFailed:
         """How a refresh that begins now will end, and when."""
+        raise NotImplementedError
+
+    def probed(self, probe: ProbeJob) -> ev.JobFinished | ev.JobFailed:
+        """How a probe that begins now will end, and when."""
         raise NotImplementedError
 
     def trim(self, group: str, before: int) -> None:
@@ -96,6 +102,9 @@ class VirtualHost:
             case RefreshJob():
                 self.refreshes.append(instruction)
                 self.plan_event(self.renewal(instruction))
+            case ProbeJob():
+                self.probes.append(instruction)
+                self.plan_event(self.probed(instruction))
             case Cancel(job=job, limit=limit):
                 self._cancel(job, limit)
             case Trim(group=group, before=before):

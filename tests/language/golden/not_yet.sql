@@ -3,30 +3,30 @@ CREATE STREAM Temperature (LocationId INT, Value DOUBLE) FROM rate;
 CREATE STREAM Humidity (LocationId INT, Value DOUBLE) FROM rate;
 SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.LocationId = B.LocationId and A.Value > 30 and B.Value > 60 WINDOW 1 min;
 -- gives:
--- NotYet: query q1, line 3, column 57: joins of two streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
+-- NotYet: query q1, line 3, column 8: aggregates over joins of streams are not supported yet; select the pairs themselves
 --   SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.LocationId = B.LocationId and A.Value > 30 an
---                                                           ^^^^^^^^^^
+--          ^^^^^
 
 -- case: a window of rows
 SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
 -- gives:
--- NotYet: query q1, line 1, column 30: joins of two streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
+-- NotYet: query q1, line 1, column 60: joins over windows of ROWS are not supported yet; write a window of time, such as WINDOW 1 MIN
 --   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
---                                ^^^^^^^^^
+--                                                              ^^^^^^^^^^^^^^^^
 
--- case: a join of streams without a window
-SELECT A.src FROM packets A JOIN readings B ON A.src = B.n
+-- case: joins in a union
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN UNION ALL SELECT src FROM packets
 -- gives:
--- NotYet: query q1, line 1, column 34: joins of two streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
---   SELECT A.src FROM packets A JOIN readings B ON A.src = B.n
---                                    ^^^^^^^^^^
+-- NotYet: query q1, line 1, column 30: joins of streams in a UNION ALL are not supported yet; make it a query of its own
+--   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN UNION ALL SELECT src FROM packets
+--                                ^^^^^^^^^
 
 -- case: three streams
 SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 1 MIN
 -- gives:
--- NotYet: query q1, line 1, column 30: joins of three or more streams are not supported yet; a query reads one stream, and any number of relations that are joined to it
+-- NotYet: query q1, line 1, column 41: joins of three or more streams are not supported yet; a query reads one stream or two, and any number of relations
 --   SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 1 MIN
---                                ^^^^^^^^^
+--                                           ^^^^^^^^^
 
 -- case: a window in a union
 SELECT src FROM packets UNION ALL SELECT MAX(n) FROM readings [WINDOW 1 MIN]
@@ -48,4 +48,11 @@ SELECT MAX(src) FROM packets UNION ALL SELECT MAX(n) FROM readings
 -- NotYet: query q1, line 1, column 8: window aggregates in a UNION ALL are not supported yet; make it a query of its own
 --   SELECT MAX(src) FROM packets UNION ALL SELECT MAX(n) FROM readings
 --          ^^^
+
+-- case: HOP over a join
+SELECT A.src FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), 1 MIN, 1 MIN)) A, packets B WHERE A.src = B.src
+-- gives:
+-- NotYet: query q1, line 1, column 55: HOP over joins of streams is not supported yet; write WINDOW 1 MIN at the end
+--   SELECT A.src FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), 1 MIN, 1 MIN)) A, packets B WHERE A.src = B.src
+--                                                         ^^
 

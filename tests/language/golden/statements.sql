@@ -96,12 +96,10 @@ SET slots = 2
 -- SET retention = 10 MIN
 -- SET slots = 2
 
--- case: policies for window joins of streams are to come
+-- case: a policy for window joins of streams
 SET joins = 'mqt'
 -- gives:
--- NotYet: setting joins, line 1, column 5: policies that decide in which order window joins are probed are not supported yet
---   SET joins = 'mqt'
---       ^^^^^
+-- SET joins = mqt
 
 -- case: policies for the order of predicates are to come
 set FILTERS = a_greedy

@@ -9,8 +9,8 @@ are held back until all earlier outers have scanned the query's window.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from penstock.policies.joins import JoinWindow, Policy, ScanCost, SharedScan, View, Waiting
 
@@ -67,11 +67,15 @@ class _Scan:
         self.queues = [deque() for _ in range(self.shared.levels)]
         self.fronts = [0] * (self.shared.levels + 1)
 
-    def arrive(self, number: int) -> None:
-        outer = _Outer(number, self.arrived, left=[0] * (self.shared.levels + 1))
+    def arrive(self, number: int, scanned: int = 0) -> None:
+        left = [min(scanned, window) for window in range(self.shared.levels + 1)]
+        outer = _Outer(number, self.arrived, scanned, left)
         self.arrived += 1
-        self.outers.append(outer)
-        self.queues[0].append(outer)
+        for window in range(1, scanned + 1):
+            self.fronts[window] += 1
+        if scanned < self.shared.levels:
+            self.outers.append(outer)
+            self.queues[scanned].append(outer)
 
     def at(self, place: int) -> _Outer | None:
         """The outer at a place in the order of arrival; None if it has finished or not come yet."""
@@ -112,10 +116,22 @@ class ProbeSchedule:
         self.scans = policy.prepare(windows, cost)
         self._state = [_Scan(shared) for shared in self.scans]
 
-    def arrive(self, outer: int) -> None:
-        """An outer has arrived, after all earlier ones."""
+    def arrive(self, outer: int, reach: float = 0.0) -> None:
+        """An outer has arrived, after all earlier ones.
+
+        One that waited in another schedule may have scanned some of the window already, as far as
+        ``reach``. It begins with the levels beyond, but not before an earlier outer.
+        """
         for scan in self._state:
-            scan.arrive(outer)
+            scanned = sum(window.length <= reach for window in scan.shared.windows)
+            furthest = scan.outers[-1].scanned if scan.outers else scan.shared.levels
+            scan.arrive(outer, min(scanned, furthest))
+
+    def weigh(self, cost: ScanCost) -> None:
+        """Scans cost this from now on; what waits goes on where it is."""
+        self.scans = tuple(replace(scan, cost=cost) for scan in self.scans)
+        for state, scan in zip(self._state, self.scans, strict=True):
+            state.shared = scan
 
     @property
     def waiting(self) -> int:
@@ -142,36 +158,42 @@ class ProbeSchedule:
         outer = self._state[chosen.scan].queues[chosen.scanned][0]
         return Probe(outer.number, chosen.scan, chosen.scanned, chosen.until, chosen.reason)
 
+    def leaving(self, probe: Probe) -> list[Pairs]:
+        """The pairs that leave when a probe is through, in the order of windows."""
+        scan = self._state[probe.scan]
+        outer = scan.queues[probe.first][0]
+        assert outer.number == probe.outer, f"outer {probe.outer} was not the first to wait"
+        return [found for window in range(probe.first + 1, scan.shared.levels + 1)
+                for found in self._leaving(probe, scan, outer, window)]
+
     def finish(self, probe: Probe) -> list[Pairs]:
         """A probe has finished; return the pairs that leave now, in the order of windows."""
-        scan = self._state[probe.scan]
+        scan, pairs = self._state[probe.scan], self.leaving(probe)
         outer = scan.queues[probe.first].popleft()
-        assert outer.number == probe.outer, f"outer {probe.outer} was not the first to wait"
         outer.scanned = probe.last
+        for window in range(probe.first + 1, probe.last + 1):
+            scan.fronts[window] += scan.fronts[window] == outer.place
+        for gone in pairs:
+            one = outer if gone.outer == outer.number else scan.at(outer.place + 1)
+            assert one is not None and one.number == gone.outer
+            one.left[gone.window] = gone.last
         if probe.last < scan.shared.levels:
             scan.queues[probe.last].append(outer)
-        pairs = [found for window in range(probe.first + 1, scan.shared.levels + 1)
-                 for found in self._leaving(probe.scan, scan, outer, window)]
-        if probe.last == scan.shared.levels:
+        else:
             scan.outers.popleft()
         return pairs
 
-    def _leaving(self, number: int, scan: _Scan, outer: _Outer, window: int) -> list[Pairs]:
-        """The pairs that leave for the queries of a window, now that an outer has gone on."""
+    def _leaving(self, probe: Probe, scan: _Scan, outer: _Outer, window: int) -> Iterator[Pairs]:
+        """The pairs that leave for the queries of a window when an outer has gone on."""
         if outer.place != scan.fronts[window]:  # an earlier outer has not scanned this window
-            return []
-        leaving = _let_go(number, outer, window)
-        if outer.scanned >= window:
-            scan.fronts[window] += 1
-            follower = scan.at(outer.place + 1) if self.policy.releases_early else None
-            if follower is not None:
-                leaving += _let_go(number, follower, window)
-        return leaving
+            return
+        yield from _gone(probe, outer, window, probe.last)
+        follower = scan.at(outer.place + 1) if self.policy.releases_early else None
+        if probe.last >= window and follower is not None:
+            yield from _gone(probe, follower, window, follower.scanned)
 
 
-def _let_go(scan: int, outer: _Outer, window: int) -> list[Pairs]:
-    first, last = outer.left[window], min(outer.scanned, window)
-    if first == last:
-        return []
-    outer.left[window] = last
-    return [Pairs(outer.number, scan, window, first, last)]
+def _gone(probe: Probe, outer: _Outer, window: int, scanned: int) -> Iterator[Pairs]:
+    first, last = outer.left[window], min(scanned, window)
+    if first < last:
+        yield Pairs(outer.number, probe.scan, window, first, last)

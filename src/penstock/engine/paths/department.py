@@ -342,7 +342,7 @@ class PathsDepartment:
         if isinstance(event, ev.JobFailed):
             return self._fail(event, job)
         result = event.result
-        assert not isinstance(result, ev.RefreshResult)
+        assert isinstance(result, ev.SegmentResult | ev.PanesResult)
         if isinstance(result, ev.SegmentResult) and result.kept is not None:
             self._keep(event, result, result.kept, job)
             return Ended(stops=event.failed, job=job)

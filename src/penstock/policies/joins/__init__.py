@@ -24,7 +24,7 @@ def policy(text: str) -> Policy:
     """The policy that a text names.
 
     >>> policy("mqt")
-    MaximumQueryThroughput()
+    MaximumQueryThroughput(merge=True)
     """
     return named(text, POLICIES, "joins policy")
 

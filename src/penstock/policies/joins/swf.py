@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.policies.joins.base import Decision, Policy, View, decision
-from penstock.policies.joins.model.windows import JoinWindow, ScanCost, SharedScan, worthwhile
+from penstock.policies.joins.model.windows import (
+    JoinWindow,
+    ScanCost,
+    SharedScan,
+    combined,
+    worthwhile,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +29,15 @@ class SmallestWindowFirst(Policy):
     Decision(scan=0, scanned=0, until=1, reason='outer 7 scans 0 to 1: no smaller window waits')
 
     Reference: section 3.2 of the joins paper. We deviate where a job has a fixed cost: slices that
-    are not worth a job are merged with the next (`worthwhile`).
+    are not worth a job are merged with the next (`worthwhile`), unless ``merge`` is false.
     """
+
+    merge: bool = True
 
     def prepare(self, windows: Sequence[JoinWindow], cost: ScanCost) -> tuple[SharedScan, ...]:
         """One scan, of the levels that are worth a job."""
-        return (SharedScan(worthwhile(windows, cost), cost),)
+        levels = worthwhile(windows, cost) if self.merge else tuple(combined(windows))
+        return (SharedScan(levels, cost),)
 
     def choose(self, view: View) -> Decision | None:
         """The first of the outers that have scanned least, one level on."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
+from penstock.engine.instructions import ProbeScan
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
 from penstock.model import (
@@ -33,13 +34,14 @@ from penstock.model import (
     lookup_source,
     name_key,
 )
-from penstock.plan import Group, Member, Path, Plan
+from penstock.plan import Group, Member, Path, Plan, SharedJoin
 from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
+from penstock.spark.compile.pairs import PairCompiler
 from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.jobs.rows_read import Reading
@@ -254,6 +256,8 @@ class Compiler:
         self._spark, self._application, self._plan = spark, application, plan
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
+        self._joins: dict[str, PairCompiler] = {}
+        self._pair_paths = {join.path.id for join in plan.joins}
 
     def answers(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
@@ -264,7 +268,7 @@ class Compiler:
         """
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
-        branches = {member: self._plan.branch(member) for member in members}
+        branches = {member: self._branch(path, member) for member in members}
         if path.expensive:
             return self._through_python(path, branches, block, first)
         rows = self._joined(path, block)
@@ -272,11 +276,42 @@ class Compiler:
             return self._fanned_out(path, branches, rows)
         return _plain(branches, rows)
 
+    def paired(
+        self, join: SharedJoin, members: tuple[Member, ...], scans: Sequence[ProbeScan],
+        rows: Callable[[str, Sequence[int]], DataFrame],
+    ) -> PathAnswers:
+        """What some members of a shared join get of the pairs that scans find.
+
+        ``rows`` gives the timely rows of blocks of a stream.
+        """
+        pairs = self._pairs(join)
+        found = [pairs.pairs(scan, rows) for scan in scans]
+        if all(scan.members == members for scan in scans):
+            return self.answers(join.path, members, reduce(DataFrame.unionAll, found))
+        return self._only(join.path, members, found, scans)
+
+    def _only(
+        self, path: Path, members: tuple[Member, ...], found: Sequence[DataFrame],
+        scans: Sequence[ProbeScan],
+    ) -> PathAnswers:
+        """The answers to several scans, each for its own members only."""
+        parts = [self.answers(path, members, pairs) for pairs in found]
+        frames = [part.frame.where(ours(MEMBER).isin([members.index(m) for m in scan.members]))
+                  for part, scan in zip(parts, scans, strict=True)]
+        return replace(parts[0], frame=reduce(DataFrame.unionAll, frames))
+
+    def _pairs(self, join: SharedJoin) -> PairCompiler:
+        if join.id not in self._joins:
+            branches = [self._plan.branch(member) for member in join.members]
+            self._joins[join.id] = PairCompiler.of(self._spark, join, branches, self._time)
+        return self._joins[join.id]
+
     def part(
         self, path: Path, member: Member, block: DataFrame, first: int, last: int
     ) -> Progress:
         """A block after the stages first to last - 1 of a path that calls Python."""
-        return self._pipeline(path, self._branch(path, member)).run(block, first, last)
+        placed = self._placed(path, block) if first == 0 else block
+        return self._pipeline(path, self._branch(path, member)).run(placed, first, last)
 
     def summarised(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
@@ -303,21 +338,27 @@ class Compiler:
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
+        if path.id in self._pair_paths:
+            return self._plan.branch(member).over_pairs
         if path.end != "panes":
             return self._plan.branch(member)
         (group,) = self._plan.groups_on(path.id)
         timed = Output(TIME.name, self._time(path.reads))
         return replace(group.rows, select=(timed, *group.rows.select))
 
-    def _time(self, stream: str) -> Expression:
+    def _time(self, stream: str, source: int = STREAM) -> Expression:
         """The time of a row: its own, or when its block arrived."""
         declared = self._application.streams[stream]
         if declared.time is None:
-            return Column(ARRIVED, TIMESTAMP)
-        return Column(EVENT_TIME if declared.unit else declared.time, TIMESTAMP)
+            return Column(ARRIVED, TIMESTAMP, source)
+        return Column(EVENT_TIME if declared.unit else declared.time, TIMESTAMP, source)
+
+    def _placed(self, path: Path, block: DataFrame) -> DataFrame:
+        """The rows with their columns at their places; pairs have them there already."""
+        return block if path.id in self._pair_paths else renamed(block, STREAM)
 
     def _joined(self, path: Path, block: DataFrame) -> DataFrame:
-        rows = renamed(block, STREAM)
+        rows = self._placed(path, block)
         for number in range(len(path.lookups)):
             rows = self._looked_up(path, rows, number)
         return rows
@@ -325,7 +366,8 @@ class Compiler:
     def _looked_up(self, path: Path, rows: DataFrame, number: int) -> DataFrame:
         """Rows with what the path's lookup of this number finds for them."""
         lookup = path.lookups[number]
-        found = renamed(self._relation(lookup.relation), lookup_source(number))
+        inputs = 2 if path.id in self._pair_paths else 1
+        found = renamed(self._relation(lookup.relation), lookup_source(number, inputs))
         return rows.join(sf.broadcast(found), compiled(lookup.on), lookup.kind)
 
     def _fanned_out(
@@ -350,7 +392,8 @@ class Compiler:
     ) -> PathAnswers:
         (branch,) = branches.values()
         pipeline = self._pipeline(path, branch)
-        progress = pipeline.run(block, first, len(path.stages))
+        placed = self._placed(path, block) if first == 0 else block
+        progress = pipeline.run(placed, first, len(path.stages))
         progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
         progress.observe(REJECTED, ours(ERROR).isNotNull())
         columns = _columns(branch, pipeline.stage.outputs)

@@ -17,10 +17,10 @@ from pyspark.sql import functions as sf
 
 from penstock.events.kinds import StageFigures
 from penstock.functions import PythonFunction
-from penstock.model import STREAM, Branch, is_expensive
+from penstock.model import Branch, is_expensive
 from penstock.plan import Path
 from penstock.planning.shapes import columns
-from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
+from penstock.spark.compile.columns import all_of, compiled, ours, place
 from penstock.spark.compile.python_stage import ERROR, PythonStage
 from penstock.spark.compile.worker_reports import Trip, worker_reports
 
@@ -87,8 +87,8 @@ class Pipeline:
         return self._python
 
     def run(self, frame: DataFrame, first: int, last: int) -> Progress:
-        """Run the stages first to last - 1, over a block or intermediate rows."""
-        progress = Progress(renamed(frame, STREAM) if first == 0 else frame)
+        """Run the stages first to last - 1, over rows at their places or intermediate rows."""
+        progress = Progress(frame)
         number = first
         while number < last:
             number = self._step(progress, number, last)
@@ -137,4 +137,4 @@ class Pipeline:
         wanted = columns([*later, *self._branch.where, *selected])
         known = len([op for op in self._path.operators[:last] if op.kind == "lookup"])
         return [compiled(column).alias(place(column.source, column.name))
-                for column in wanted if column.source <= known]
+                for column in wanted if column.source < len(self._branch.inputs) + known]

@@ -62,6 +62,7 @@ class PythonStage:
         self._carried = {
             column: Column(f"@in{n}", column.type, OURS)
             for n, column in enumerate(columns([*branch.where, *self._select]))
+            if column.source >= STREAM
         }
 
     @property
@@ -173,7 +174,9 @@ class PythonStage:
     def _shown(self, column: Column) -> str:
         if column.source == STREAM:
             return column.name
-        return f"{self._branch.lookups[column.source - 1].relation}.{column.name}"
+        streams = self._branch.streams
+        named = [*streams, *(lookup.relation for lookup in self._branch.lookups)]
+        return f"{named[column.source]}.{column.name}"
 
 
 @lru_cache(maxsize=256)  # it examines every loaded module, once per function

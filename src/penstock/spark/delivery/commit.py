@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from pyspark import SparkContext
 
-from penstock.engine.instructions import Job, RefreshJob, SegmentJob
+from penstock.engine.instructions import Job, ProbeJob, RefreshJob, SegmentJob
 from penstock.model import Application, Query
 from penstock.plan import Member, Plan
 from penstock.spark.aggregates.synopsis_store import LateRows
@@ -116,9 +116,9 @@ class Delivery:
         self._commit(job, staged, done)
         return done
 
-    def deliver_nothing(self, job: SegmentJob) -> None:
+    def deliver_nothing(self, job: SegmentJob | ProbeJob) -> None:
         """Commit a job that has no answers."""
-        if not job.again:
+        if isinstance(job, ProbeJob) or not job.again:
             self._commit(job, [], Delivered())
 
     def summarise(
@@ -249,6 +249,13 @@ class Delivery:
         if isinstance(job, RefreshJob):
             ends = {query: end for query, end in job.ends.items() if query not in done.failed}
             self._deliveries.commit(job.number, rows=rows, ends=ends)
+            return
+        if isinstance(job, ProbeJob):
+            self._deliveries.commit(
+                job.number, rows=rows,
+                ends={query: end for query, end in job.ends.items() if query not in done.failed},
+                partial={query: part for query, part in job.partial.items()
+                         if query not in done.failed})
             return
         members = [m for m in job.members if m.query not in done.failed]
         self._deliveries.commit(

@@ -62,11 +62,13 @@ class Deliveries:
         self, job: int, *, rows: Mapping[str, int], riders: int = 0,
         members: Iterable[Member] = (), blocks: Sequence[int] = (),
         ends: Mapping[str, int] | None = None,
+        partial: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         """Commit what a job has delivered: from this moment the job counts.
 
         These members, with the number ``riders``, have had these blocks. These queries have
-        answered for all windows up to these ends.
+        answered for all windows up to these ends. These window joins have had a part of what comes
+        next (`QueryPosition.partial`).
         """
         line: dict[str, Any] = {"job": job, "rows": dict(rows)}
         with self._lock:
@@ -77,6 +79,8 @@ class Deliveries:
                 line |= {"riders": riders, "blocks": list(blocks)}
             if ends:
                 line |= {"ends": dict(ends)}
+            if partial:
+                line |= {"partial": {query: list(part) for query, part in partial.items()}}
             self._write(line)
             self._shorten()
 
@@ -112,7 +116,7 @@ class Deliveries:
         """Rewrite the log; if that fails, the old one stays in use."""
         snapshot = {
             name: {"start": s.start, "rows": s.rows, "since": s.since, "at": s.at, "text": s.text,
-                   "answered": s.answered,
+                   "answered": s.answered, "partial": s.partial,
                    "had": [[branch, input, had.ranges] for (branch, input), had in s.had.items()]}
             for name, s in self.positions.items()
         }
@@ -159,7 +163,10 @@ class Deliveries:
                     had.add(block)
         for query, end in line.get("ends", {}).items():
             if position := self._current(query, job):
-                position.answered = end
+                position.end(end)
+        for query, (until, apart) in line.get("partial", {}).items():
+            if position := self._current(query, job):
+                position.partial = until, apart
         for query, rows in line["rows"].items():
             if position := self._current(query, job):
                 position.rows += rows
@@ -174,5 +181,7 @@ class Deliveries:
         self.committed = set(line["committed"])
         for name, s in line["snapshot"].items():
             had = {(branch, input): Intervals(ranges) for branch, input, ranges in s["had"]}
-            self.positions[name] = QueryPosition(s["start"], had, s.get("answered"), s["rows"],
-                                           s["since"], s["at"], s["text"])
+            partial = s.get("partial")
+            self.positions[name] = QueryPosition(
+                s["start"], had, s.get("answered"), tuple(partial) if partial else None,
+                s["rows"], s["since"], s["at"], s["text"])

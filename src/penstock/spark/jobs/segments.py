@@ -82,7 +82,7 @@ class Segments:
                       and self.spools[each.stream].became_hot(each.number)):
             self.report(ev.BlockHot(at=now, stream=block.stream, number=block.number,
                                     bytes=block.bytes))
-        assert not isinstance(done.result, ev.RefreshResult)
+        assert isinstance(done.result, ev.SegmentResult | ev.PanesResult)
         return replace(done, at=now, seconds=now - ready, result=replace(
             done.result, measured={**done.result.measured, **sampled}, sampling=ready - began,
             bare=bare))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,16 @@ class SharedScan:
         1/3
         <BLANKLINE>
         """
-        return tuple(tuple(
-            max((self.throughput(i, k) for k in range(i + 1, j + 1)), default=0.0)
-            for j in range(self.levels + 1)) for i in range(self.levels + 1))
+        served = [0, *accumulate(window.queries for window in self.windows)]
+        reach = [self.reach(level) for level in range(self.levels + 1)]
+
+        def most(i: int) -> Iterator[float]:
+            yield from [0.0] * i
+            yield from accumulate(
+                ((served[k] - served[i]) / self.cost.seconds(reach[k] - reach[i])
+                 for k in range(i + 1, self.levels + 1)), max, initial=0.0)
+
+        return tuple(tuple(most(i)) for i in range(self.levels + 1))
 
 
 def worthwhile(windows: Iterable[JoinWindow], cost: ScanCost) -> tuple[JoinWindow, ...]:

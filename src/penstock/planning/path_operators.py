@@ -1,0 +1,74 @@
+"""The operators of a path, from its input to its end, with what `explain` tells of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.model import (
+    Branch,
+    Expression,
+    Lookup,
+    PythonCall,
+    Sink,
+    is_expensive,
+    walk,
+)
+from penstock.plan import Operator
+from penstock.planning.shapes import conjunction
+from penstock.rendering import render
+
+
+def operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
+    """Those of a path of one branch."""
+    cheap = [conjunct for conjunct in branch.where if not is_expensive(conjunct)]
+    steps = lookup_operators(id, branch.lookups)
+    if cheap:
+        steps.append(Operator(f"{id}:filter", "filter", conjunction(cheap)))
+    steps += _python(id, branch)
+    if branch.grouping is not None:
+        return (*steps, Operator(f"{id}:panes", "panes", "panes of a window aggregate"))
+    shown = ", ".join(output.name for output in branch.select)
+    steps.append(Operator(f"{id}:project", "project", shown))
+    delivered = sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
+    return (*steps, _sink(id, delivered))
+
+
+def fanned_out(id: str, lookups: Iterable[Lookup], members: int) -> tuple[Operator, ...]:
+    """Those of a path that several branches share."""
+    fanout = Operator(f"{id}:fanout", "fanout", f"{members} queries in one pass")
+    return (*lookup_operators(id, lookups), fanout, _sink(id, "each query's own"))
+
+
+def lookup_operators(id: str, lookups: Iterable[Lookup]) -> list[Operator]:
+    """One for each stored relation."""
+    return [
+        Operator(f"{id}:lookup{number}", "lookup",
+                 f"{lookup.kind} {lookup.relation} on {render(lookup.on)}")
+        for number, lookup in enumerate(lookups, start=1)
+    ]
+
+
+def _python(id: str, branch: Branch) -> list[Operator]:
+    """One operator for each condition that calls Python, as written, and one for the answers."""
+    texts = [render(conjunct) for conjunct in branch.where if is_expensive(conjunct)]
+    computed = (branch.grouping.expressions if branch.grouping is not None
+                else [output.expression for output in branch.select])
+    if called := _functions(computed):
+        texts.append(", ".join(called))
+    return [Operator(f"{id}:python{number}", "python", text)
+            for number, text in enumerate(texts, start=1)]
+
+
+def _functions(expressions: Iterable[Expression]) -> list[str]:
+    """The calls of Python functions, as written, outermost first, each once."""
+    calls = {
+        render(part): None
+        for expression in expressions
+        for part in walk(expression)
+        if isinstance(part, PythonCall)
+    }
+    return list(calls)
+
+
+def _sink(id: str, text: str) -> Operator:
+    return Operator(f"{id}:sink", "sink", text)

@@ -1,0 +1,83 @@
+"""Window joins: which of them one shared join serves.
+
+Queries with the same streams and the same join predicate differ in their windows, selections and
+columns only. They share one join over the largest of their windows. The difference of the times
+then routes each pair to the queries whose windows cover it. Selections stay above the join, so that
+they do not keep queries apart; only those that all its queries have are made before it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+from penstock.model import STREAM, Branch, Expression, Query, is_expensive
+from penstock.plan import Member, Path, Plan, SharedJoin
+from penstock.planning.path_operators import fanned_out, operators
+from penstock.planning.shapes import columns
+from penstock.rendering import render
+
+
+def own_join(query: Query, member: Member) -> SharedJoin:
+    """The join of one query by itself."""
+    branch = query.branches[member.branch]
+    return _join(f"{quote(query.name, safe='')}#{member.branch}", [branch], (member,), query)
+
+
+def share_joins(before: Plan) -> Plan:
+    """Let queries with the same streams, predicate and lookups share one join.
+
+    One whose rows go to Python keeps a join of its own: the others must not wait for a slow or
+    raising function.
+    """
+    alike: dict[str, list[SharedJoin]] = {}
+    for join in before.joins:
+        alike.setdefault(_shared_id(before, join), []).append(join)
+    return replace(before, joins=tuple(_shared(before, id, joins) for id, joins in alike.items()))
+
+
+def _shared_id(plan: Plan, join: SharedJoin) -> str:
+    """The streams, the relations, and a checksum of the conditions on which they are joined."""
+    branch = plan.branch(join.members[0])
+    if join.path.expensive or branch.join is None:
+        return join.id
+    names = "*".join(quote(stream, safe="") for stream in branch.streams)
+    relations = "".join(f"+{quote(lookup.relation, safe='')}" for lookup in branch.lookups)
+    looked_up = (f"{one.kind} {one.relation} {render(one.on)}" for one in branch.lookups)
+    written = "; ".join([*sorted(render(one) for one in branch.join.on), *looked_up])
+    return f"{names}{relations}@{zlib.crc32(written.encode()):08x}"
+
+
+def _shared(plan: Plan, id: str, joins: Sequence[SharedJoin]) -> SharedJoin:
+    members = tuple(member for join in joins for member in join.members)
+    branches = [plan.branch(member) for member in members]
+    return _join(id, branches, members, plan.query(members[0].query))
+
+
+def _join(
+    id: str, branches: Sequence[Branch], members: tuple[Member, ...], first: Query
+) -> SharedJoin:
+    """The join that serves these branches, and the path behind it."""
+    one = branches[0]
+    assert one.join is not None
+    expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
+    behind = f"{id}/pairs"
+    steps = (operators(behind, one.over_pairs, first.sink) if len(members) == 1
+             else fanned_out(behind, one.lookups, len(members)))
+    path = Path(behind, id, one.lookups, members, steps, expensive=expensive)
+    left, right = (_before(branches, side) for side in (STREAM, STREAM + 1))
+    reaches = [branch.join.reach for branch in branches if branch.join is not None]
+    return SharedJoin(
+        id=id, left=one.streams[0], right=one.streams[1], on=one.join.on, members=members,
+        span=max(reaches), path=path, left_where=left, right_where=right)
+
+
+def _before(branches: Sequence[Branch], side: int) -> tuple[Expression, ...]:
+    """The selections over one side that all branches have: rows that fail them make no pair."""
+    first, *others = branches
+    return tuple(
+        condition for condition in first.where
+        if not is_expensive(condition) and all(condition in other.where for other in others)
+        and {column.source for column in columns([condition])} == {side})

@@ -1,0 +1,53 @@
+"""Jobs that probe the window of a shared join: the spool is the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from penstock.clock import Clock
+from penstock.engine.instructions import ProbeJob
+from penstock.events import kinds as ev
+from penstock.plan import Plan
+from penstock.spark.compile.compiler import Compiler
+from penstock.spark.delivery.collected_answers import CollectedAnswers
+from penstock.spark.delivery.commit import Delivered, Delivery
+from penstock.spark.storage.spool import Spool
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """Carries out probes: pairs of fresh rows and blocks of the spool, delivered to their sinks."""
+
+    clock: Clock
+    spools: Mapping[str, Spool]
+    delivery: Delivery
+
+    def run(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> ev.JobFinished:
+        """Probe by the plan under which the job was ordered."""
+        began = self.clock.now()
+        for through in job.through:
+            self.spools[through.stream].set_late_aside(through.blocks)
+        done = self._delivered(job, plan, compiler)
+        now = self.clock.now()
+        return ev.JobFinished(
+            at=now, job=job.number, kind="probe", seconds=now - began, rows_out=done.rows,
+            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver, failed=done.failed,
+            result=ev.ProbeResult(
+                through=job.through, late=job.late, rejected=done.rejected, errors=done.errors,
+                ends={query: end for query, end in job.ends.items() if query not in done.failed},
+                added=job.added(done.rows, done.rejected), operators=done.operators))
+
+    def _delivered(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> Delivered:
+        if not job.scans:  # the blocks alone show that there are no pairs
+            self.delivery.deliver_nothing(job)
+            return Delivered()
+        answers = compiler.paired(plan.join(job.join), job.members, job.scans, self._rows)
+        return self.delivery.deliver(
+            job, plan, CollectedAnswers(answers) if job.in_driver else answers)
+
+    def _rows(self, stream: str, numbers: Sequence[int]) -> DataFrame:
+        """The rows of some blocks, without the late ones, which no window takes."""
+        return self.spools[stream].timely_frame(numbers)

@@ -1,0 +1,248 @@
+-- case: a window join
+SELECT A.src, B.n FROM packets A, readings B WHERE A.src = B.n WINDOW 1 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT, n@1 AS n: INT
+-- FROM packets, readings
+-- PAIRS src = n@1
+--   FROM apart -59999999 us TO apart 59999999 us
+
+-- case: selections on either side and across both
+SELECT A.src, B.n FROM packets A, readings B WHERE B.n = A.src AND A.length > 1000 AND B.real < 1.5 AND A.port < B.n + 1 WINDOW 1 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT, n@1 AS n: INT
+-- FROM packets, readings
+-- PAIRS src = n@1
+--   FROM apart -59999999 us TO apart 59999999 us
+-- WHERE port < (n@1 + 1)
+--   AND length > 1000
+--   AND real@1 < 1.5
+
+-- case: a join in standard SQL
+CREATE STREAM r (at TIMESTAMP, n INT) FROM rate TIME at;
+SELECT a.src FROM packets a JOIN r b ON a.src = b.n AND b.at BETWEEN a.ts - INTERVAL '5' MINUTE AND a.ts + INTERVAL '5' MINUTE
+-- gives:
+-- STREAM r (at TIMESTAMP, n INT) FROM rate None TIME at LATENESS 0
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, r
+-- PAIRS src = n@1
+--   FROM apart -5 min TO apart 5 min
+
+-- case: bounds on a column that is not the time
+SELECT a.src FROM packets a JOIN readings b ON a.src = b.n AND b.at BETWEEN a.ts AND a.ts + INTERVAL '5' MINUTE
+-- gives:
+-- TypeFault: query q1, line 1, column 34: a join of streams needs a bound on how far apart its rows are; write WINDOW 1 MIN; other bounds compare the TIME of both streams, and one has none
+--   SELECT a.src FROM packets a JOIN readings b ON a.src = b.n AND b.at BETWEEN a.ts AND a.ts + INTERVAL '5' MINUTE
+--                                    ^^^^^^^^^^
+
+-- case: unequal bounds
+SELECT a.src FROM packets a JOIN packets b ON a.src = b.dst AND b.ts BETWEEN a.ts - INTERVAL '5' MINUTE AND a.ts + INTERVAL '1' HOUR WHERE a.port = 80
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = dst@1
+--   FROM apart -5 min TO apart 1 h
+-- WHERE port = 80
+
+-- case: a bound on one side only
+SELECT a.src FROM packets a INNER JOIN packets b ON a.src = b.src AND b.ts >= a.ts AND b.ts < a.ts + INTERVAL 10 SECONDS
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart 0 d TO apart 9999999 us
+
+-- case: bounds with the times on either side
+SELECT a.src FROM packets a, packets b WHERE a.src = b.src AND a.ts - INTERVAL 3 SECONDS <= b.ts AND a.ts > b.ts - INTERVAL 2 SECONDS
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart -3 s TO apart 1999999 us
+
+-- case: equal times
+SELECT a.src FROM packets a JOIN packets b ON a.src = b.src AND a.ts = b.ts
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart 0 d TO apart 0 d
+
+-- case: a window and bounds
+SELECT a.src FROM packets a JOIN packets b ON a.src = b.src AND b.ts >= a.ts WINDOW 10 SECONDS
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart 0 d TO apart 9999999 us
+
+-- case: a stream with itself
+SELECT A.ts AS earlier, B.ts AS later FROM packets A, packets B WHERE A.src = B.dst AND A.ts < B.ts WINDOW 30 s
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT ts AS earlier: TIMESTAMP, ts@1 AS later: TIMESTAMP
+-- FROM packets, packets
+-- PAIRS src = dst@1
+--   FROM apart 1 us TO apart 29999999 us
+
+-- case: several keys, one of them computed
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src AND A.port % 10 = B.port % 10 WINDOW 30 s
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   AND (port % 10) = (port@1 % 10)
+--   FROM apart -29999999 us TO apart 29999999 us
+
+-- case: keys of other types
+SELECT A.src FROM packets A, readings B WHERE A.src = B.big WINDOW 1 HOUR
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, readings
+-- PAIRS CAST(src AS BIGINT) = big@1
+--   FROM apart -3599999999 us TO apart 3599999999 us
+
+-- case: a predicate that is no equality
+SELECT A.src FROM packets A, packets B WHERE A.length < B.length AND A.port = 80 WINDOW 1 s
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS length < length@1
+--   FROM apart -999999 us TO apart 999999 us
+-- WHERE port = 80
+
+-- case: relations looked up on pairs
+SELECT A.src, h.site, g.site AS other FROM packets A JOIN packets B ON A.src = B.src JOIN hosts h ON A.src = h.id LEFT JOIN hosts g ON B.dst = g.id AND h.site = g.site WHERE h.site LIKE 'a%' WINDOW 1 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT, site@2 AS site: STRING, site@3 AS other: STRING
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart -59999999 us TO apart 59999999 us
+-- JOIN hosts@2 ON src = id@2
+-- LEFT JOIN hosts@3 ON (dst@1 = id@3) AND (site@2 = site@3)
+-- WHERE site@2 LIKE 'a%'
+
+-- case: a Python predicate over both sides
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src AND is_botnet(A.src, B.dst) WINDOW 1 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart -59999999 us TO apart 59999999 us
+-- WHERE is_botnet(src, dst@1)
+
+-- case: all columns of one side
+SELECT A.* FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT ts AS ts: TIMESTAMP, src AS src: INT, dst AS dst: INT, port AS port: INT, length AS length: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart -59999999 us TO apart 59999999 us
+
+-- case: a join without a window
+SELECT A.src FROM packets A JOIN readings B ON A.src = B.n
+-- gives:
+-- TypeFault: query q1, line 1, column 34: a join of streams needs a bound on how far apart its rows are; write WINDOW 1 MIN; other bounds compare the TIME of both streams, and one has none
+--   SELECT A.src FROM packets A JOIN readings B ON A.src = B.n
+--                                    ^^^^^^^^^^
+
+-- case: a join without a second bound
+SELECT A.src FROM packets A JOIN packets B ON A.src = B.src AND B.ts >= A.ts
+-- gives:
+-- TypeFault: query q1, line 1, column 34: a join of streams needs a second bound on how far apart its rows are; write WINDOW 1 MIN, or ON ... AND b.ts BETWEEN a.ts - INTERVAL '1' MINUTE AND a.ts
+--   SELECT A.src FROM packets A JOIN packets B ON A.src = B.src AND B.ts >= A.ts
+--                                    ^^^^^^^^^
+
+-- case: bounds that exclude each other
+SELECT A.src FROM packets A JOIN packets B ON A.src = B.src AND B.ts > A.ts + INTERVAL 2 MINUTES WINDOW 1 MIN
+-- gives:
+-- TypeFault: query q1, line 1, column 34: no two rows are that far apart: the bounds exclude each other
+--   SELECT A.src FROM packets A JOIN packets B ON A.src = B.src AND B.ts > A.ts + INTERVAL 2 MINUTES WINDOW 1 MIN
+--                                    ^^^^^^^^^
+
+-- case: a join without a condition over both
+SELECT A.src FROM packets A, packets B WHERE A.port = 80 WINDOW 1 MIN
+-- gives:
+-- TypeFault: query q1, line 1, column 30: a join of streams needs a condition over both of them; write WHERE a.id = b.id
+--   SELECT A.src FROM packets A, packets B WHERE A.port = 80 WINDOW 1 MIN
+--                                ^^^^^^^^^
+
+-- case: a Python predicate is no join predicate
+SELECT A.src FROM packets A, packets B WHERE is_botnet(A.src, B.src) WINDOW 1 MIN
+-- gives:
+-- TypeFault: query q1, line 1, column 30: a join of streams needs a condition over both of them; write WHERE a.id = b.id
+--   SELECT A.src FROM packets A, packets B WHERE is_botnet(A.src, B.src) WINDOW 1 MIN
+--                                ^^^^^^^^^
+
+-- case: a column of both sides
+SELECT src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN
+-- gives:
+-- UnknownName: query q1, line 1, column 8: 'src' is ambiguous; write A.src or B.src
+--   SELECT src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN
+--          ^^^
+
+-- case: a stream twice without aliases
+SELECT src FROM packets, packets WHERE src = src WINDOW 1 MIN
+-- gives:
+-- TypeFault: query q1, line 1, column 26: two inputs are called 'packets'; give one of them an alias
+--   SELECT src FROM packets, packets WHERE src = src WINDOW 1 MIN
+--                            ^^^^^^^
+
+-- case: a column that neither side has
+SELECT A.src FROM packets A, packets B WHERE A.scr = B.src WINDOW 1 MIN
+-- gives:
+-- UnknownName: query q1, line 1, column 46: no column 'scr' in A; it has ts, src, dst, port, length
+--   SELECT A.src FROM packets A, packets B WHERE A.scr = B.src WINDOW 1 MIN
+--                                                ^^^^^
+
+-- case: an outer join of streams
+SELECT A.src FROM packets A LEFT JOIN packets B ON A.src = B.src WINDOW 1 MIN
+-- gives:
+-- Refused: query q1, line 1, column 29: LEFT JOIN is not admitted; only inner joins of streams are
+--   SELECT A.src FROM packets A LEFT JOIN packets B ON A.src = B.src WINDOW 1 MIN
+--                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: a slide of a join
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN SLIDE 10 SECONDS
+-- gives:
+-- Refused: query q1, line 1, column 60: a join has no SLIDE; a pair is answered when its later row comes
+--   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN SLIDE 10 SECONDS
+--                                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: a window of one side
+SELECT A.src FROM packets A [WINDOW 1 MIN], packets B WHERE A.src = B.src
+-- gives:
+-- Refused: query q1, line 1, column 29: a stream of a join has no window of its own; write WINDOW ... at the end, without brackets
+--   SELECT A.src FROM packets A [WINDOW 1 MIN], packets B WHERE A.src = B.src
+--                               ^^^^^^^^^^^^^^
+
+-- case: a stream after a relation
+SELECT A.src FROM packets A JOIN hosts h ON A.src = h.id JOIN packets B ON A.src = B.src WINDOW 1 MIN
+-- gives:
+-- TypeFault: query q1, line 1, column 63: a stream stands after a relation; write the streams first: FROM a JOIN b ON ... JOIN relation ON ...
+--   SELECT A.src FROM packets A JOIN hosts h ON A.src = h.id JOIN packets B ON A.src = B.src WINDOW 1 MIN
+--                                                                 ^^^^^^^^^
+
+-- case: a Python function in ON of streams
+SELECT A.src FROM packets A JOIN packets B ON A.src = B.src AND is_botnet(A.src, B.dst) WINDOW 1 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM apart -59999999 us TO apart 59999999 us
+-- WHERE is_botnet(src, dst@1)
+

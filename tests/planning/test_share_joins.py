@@ -1,0 +1,90 @@
+"""Which window joins share one join, and what is made before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.errors import PlanError
+from penstock.functions import predicate
+from penstock.language import bind
+from penstock.plan import Plan
+from penstock.planning import plan
+from penstock.planning.check import check
+
+STREAMS = """
+    CREATE STREAM a (ts TIMESTAMP, k INT, v INT) FROM rate TIME ts;
+    CREATE STREAM b (ts TIMESTAMP, k INT, v INT) FROM rate TIME ts;
+    CREATE RELATION sites (id INT, site STRING) FROM csv 'sites.csv';
+    CREATE FUNCTION odd FROM 'm:odd';
+"""
+
+
+def planned(**queries: str) -> Plan:
+    text = "".join(f"CREATE QUERY {name} AS SELECT A.v FROM {rest};"
+                   for name, rest in queries.items())
+    return plan(bind(STREAMS + text, load=lambda *_: predicate(lambda v: v)))
+
+
+def together(made: Plan) -> list[list[str]]:
+    return [[member.query for member in join.members] for join in made.joins]
+
+
+def test_queries_that_differ_in_windows_selections_and_columns_share_one_join():
+    made = planned(
+        one="a A, b B WHERE A.k = B.k WINDOW 1 MIN",
+        two="a A, b B WHERE B.k = A.k AND A.v > 5 WINDOW 1 HOUR",
+        three="a A JOIN b B ON A.k = B.k AND B.ts BETWEEN A.ts AND A.ts + INTERVAL 5 SECONDS "
+              "WHERE B.v < A.v")
+    assert together(made) == [["one", "two", "three"]]
+    (join,) = made.joins
+    assert join.span == 3_600_000_000
+    assert join.path.reads == join.id and made.path(join.path.id) is join.path
+    assert made.paths == ()
+    assert made.paths_of("two") == (join.path,)
+
+
+def test_other_streams_predicates_lookups_and_python_keep_joins_apart():
+    made = planned(
+        plain="a A, b B WHERE A.k = B.k WINDOW 1 MIN",
+        turned="b A, a B WHERE A.k = B.k WINDOW 1 MIN",
+        other="a A, b B WHERE A.k = B.v WINDOW 1 MIN",
+        more="a A, b B WHERE A.k = B.k AND A.v = B.v WINDOW 1 MIN",
+        placed="a A JOIN b B ON A.k = B.k JOIN sites s ON A.k = s.id WINDOW 1 MIN",
+        python="a A, b B WHERE A.k = B.k AND odd(A.v) WINDOW 1 MIN",
+        pythons="a A, b B WHERE A.k = B.k AND odd(A.v) WINDOW 1 MIN",
+        loops="a A, b B WHERE A.k < B.k WINDOW 1 MIN")
+    assert all(len(queries) == 1 for queries in together(made))
+
+
+def test_selections_of_one_side_that_all_queries_have_are_made_before_the_join():
+    made = planned(
+        one="a A, b B WHERE A.k = B.k AND A.v > 5 AND B.v > 7 AND A.v < B.v WINDOW 1 MIN",
+        two="a A, b B WHERE A.k = B.k AND A.v > 5 WINDOW 1 HOUR")
+    (join,) = made.joins
+    assert len(join.left_where) == 1 and join.right_where == ()
+    (alone,) = planned(
+        one="a A, b B WHERE A.k = B.k AND A.v > 5 AND B.v > 7 AND A.v < B.v WINDOW 1 MIN").joins
+    assert len(alone.left_where) == len(alone.right_where) == 1
+
+
+def test_a_join_stays_the_same_when_queries_come_and_go():
+    alone = planned(one="a A, b B WHERE A.k = B.k WINDOW 1 MIN")
+    both = planned(one="a A, b B WHERE A.k = B.k WINDOW 1 MIN",
+                   two="a A, b B WHERE A.k = B.k WINDOW 2 MIN")
+    assert alone.joins[0].id == both.joins[0].id
+    assert alone.joins[0].path.id == both.joins[0].path.id
+
+
+@pytest.mark.parametrize("change, told", [
+    (lambda join: replace(join, span=1), "longer than that of join"),
+    (lambda join: replace(join, left="b"), "joins other rows"),
+    (lambda join: replace(join, members=()), "no path carries one#0"),
+    (lambda join: replace(join, path=replace(join.path, members=())), "does not have the members"),
+    (lambda join: replace(join, path=replace(join.path, reads="a")), "reads 'a'"),
+])
+def test_a_broken_join_is_told(change, told):
+    made = planned(one="a A, b B WHERE A.k = B.k WINDOW 1 MIN")
+    with pytest.raises(PlanError, match=told):
+        check(replace(made, joins=tuple(map(change, made.joins))))
