@@ -81,7 +81,7 @@ class FakeEngine:
     def __exit__(self, *_: object) -> None:
         self.calls.append("close")
 
-    def prepare(self) -> None:
+    def prepare(self, *, brief: bool = False) -> None:
         self.calls.append("prepare")
 
     def load(self, sql: str, *, folder: Path) -> None:

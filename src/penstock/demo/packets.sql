@@ -6,12 +6,12 @@
 -- rate and rows as they suit the machine; `penstock demo --rate N` has its own idea.
 CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protocol STRING)
   FROM onoff
-  OPTIONS (rate = 10000, burst = 5, length = 0.2, seed = 7, rows = 295582, pace = 'clock')
+  OPTIONS (rate = 8000, burst = 5, length = 0.2, seed = 7, rows = 236466, pace = 'clock')
   TIME ts LATENESS 5 SECONDS;
 
 CREATE STREAM edge (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protocol STRING)
   FROM onoff
-  OPTIONS (rate = 2500, burst = 5, length = 0.2, seed = 11, rows = 81962, pace = 'clock')
+  OPTIONS (rate = 2000, burst = 5, length = 0.2, seed = 11, rows = 65572, pace = 'clock')
   TIME ts LATENESS 5 SECONDS;
 
 CREATE RELATION hosts (id INT, name STRING, site STRING)
