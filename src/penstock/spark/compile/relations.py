@@ -61,7 +61,7 @@ class Relations:
             return frame
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)  # or Spark would skip bad rows' parsing
         bad = frame.where(F.col(quoted(CORRUPT)).isNotNull())
-        if count := bad.count():
+        if self._checkpoint is not None and (count := bad.count()):
             self._set_aside(relation, bad, count)
         return frame.where(F.col(quoted(CORRUPT)).isNull()).drop(CORRUPT)
 
