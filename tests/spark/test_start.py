@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.api import Engine
-from penstock.events import Event, StartupStep
+from penstock.events import BlockArrived, Event, StartupStep
 from penstock.spark import jvm, warm_up
 from penstock.spark.class_archive import SWITCH
 from tests.spark.kit import eventually
@@ -28,6 +29,12 @@ CREATE QUERY web INTO parquet 'answers' AS SELECT ts, port FROM sent WHERE port 
 CREATE QUERY big INTO callback 'marks:called' AS SELECT ts, length FROM sent WHERE length > 100;
 CREATE QUERY python AS SELECT ts FROM sent WHERE long(length);
 CREATE QUERY sums AS SELECT port, SUM(length) AS bytes FROM sent [WINDOW 5 SECONDS] GROUP BY port;
+"""
+GENERATED = """
+CREATE STREAM packets (ts TIMESTAMP, port INT, length INT) FROM onoff
+  OPTIONS (rate = 2000, length = 0.1, seed = 3) TIME ts;
+CREATE QUERY web AS SELECT ts, port FROM packets WHERE port = 80;
+CREATE QUERY sums AS SELECT SUM(length) AS bytes FROM packets [WINDOW 1 SECOND];
 """
 MARKS = """
 import sys
@@ -93,6 +100,34 @@ def test_paths_are_warm_before_the_first_row_and_nothing_of_it_is_seen(
     running.stop()
     assert [table.num_rows for table in calls] == [1]
     assert running.status().failures() == []
+
+
+def test_a_new_generator_begins_when_the_paths_are_warm(
+    engine: Callable[..., Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart its rows are due, and it waits for nothing."""
+    warmed: list[str] = []
+    run = warm_up._Doubles.run
+
+    def slowly(self: warm_up._Doubles, number: int, path: warm_up.Path) -> None:
+        time.sleep(0.5)
+        run(self, number, path)
+        warmed.append(path.id)
+
+    monkeypatch.setattr(warm_up._Doubles, "run", slowly)
+    for seen in (["packets/fanout", "packets/panes"], []):
+        told: list[Event] = []
+        running = engine(on_event=told.append, checkpoint=tmp_path / "checkpoint")
+        running.execute(GENERATED, folder=tmp_path)
+        running.start()
+        eventually(lambda: running.status().queries["web"].rows_out > 0, "it has answered")
+        running.close()
+        assert warmed == seen
+        assert running.status().failures() == []
+        if seen:
+            kinds = [kind for kind in map(type, told) if kind in (StartupStep, BlockArrived)]
+            assert kinds[:4] == [StartupStep, StartupStep, StartupStep, BlockArrived]
+        warmed.clear()
 
 
 def test_a_failure_of_the_warm_up_is_no_failure_of_the_run(

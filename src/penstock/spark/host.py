@@ -136,7 +136,7 @@ class SparkHost(HostShutdown):
             self._deliveries.leave(name)  # it was dropped while no run was going
         self._adopt(self.application)
         self._warm_up = WarmUp(self._spark, self.application, self._core.plan, self._compiler,
-                               self._segments, self._panes, self._tell_warm)
+                               self._segments, self._panes)
         wanted = self._streams_of(self.application.queries.values())
         opened = self._open(wanted, self.application)
         # A block without a manifest would be read again, and its rows delivered twice.
@@ -165,9 +165,10 @@ class SparkHost(HostShutdown):
             self._on_event(ev.StartupStep(at=self._clock.now(), step=self._warm_up.step))
         self._join(list(self.application.queries.values()))
         self._loop.start()
-        self._begin(opened)
+        waiting = [name for name in opened if live and self._can_wait(name)]
+        self._begin([name for name in opened if name not in waiting])
         if live:
-            self._warm_up.start()
+            self._warm_up.start(partial(self._tell_warm, waiting), len(waiting) == len(opened))
 
     def stop(self, within: float | None = None) -> None:
         """Let active jobs finish, and end; see `HostShutdown.stop`."""
@@ -175,9 +176,16 @@ class SparkHost(HostShutdown):
             self._warm_up.close()
         super().stop(within)
 
-    def _tell_warm(self) -> None:
-        """Have the loop report that warm-up has ended."""
-        self._inbox.put(lambda: self._on_event(ev.StartupStep(at=self._clock.now(), step="")))
+    def _can_wait(self, stream: str) -> bool:
+        return stream not in self._faults and self._ingests[stream].can_wait
+
+    def _tell_warm(self, waiting: list[str]) -> None:
+        """Have the loop report that warm-up has ended, and begin the streams that waited for it."""
+        self._inbox.put(partial(self._be_warm, waiting))
+
+    def _be_warm(self, waiting: list[str]) -> None:
+        self._on_event(ev.StartupStep(at=self._clock.now(), step=""))
+        self._begin([name for name in waiting if name in self._ingests])
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; return True if it has come."""

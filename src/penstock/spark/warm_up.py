@@ -9,14 +9,17 @@ books or the real checkpoint.
 
 Rows that are there at once warm the paths themselves, and sooner: on two cores the first answer of
 the demonstration came after 6.3 s, and after 10.0 s with a warm-up beside it. So the first real job
-ends the warm-up after the path it is at. A failure of the warm-up is not a failure of the run: a
-path that could not be warmed up is compiled when it is needed.
+ends the warm-up after the path it is at. A generator that follows the clock begins only when the
+warm-up has ended: nobody has missed its rows, and none of them waits for a compiler. A failure of
+the warm-up is not a failure of the run: a path that could not be warmed up is compiled when it is
+needed.
 """
 
 from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -45,6 +48,8 @@ from penstock.spark.storage.spool import Manifest, Spool
 
 HEAD_START = 1.0
 """Seconds in which rows may come before it begins."""
+LONGEST = 8.0
+"""Seconds after which it begins with no other path: generators wait for it."""
 POOL = "warm-up"
 """The pool of its Spark jobs: they are small, and share the cores with real ones."""
 JOIN_WITHIN = 5.0
@@ -63,8 +68,6 @@ class WarmUp:
     compiler: Compiler
     segments: Segments
     panes: Panes
-    done: Callable[[], None]
-    """Called when it has ended."""
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -74,9 +77,14 @@ class WarmUp:
         paths = len(self.plan.paths)
         return f"compiling {paths} path{'s' if paths > 1 else ''}"
 
-    def start(self) -> None:
-        """Begin, unless a real job comes first."""
-        self._thread = threading.Thread(target=self._run, name="penstock-warm-up", daemon=True)
+    def start(self, done: Callable[[], None], at_once: bool) -> None:
+        """Begin, unless a real job comes first; call ``done`` at the end.
+
+        ``at_once`` says that no row can come before the end.
+        """
+        head_start = 0.0 if at_once else HEAD_START
+        self._thread = threading.Thread(target=self._run, args=(done, head_start),
+                                        name="penstock-warm-up", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -95,12 +103,12 @@ class WarmUp:
     def _group(self) -> str:
         return f"{self.segments.job_group(0)}-warm-up"
 
-    def _run(self) -> None:
-        if not self._ended.wait(HEAD_START):
+    def _run(self, done: Callable[[], None], head_start: float) -> None:
+        if not self._ended.wait(head_start):
             with suppress(Exception):
                 self._warm(self.plan.paths)
                 self._fork_workers()
-        self.done()
+        done()
 
     def _fork_workers(self) -> None:
         """Have a Python worker forked for each core, which imports what all of them need."""
@@ -114,10 +122,11 @@ class WarmUp:
     def _warm(self, paths: tuple[Path, ...]) -> None:
         checkpoint = Checkpoint.open(None)
         try:
+            until = time.monotonic() + LONGEST
             doubles = _Doubles.on(checkpoint, self)
             self._describe()
             for number, path in enumerate(paths):
-                if self._ended.is_set():
+                if self._ended.is_set() or time.monotonic() > until:
                     return
                 with suppress(Exception):  # the real job says what is wrong with it
                     doubles.run(number, path)

@@ -126,6 +126,11 @@ class Ingest:
             self._spool.refuse_without_place()
             self._packets.place(self._place)
 
+    @property
+    def can_wait(self) -> bool:
+        """Whether no row exists, or falls due, before reading begins: a generator that is new."""
+        return self._packets is not None and self._packets.is_paced and self._spool.last is None
+
     def start(self, until_drained: bool, interval: float) -> None:
         """Begin to read; with ``until_drained`` read what exists, or is due to come, and end."""
         read = partial(self._query_it, self._offsets, until_drained, interval)
