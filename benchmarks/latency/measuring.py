@@ -12,11 +12,10 @@ from typing import Any
 from pyspark.sql import functions as sf
 
 from benchmarks import live
-from benchmarks.latency import answers, feeder, watcher
+from benchmarks.latency import answers, feeder, packet_source, watcher
 from benchmarks.latency.answers import Called, Filed, Latencies, of_rows, of_windows
 from benchmarks.latency.workloads import COLUMNS, Case, Window, application, options
 from benchmarks.native import StreamingQueries, streaming
-from penstock.spark.session import know_onoff
 
 PATIENCE = 60.0
 """Seconds for which what is late may still come after the steady part."""
@@ -78,6 +77,8 @@ def start_native(
     case: Case, queries: StreamingQueries, work: Path, mode: str = "append", tasks: int = 0
 ) -> None:
     """All queries of a case, one after the other."""
+    if case.source == "generated":
+        packet_source.register(queries.session)
     for name in case.workload.queries:
         queries.start(name, _writer(case, name, queries, work, mode, tasks),
                       settle=case.source == "generated")
@@ -103,8 +104,8 @@ def _writer(
 def _rows(case: Case, session: Any, work: Path) -> Any:
     if case.source == "files":
         return session.readStream.schema(COLUMNS).parquet(str(work / "in"))
-    know_onoff(session)
-    return session.readStream.format("onoff").options(**options(case.workload)).load()
+    given = options(case.workload)
+    return session.readStream.format(packet_source.FORMAT).options(**given).load()
 
 
 def _aggregate(rows: Any, window: Window) -> Any:
