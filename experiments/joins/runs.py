@@ -42,6 +42,8 @@ class Found:
     """The most rows that waited to go on, as a part of the join buffers."""
     held: float
     """The most pairs that were held back, as a part of the join buffers."""
+    held_rows: float
+    """The most rows whose pairs were held back, as a part of the join buffers."""
 
 
 Runs = Mapping[Case, Found]
@@ -66,7 +68,8 @@ def run_one(case: Case) -> Found:
     some = [found.responses[length] for length in streams.windows]
     return Found(found.mean_of(streams.listed), found.mean_pair(streams.listed),
                  tuple(one.mean for one in some), tuple(one.longest for one in some),
-                 found.waiting_peak / buffers, found.held_peak / buffers)
+                 found.waiting_peak / buffers, found.held_peak / buffers,
+                 found.held_rows_peak / buffers)
 
 
 def run_all(cases: Iterable[Case], progress: Progress) -> Runs:
