@@ -24,8 +24,9 @@ ABOUT = (
     "The policies and the schedule are those of the product; an outer is a row here. A hash join "
     "takes 60 % of its time to look at the rows of a bucket and 40 % to make pairs, as the paper "
     "says of its own. The machine is busy for {load} of its time, which the paper does not state. "
-    "In its Fig. 5 SWF is above LWO in Uniform, and that is so below half. One figure shows other "
-    "loads.",
+    "With that LWO responds about alike for all windows, and the largest windows of SWF and MQT "
+    "respond as the text says. Other loads, and other suspected causes, have figures and claims of "
+    "their own.",
     "A response is the time from the later of two rows to the moment at which a query gets the "
     "pair. Means are over the queries: the mean over all pairs, in the numbers below, is nearly "
     "that of the largest windows, which have the most pairs.",

@@ -16,15 +16,15 @@ CREATE STREAM edge (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protoc
   TIME ts LATENESS 5 SECONDS;
 
 -- Sensors report twenty readings a second. `onoff` makes them as well: `src` is the place of a sensor,
--- `length` what it has read. Such a slow stream needs no more than a block a second (`slice`).
+-- `length` what it has read. Such a slow stream needs no more than a block every five seconds (`slice`).
 CREATE STREAM temperature (ts TIMESTAMP, src INT, length INT)
   FROM onoff
-  OPTIONS (slice = 1000, rate = 20, burst = 0.2, length = 0.2, seed = 13, rows = 635, pace = 'clock')
+  OPTIONS (slice = 5000, rate = 20, burst = 0.2, length = 0.2, seed = 13, rows = 635, pace = 'clock')
   TIME ts LATENESS 500 MILLISECONDS;
 
 CREATE STREAM humidity (ts TIMESTAMP, src INT, length INT)
   FROM onoff
-  OPTIONS (slice = 1000, rate = 20, burst = 0.2, length = 0.2, seed = 17, rows = 594, pace = 'clock')
+  OPTIONS (slice = 5000, rate = 20, burst = 0.2, length = 0.2, seed = 17, rows = 594, pace = 'clock')
   TIME ts LATENESS 500 MILLISECONDS;
 
 CREATE RELATION hosts (id INT, name STRING, site STRING)
@@ -106,13 +106,13 @@ CREATE QUERY ports AS
 -- Window joins: readings of temperature and humidity at one place that are close in time. These three
 -- share one join, whatever their windows and selections. One window is kept and probed once, and each
 -- pair goes to the queries whose windows cover it.
-CREATE QUERY muggy_1s AS
+CREATE QUERY muggy_2s AS
   SELECT a.ts, a.src AS place, a.length AS temperature, b.length AS humidity
   FROM temperature a, humidity b WHERE a.src = b.src AND a.length > 1000 AND b.length > 1000
-  WINDOW 1 SECOND;
-CREATE QUERY climate_5s AS
+  WINDOW 2 SECONDS;
+CREATE QUERY climate_10s AS
   SELECT a.ts, a.src AS place, a.length AS temperature, b.length AS humidity
-  FROM temperature a, humidity b WHERE a.src = b.src WINDOW 5 SECONDS;
-CREATE QUERY climate_20s INTO noop AS
+  FROM temperature a, humidity b WHERE a.src = b.src WINDOW 10 SECONDS;
+CREATE QUERY climate_30s INTO noop AS
   SELECT a.src AS place, a.length - b.length AS difference
-  FROM temperature a, humidity b WHERE a.src = b.src WINDOW 20 SECONDS;
+  FROM temperature a, humidity b WHERE a.src = b.src WINDOW 30 SECONDS;
