@@ -171,6 +171,13 @@ def tell_memory(telling: Telling, hashed: Sweep, bursts: Sweep) -> None:
     rows = most(SWF, "held_rows", *both)
     telling.check("held-rows", "the rows whose pairs SWF holds back are few beside the window, "
                   "whatever comes", "below 3 % of the join buffers", f"{rows:.1%}", rows < 0.03)
+    sizes = [float(x) for x in bursts.x]
+    telling.figure(
+        "memory", Drawing("What waits and what is held back, Small-Large", "rows in a burst, mean",
+                          "part of the join buffers", marks=True, log_y=True),
+        {f"{name}, {word}": (sizes, telling.mean(bursts, name, what)) for name in (SWF, MQT)
+         for what, word in (("waiting", "rows that wait"), ("held", "pairs held back"))},
+        "The most at any time of a run.", ("waiting-swf", "held-swf", "waiting-mqt", "held-mqt"))
     telling.rows("memory", "policy", POLICIES, {
         what: [most(name, what, *both) for name in POLICIES]
         for what in ("waiting", "held", "held_rows")})
