@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 from penstock import demo
 from penstock.demo import machine
 from penstock.language import bind
+from penstock.planning import plan
 
 PACKAGE = Path(demo.__file__).parent
 
 
-def test_the_application_that_ships_is_eighteen_varied_queries() -> None:
+def test_the_application_that_ships_is_twenty_one_varied_queries() -> None:
     text = (PACKAGE / "packets.sql").read_text()
     application = bind(text, folder=PACKAGE)
-    assert len(application.queries) == 18
+    assert len(application.queries) == 21
+    (join,) = plan(application.queries.values()).joins
+    assert [member.query for member in join.members] == ["muggy_2s", "climate_10s", "climate_30s"]
     shared = {name for name, query in application.queries.items() if query.branches[0].grouping}
     assert len(shared) == 6
     assert {query.sink.kind for query in application.queries.values()} == {
@@ -39,6 +42,10 @@ def test_streams_keep_their_part_of_any_rate(rate: int, seconds: int) -> None:
     assert float(packets["rate"]) + float(edge["rate"]) == pytest.approx(rate, abs=1)
     assert float(packets["rate"]) == pytest.approx(4 * float(edge["rate"]), abs=3)
     assert int(packets["rows"]) >= 0
+    slow = [dict(made[name].options) for name in ("temperature", "humidity")]
+    assert [float(options["rate"]) for options in slow] == [20, 20], "whatever the machine"
+    assert [float(options["rows"]) for options in slow] == pytest.approx([20 * seconds] * 2,
+                                                                         rel=0.3, abs=40)
 
 
 def test_a_slower_machine_gets_fewer_packets_and_none_gets_too_few() -> None:

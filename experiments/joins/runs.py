@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from experiments.joins.workload import RATES, Streams
 from harness.program import Progress
 from penstock.policies.joins import policy
+from penstock.policies.joins.base import Decision, View
+from penstock.policies.joins.mqt import MaximumQueryThroughput
 from penstock.simulator.fleet import scatter
 from penstock.simulator.joins import play_join
 
 LWO, SWF, MQT = "lwo", "swf", "mqt"
 POLICIES = (LWO, SWF, MQT)
+SMALLER_FIRST = "mqt with ties to the smaller window"
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerFirst(MaximumQueryThroughput):
+    """MQT, but of equal throughputs it takes that of the outer which has scanned least."""
+
+    def choose(self, view: View) -> Decision | None:
+        """As MQT does, with the view turned round."""
+        return MaximumQueryThroughput.choose(self, replace(view, waiting=view.waiting[::-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,8 @@ class Found:
     """The most rows that waited to go on, as a part of the join buffers."""
     held: float
     """The most pairs that were held back, as a part of the join buffers."""
+    held_rows: float
+    """The most rows whose pairs were held back, as a part of the join buffers."""
 
 
 Runs = Mapping[Case, Found]
@@ -61,12 +75,14 @@ class Size:
 def run_one(case: Case) -> Found:
     """Run a case."""
     streams = case.streams
-    found = play_join(streams.drawn(case.seed), policy(case.policy))
+    chosen = SmallerFirst() if case.policy == SMALLER_FIRST else policy(case.policy)
+    found = play_join(streams.drawn(case.seed), chosen)
     buffers = 2 * RATES[streams.method] * max(streams.windows)
     some = [found.responses[length] for length in streams.windows]
     return Found(found.mean_of(streams.listed), found.mean_pair(streams.listed),
                  tuple(one.mean for one in some), tuple(one.longest for one in some),
-                 found.waiting_peak / buffers, found.held_peak / buffers)
+                 found.waiting_peak / buffers, found.held_peak / buffers,
+                 found.held_rows_peak / buffers)
 
 
 def run_all(cases: Iterable[Case], progress: Progress) -> Runs:
@@ -85,11 +101,12 @@ class Sweep:
     loads: tuple[Streams, ...]
     """One for each x."""
     seeds: int
+    policies: tuple[str, ...] = POLICIES
 
     def cases(self) -> list[Case]:
         """All runs that are needed."""
         return [Case(streams, name, seed)
-                for streams in self.loads for name in POLICIES for seed in range(self.seeds)]
+                for streams in self.loads for name in self.policies for seed in range(self.seeds)]
 
     def mean(self, runs: Runs, name: str, what: str = "mean") -> np.ndarray:
         """A figure under a policy over the parameter, averaged over the seeds.

@@ -153,6 +153,36 @@ def span(micros: int) -> str:
     return f"{micros} us"
 
 
+def apart(lower: int, upper: int) -> str:
+    """The window of a join: how far apart the rows of a pair may be.
+
+    >>> apart(-59_999_999, 59_999_999), apart(0, 5_000_000)
+    ('1 min', '0 s to 5 s')
+    """
+    length = window_length(lower, upper)
+    return span(length) if length else f"{signed_span(lower)} to {signed_span(upper)}"
+
+
+def window_length(lower: int, upper: int) -> int | None:
+    """The window with these bounds, whose rows are less than its length apart; or None.
+
+    >>> window_length(-59_999_999, 59_999_999), window_length(-60_000_000, 60_000_000)
+    (60000000, None)
+    """
+    return upper + 1 if -lower == upper and upper % 10 else None
+
+
+def signed_span(micros: int) -> str:
+    """A length of time, or one back in time.
+
+    >>> signed_span(-5_000_000), signed_span(0)
+    ('-5 s', '0 s')
+    """
+    if micros == 0:
+        return "0 s"
+    return f"-{span(-micros)}" if micros < 0 else span(micros)
+
+
 def brief(value: object) -> str:
     """A value of an answer in few words, without the names of a struct's fields.
 

@@ -36,6 +36,13 @@ CREATE STREAM packets (ts TIMESTAMP, port INT, length INT) FROM onoff
 CREATE QUERY web AS SELECT ts, port FROM packets WHERE port = 80;
 CREATE QUERY sums AS SELECT SUM(length) AS bytes FROM packets [WINDOW 1 SECOND];
 """
+JOINED = """
+CREATE STREAM a (ts TIMESTAMP, src INT) FROM onoff
+  OPTIONS (rate = 200, length = 0.1, seed = 3, slice = 500) TIME ts;
+CREATE STREAM b (ts TIMESTAMP, src INT) FROM onoff
+  OPTIONS (rate = 200, length = 0.1, seed = 4, slice = 500) TIME ts;
+CREATE QUERY near AS SELECT x.ts, y.src FROM a x, b y WHERE x.src = y.src WINDOW 5 SECONDS;
+"""
 MARKS = """
 import sys
 
@@ -100,6 +107,30 @@ def test_paths_are_warm_before_the_first_row_and_nothing_of_it_is_seen(
     running.stop()
     assert [table.num_rows for table in calls] == [1]
     assert running.status().failures() == []
+
+
+def test_joins_are_warm_before_the_first_row(
+    engine: Callable[..., Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first probe is written by executors, later ones by the driver: both are compiled."""
+    warmed: list[bool] = []
+    probe = warm_up._Doubles.probe
+
+    def counted(
+        self: warm_up._Doubles, number: int, join: warm_up.SharedJoin, in_driver: bool
+    ) -> None:
+        probe(self, number, join, in_driver)
+        warmed.append(in_driver)
+
+    monkeypatch.setattr(warm_up._Doubles, "probe", counted)
+    running = engine()
+    running.execute(JOINED, folder=tmp_path)
+    running.start()
+    eventually(lambda: running.status().queries["near"].rows_out > 0, "it has pairs")
+    running.close()
+    assert warmed == [False, True]
+    assert running.status().failures() == []
+    assert running.status().accounting() == []
 
 
 def test_a_new_generator_begins_when_the_paths_are_warm(

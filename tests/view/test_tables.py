@@ -19,6 +19,8 @@ from penstock.events import (
     JobFinished,
     Memory,
     PathWork,
+    ProbeResult,
+    ProbeWork,
     QueryAdded,
     QueryFailed,
     Queued,
@@ -31,6 +33,7 @@ from penstock.events import (
     StartupStep,
     StreamFailed,
     Summary,
+    Through,
     Tick,
     Warned,
     digest,
@@ -195,6 +198,66 @@ def test_window_aggregates_show_their_windows_answers_and_latency() -> None:
     for words in ("1 refresh by hybrid+late", "synopses 5.00 MB", "sum_0 10 min 2500 ms",
                   "2025-01-01 00:00:07.5"):
         assert words in account, words
+
+
+def joined(plain: int, joins: int, windows: int) -> Summary:
+    """Queries of all kinds; each join has had a block of either stream, and has found 700 pairs."""
+    names = [f"near_{number}" for number in range(joins)]
+    minute = (-59_999_999, 59_999_999)
+    blocks = [Block("a", 0, 300, 9_000, 1.0), Block("b", 0, 200, 6_000, 1.0)]
+    return Summary.of([
+        EngineStarted(at=0.0, streams=("a", "b"), cores=2,
+                      policies={"operators": "chain", "joins": "mqt"}),
+        *(QueryAdded(at=0.0, query=f"q_{number}", inputs=(("a",),)) for number in range(plain)),
+        *(QueryAdded(at=0.0, query=name, inputs=(("a", "b"),),
+                     join=minute if number else (0, 5_000_000))
+          for number, name in enumerate(names)),
+        *(QueryAdded(at=0.0, query=f"sum_{number}", inputs=(("a",),),
+                     window=(600_000_000, 2_500_000)) for number in range(windows)),
+        RidersFormed(at=0.0, riders=1, path="p", members=tuple(names)),
+        *(BlockArrived(at=1.0, block=block, read=block.rows) for block in blocks),
+        JobDecided(at=1.25, job=1, kind="probe", reason="serves 2 queries", work=ProbeWork(
+            join="a*b", riders=1, outer=0, since=0, until=9, nearest=0, farthest=60_000_000,
+            rows=500)),
+        JobFinished(at=1.5, job=1, kind="probe", seconds=0.2,
+                    rows_out={name: 700 for name in names}, result=ProbeResult(
+                        through=(Through(stream="a", blocks=(0,), members=tuple(names)),
+                                 Through(stream="b", blocks=(0,),
+                                         members=tuple(f"{name}#0.1" for name in names))),
+                        ends={name: 1_735_689_607_500_000 for name in names},
+                        late={name: 4 for name in names}, added={name: 300 for name in names})),
+        Tick(at=2.5),
+    ])
+
+
+def test_window_joins_show_their_windows_pairs_and_response() -> None:
+    seen = joined(2, 2, 1)
+    for width in (80, 140):
+        lines = [line.replace(" min", "min").replace("pairs until", "pairs_until")
+                 for line in drawn(Picture(seen, "app.sql"), width, 40)]
+        shown = cells(lines, "near_1")
+        assert (shown["window"], shown["pairs"], shown["p99"]) == ("1min", "700", "500ms")
+        assert shown["pairs_until"] == "00:00:07.5"
+        assert "0 s to 5 s" in "\n".join(lines), "bounds that are not equal are both shown"
+        assert "mqt" in lines[0]
+    account = " ".join(" ".join(drawn(RunTotals(seen), 140)).split())
+    assert "near_1 1 min 500 300 96 4 0 700 2025-01-01 00:00:07.5" in account
+    assert "accounting balanced" in account
+    told = digest(seen)["queries"]
+    assert [query["join"] for query in told if query["name"] == "near_0"] == [(0, 5_000_000)]
+
+
+@pytest.mark.parametrize("kinds", [(1, 1, 0), (0, 3, 4), (12, 5, 12), (300, 300, 300)])
+@pytest.mark.parametrize("height", [10, 24, 60])
+def test_the_picture_fits_with_queries_of_three_kinds(
+    kinds: tuple[int, int, int], height: int
+) -> None:
+    lines = drawn(Picture(joined(*kinds), "app.sql"), 80, height)
+    assert len(lines) <= max(height - 1, 13)
+    assert max(map(len, lines)) <= 80
+    if height == 60:
+        for name, count in zip(("q_0", "near_0", "sum_0"), kinds, strict=True):
+            assert any(name in line for line in lines) == bool(count)
 
 
 def test_answers_that_a_late_machine_skipped_are_shown_and_counted() -> None:

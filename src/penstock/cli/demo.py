@@ -1,4 +1,4 @@
-"""`penstock demo`: eighteen standing queries over bursty packets."""
+"""`penstock demo`: twenty-one standing queries over bursty packets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.cli.shared import add_checkpoint, console, positive, read
 
 HELP = "see it at work"
-ABOUT = "Eighteen standing queries over bursty packets."
+ABOUT = "Twenty-one standing queries over bursty packets."
 BRIEF = 120.0
 """Seconds of packets up to which the run counts as brief."""
 EXAMPLES = """\

@@ -25,6 +25,8 @@ FILES = ("packets.sql", "hosts.csv", "detectors.py")
 SAMPLE = 3
 """Rows shown of each query's answers."""
 _ONOFF = re.compile(r"OPTIONS \((rate[^)]*)\)")
+_SLOW = re.compile(r"OPTIONS \((slice[^)]*)\)")
+"""A stream that comes in slices of its own: its rate does not depend on the machine."""
 _RATE = re.compile(r"rate = ([\d.]+)")
 
 
@@ -46,7 +48,7 @@ def prepare(folder: Path, seconds: float, *, rate: float, fresh: bool) -> Path:
 def sized(text: str, seconds: float, rate: float) -> str:
     """The application with ``rate`` packets a second over all of its streams, for so long.
 
-    Each stream keeps its part of them.
+    Each stream keeps its part of them. A stream with a slice of its own keeps its rate.
 
     >>> text = "OPTIONS (rate = 100, burst = 5, length = 0.2, seed = 7, rows = 9)"
     >>> sized(text, 5, 100)
@@ -55,7 +57,8 @@ def sized(text: str, seconds: float, rate: float) -> str:
     'OPTIONS (rate = 50, burst = 5, length = 0.2, seed = 7, rows = 557)'
     """
     part = rate / declared_rate(text)
-    return _ONOFF.sub(lambda match: _resized(match[0], seconds, part), text)
+    text = _ONOFF.sub(lambda match: _resized(match[0], seconds, part), text)
+    return _SLOW.sub(lambda match: _resized(match[0], seconds, 1.0), text)
 
 
 def declared_rate(text: str) -> float:
@@ -76,8 +79,8 @@ def _resized(options: str, seconds: float, part: float) -> str:
 def introduction(file: Path, seconds: float, rate: float) -> str:
     """What will be seen."""
     return (
-        f"Eighteen standing queries over two bursty streams: about {seconds:.0f} seconds of "
-        f"packets in real time, {rate:,.0f} a second.\n"
+        f"Twenty-one standing queries over bursty streams of packets and two of readings: about "
+        f"{seconds:.0f} seconds in real time, {rate:,.0f} packets a second.\n"
         f"The application is {file}: plain SQL, yours to change.\n"
     )
 

@@ -1,5 +1,6 @@
--- Eighteen standing queries over two bursty streams of packets. Each stream is read and decoded once,
--- however many queries look at it. `penstock explain packets.sql` shows what they share.
+-- Twenty-one standing queries over two bursty streams of packets, and over the readings of sensors.
+-- Each stream is read and decoded once, however many queries look at it. `penstock explain packets.sql`
+-- shows what they share.
 
 -- Flows begin at random, last a Pareto time and send five times the mean rate while they last:
 -- silence, then a burst. `pace = 'clock'` lets the packets come in real time. `penstock demo` writes
@@ -13,6 +14,18 @@ CREATE STREAM edge (ts TIMESTAMP, src INT, dst INT, port INT, length INT, protoc
   FROM onoff
   OPTIONS (rate = 2000, burst = 5, length = 0.2, seed = 11, rows = 65572, pace = 'clock')
   TIME ts LATENESS 5 SECONDS;
+
+-- Sensors report twenty readings a second. `onoff` makes them as well: `src` is the place of a sensor,
+-- `length` what it has read. Such a slow stream needs no more than a block every five seconds (`slice`).
+CREATE STREAM temperature (ts TIMESTAMP, src INT, length INT)
+  FROM onoff
+  OPTIONS (slice = 5000, rate = 20, burst = 0.2, length = 0.2, seed = 13, rows = 635, pace = 'clock')
+  TIME ts LATENESS 500 MILLISECONDS;
+
+CREATE STREAM humidity (ts TIMESTAMP, src INT, length INT)
+  FROM onoff
+  OPTIONS (slice = 5000, rate = 20, burst = 0.2, length = 0.2, seed = 17, rows = 594, pace = 'clock')
+  TIME ts LATENESS 500 MILLISECONDS;
 
 CREATE RELATION hosts (id INT, name STRING, site STRING)
   FROM csv 'hosts.csv' OPTIONS (header = true);
@@ -89,3 +102,17 @@ CREATE QUERY talkers AS
 CREATE QUERY ports AS
   SELECT port, COUNT(*) AS packets FROM packets
   GROUP BY port, TUMBLE(ts, INTERVAL '10' SECOND) HAVING packets > 1000;
+
+-- Window joins: readings of temperature and humidity at one place that are close in time. These three
+-- share one join, whatever their windows and selections. One window is kept and probed once, and each
+-- pair goes to the queries whose windows cover it.
+CREATE QUERY muggy_2s AS
+  SELECT a.ts, a.src AS place, a.length AS temperature, b.length AS humidity
+  FROM temperature a, humidity b WHERE a.src = b.src AND a.length > 1000 AND b.length > 1000
+  WINDOW 2 SECONDS;
+CREATE QUERY climate_10s AS
+  SELECT a.ts, a.src AS place, a.length AS temperature, b.length AS humidity
+  FROM temperature a, humidity b WHERE a.src = b.src WINDOW 10 SECONDS;
+CREATE QUERY climate_30s INTO noop AS
+  SELECT a.src AS place, a.length - b.length AS difference
+  FROM temperature a, humidity b WHERE a.src = b.src WINDOW 30 SECONDS;

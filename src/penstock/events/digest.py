@@ -108,6 +108,7 @@ def _query(summary: Summary, query: QueryMeasures) -> dict[str, Any]:
         "delivered_before": query.delivered_before,
         "last_delivery": query.last_delivery,
         "window": query.window,
+        "join": query.join,
         "answers": query.answers,
         "skipped": query.skipped,
         "last_end": query.last_end,

@@ -10,7 +10,7 @@ from penstock.model import Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.fanout import Fanout, TaggedKey, fan_out
 from penstock.planning.shapes import conjunction
-from penstock.rendering import render, span
+from penstock.rendering import render, signed_span, span, window_length
 
 Segments: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 """For each path, its segments; each has the ids of the operators that always run together."""
@@ -309,15 +309,13 @@ def _bounds_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for query in queries:
         alike.setdefault((query["lower"], query["upper"]), []).append(query["name"])
     for lower, upper in sorted(alike, key=lambda bounds: max(map(abs, bounds))):
-        if -lower == upper and upper % 10:
-            window = f"less than {span(upper + 1)} apart"
+        length = window_length(lower, upper)
+        if length:
+            window = f"less than {span(length)} apart"
         else:
-            window = f"the right row {_signed(lower)} to {_signed(upper)} after the left one"
+            between = f"{signed_span(lower)} to {signed_span(upper)}"
+            window = f"the right row {between} after the left one"
         yield f"{window}: {_names(alike[lower, upper], 'queries')}"
-
-
-def _signed(micros: int) -> str:
-    return f"-{span(-micros)}" if micros < 0 else span(micros)
 
 
 def _group_text(group: Mapping[str, Any]) -> Iterator[str]:

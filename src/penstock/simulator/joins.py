@@ -37,6 +37,10 @@ class JoinLoad:
     """Seconds to look at one row of the window."""
     emit: float = 0.0
     """Seconds to make one pair."""
+    route: float = 0.0
+    """Seconds to compare a pair with one window. A probe over several slices compares each of its
+    pairs with one window after another, until one is long enough. The pairs of a single slice all
+    have the same windows, so they are not compared."""
     method: Method = "hash"
     """Hash: an outer looks at the rows with its own key. Nested loops: at every row."""
     filled: int = 0
@@ -82,6 +86,8 @@ class Joined:
     """The most outers that were not through at one time."""
     held_peak: int = 0
     """The most pairs that were held back at one time."""
+    held_rows_peak: int = 0
+    """The most outers that had pairs held back at one time."""
     released: list[tuple[float, Pairs]] = field(default_factory=list)
     """What left, and when, if that was asked for."""
 
@@ -138,10 +144,13 @@ class JoinSimulation:
         self.found = Joined({window.length: Responses() for window in load.windows})
         self._now = 0.0
         self._held = 0
+        self._held_of: dict[tuple[int, int], int] = {}
+        """By scan and outer: its pairs that are held back, if there are any."""
         self._counts: list[tuple[list[list[int]], list[list[int]]]] = []
+        """By scan: what each row that probes sees and matches, within each of the lengths."""
         for scan in self.schedule.scans:
             seen, matched = reaches(load, [window.length for window in scan.windows])
-            self._counts.append((seen.tolist(), matched.tolist()))
+            self._counts.append((seen[load.filled:].tolist(), matched[load.filled:].tolist()))
 
     def run(self) -> Joined:
         """Let all rows come and all pairs leave."""
@@ -166,19 +175,29 @@ class JoinSimulation:
         begun = self._now
         ends = [begun]
         for level in range(probe.first, probe.last):
-            ends.append(ends[-1] + self._seconds(probe.scan, probe.outer, level, level + 1))
+            ends.append(ends[-1] + self._seconds(probe, level))
         self._now = ends[-1]
         self.found.busy += self._now - begun
         self.found.probes += 1
-        self._held += self._pairs(probe.scan, probe.outer, probe.first, probe.last)
+        self._hold(probe.scan, probe.outer,
+                   self._pairs(probe.scan, probe.outer, probe.first, probe.last))
         self.found.held_peak = max(self.found.held_peak, self._held)
+        self.found.held_rows_peak = max(self.found.held_rows_peak, len(self._held_of))
         for pairs in self.schedule.finish(probe):
             self._leave(pairs, probe, ends)
+
+    def _hold(self, scan: int, outer: int, pairs: int) -> None:
+        """So many more pairs of an outer are held back, or fewer."""
+        held = self._held_of.pop((scan, outer), 0) + pairs
+        if held:
+            self._held_of[scan, outer] = held
+        self._held += pairs
 
     def _leave(self, pairs: Pairs, probe: Probe, ends: Sequence[float]) -> None:
         scan, arrived = self.schedule.scans[pairs.scan], float(self.load.times[pairs.outer])
         if pairs.window == scan.levels:
-            self._held -= self._pairs(pairs.scan, pairs.outer, pairs.first, pairs.last)
+            self._hold(pairs.scan, pairs.outer,
+                       -self._pairs(pairs.scan, pairs.outer, pairs.first, pairs.last))
         responses = self.found.responses[scan.reach(pairs.window)]
         if self.keep:
             self.found.released.append((self._now, pairs))
@@ -193,14 +212,18 @@ class JoinSimulation:
             responses.add(count, total, last - arrived)
 
     def _pairs(self, scan: int, outer: int, first: int, last: int) -> int:
-        matched = self._counts[scan][1][outer]
+        matched = self._counts[scan][1][outer - self.load.filled]
         return matched[last] - matched[first]
 
-    def _seconds(self, scan: int, outer: int, first: int, last: int) -> float:
-        seen, matched = (counts[outer] for counts in self._counts[scan])
-        looked = seen if self.load.method == "nested_loops" else matched
-        return (self.load.compare * (looked[last] - looked[first])
-                + self.load.emit * (matched[last] - matched[first]))
+    def _seconds(self, probe: Probe, level: int) -> float:
+        """What one slice of a probe takes."""
+        load = self.load
+        seen, matched = (counts[probe.outer - load.filled] for counts in self._counts[probe.scan])
+        pairs = matched[level + 1] - matched[level]
+        looked = pairs if load.method == "hash" else seen[level + 1] - seen[level]
+        alone = probe.last == probe.first + 1
+        compared = 0 if alone else level + 1 - probe.first
+        return load.compare * looked + (load.emit + load.route * compared) * pairs
 
 
 def play_join(load: JoinLoad, policy: Policy, keep: bool = False) -> Joined:

@@ -136,7 +136,7 @@ class SparkHost(HostShutdown):
             self._deliveries.leave(name)  # it was dropped while no run was going
         self._adopt(self.application)
         self._warm_up = WarmUp(self._spark, self.application, self._core.plan, self._compiler,
-                               self._segments, self._panes)
+                               self._segments, self._panes, self._probes)
         wanted = self._streams_of(self.application.queries.values())
         opened = self._open(wanted, self.application)
         # A block without a manifest would be read again, and its rows delivered twice.

@@ -1,4 +1,4 @@
-"""Warming up: while no rows come, every path is run over an empty block.
+"""Warming up: while no rows come, every path and join is run over empty blocks.
 
 Spark generates code for a path when it first runs, and forks Python workers when they are first
 needed. So the first job of each kind takes seconds. Here both happen in the background, before
@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,9 +31,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from penstock.arrow import arrow_schema
-from penstock.engine.instructions import SegmentJob
+from penstock.engine.instructions import JoinSide, ProbeJob, ProbeScan, SegmentJob
+from penstock.engine.joins.outers import LATEST
 from penstock.model import Application, Block, Sink
-from penstock.plan import Path, Plan
+from penstock.plan import EARLIEST, Path, Plan, SharedJoin
 from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.spark.compile.compiler import Compiler
@@ -40,6 +42,7 @@ from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.jobs.intermediate import IntermediateStore
 from penstock.spark.jobs.panes import Panes
+from penstock.spark.jobs.probes import Probes
 from penstock.spark.jobs.rows_read import BlockReaders
 from penstock.spark.jobs.segments import Order, Segments
 from penstock.spark.storage.checkpoint import Checkpoint
@@ -68,13 +71,14 @@ class WarmUp:
     compiler: Compiler
     segments: Segments
     panes: Panes
+    probes: Probes
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
     @property
     def step(self) -> str:
         """Its present step, in words."""
-        paths = len(self.plan.paths)
+        paths = len(self.plan.paths) + len(self.plan.joins)
         return f"compiling {paths} path{'s' if paths > 1 else ''}"
 
     def start(self, done: Callable[[], None], at_once: bool) -> None:
@@ -106,7 +110,7 @@ class WarmUp:
     def _run(self, done: Callable[[], None], head_start: float) -> None:
         if not self._ended.wait(head_start):
             with suppress(Exception):
-                self._warm(self.plan.paths)
+                self._warm()
                 self._fork_workers()
         done()
 
@@ -119,17 +123,17 @@ class WarmUp:
         rows = self.spark.range(0, cores, 1, cores)
         rows.mapInArrow(_unchanged, rows.schema).write.format("noop").mode("overwrite").save()
 
-    def _warm(self, paths: tuple[Path, ...]) -> None:
+    def _warm(self) -> None:
         checkpoint = Checkpoint.open(None)
         try:
             until = time.monotonic() + LONGEST
             doubles = _Doubles.on(checkpoint, self)
             self._describe()
-            for number, path in enumerate(paths):
+            for number, job in enumerate(doubles.jobs()):
                 if self._ended.is_set() or time.monotonic() > until:
                     return
                 with suppress(Exception):  # the real job says what is wrong with it
-                    doubles.run(number, path)
+                    job(number)
         finally:
             checkpoint.close()
             shutil.rmtree(checkpoint.root, ignore_errors=True)
@@ -148,6 +152,7 @@ class _Doubles:
     plan: Plan
     segments: Segments
     panes: Panes
+    probes: Probes
 
     @staticmethod
     def on(checkpoint: Checkpoint, of: WarmUp) -> _Doubles:
@@ -161,7 +166,8 @@ class _Doubles:
         windows = SynopsisStore(of.spark, MOST, LargeGroups(checkpoint))
         windows.adopt(plan, lambda group: None)
         spools = {}
-        for name in dict.fromkeys(path.reads for path in plan.paths):
+        joined = (stream for join in plan.joins for stream in join.streams)
+        for name in dict.fromkeys([*(path.reads for path in plan.paths), *joined]):
             if name in of.application.streams:
                 spools[name] = _with_an_empty_block(
                     Spool(of.spark, checkpoint, files, of.application.streams[name]))
@@ -170,7 +176,30 @@ class _Doubles:
             "job_group": lambda number: of._group, "report": lambda event: None,
             "readers": BlockReaders()}
         return _Doubles(of, plan, replace(of.segments, **means),
-                        replace(of.panes, **means, windows=windows, outgrow=lambda group: None))
+                        replace(of.panes, **means, windows=windows, outgrow=lambda group: None),
+                        replace(of.probes, spools=spools, delivery=delivery))
+
+    def jobs(self) -> Iterator[Callable[[int], None]]:
+        """What is run, given a number each.
+
+        At first nobody knows how many pairs a join finds, so executors write them. If they are few,
+        the driver does from the second probe on.
+        """
+        for path in self.plan.paths:
+            yield partial(self.run, path=path)
+        for join in self.plan.joins:
+            yield partial(self.probe, join=join, in_driver=False)
+            yield partial(self.probe, join=join, in_driver=True)
+
+    def probe(self, number: int, join: SharedJoin, in_driver: bool) -> None:
+        """Carry out a probe of empty blocks of both streams."""
+        left, right = ((Block(stream, 0, 0, 0, 0.0),) for stream in join.streams)
+        scan = ProbeScan(
+            since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
+            left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
+        self.probes.run(
+            ProbeJob(number=number, join=join.id, riders=number, members=join.members,
+                     scans=(scan,), outer=0, in_driver=in_driver), self.plan, self.of.compiler)
 
     def run(self, number: int, path: Path) -> None:
         """Carry out a job over the empty block of the path's stream."""

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from penstock.events import Histogram, QueryMeasures, QueueMeasures, StreamMeasures, Summary
-from penstock.rendering import span
+from penstock.rendering import apart, span
 from penstock.view.formats import counted, exact, moment, one_line, seconds, short, size
 
 Row = TypeVar("Row")
@@ -305,6 +305,52 @@ QUERY_TOTALS: tuple[Shown[QueryMeasures], ...] = (
     Shown("in blocks", _missed(lambda q: q.missed_blocks, exact), width=120),
     Shown("block p50", _percentile(0.5, _blocks), width=150),
     Shown("block p99", _percentile(0.99, _blocks), width=150),
+    Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
+)
+
+# --- window joins -------------------------------------------------------------------------------
+
+
+def _apart(_: Summary, query: QueryMeasures) -> str:
+    return apart(*query.join) if query.join else "-"
+
+
+JOINS: tuple[Shown[QueryMeasures], ...] = (
+    Shown("join", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
+    Shown("window", _apart, least=7),
+    Shown("in", lambda _, q: short(q.rows_in), width=92, fixed=6),
+    Shown("late", lambda _, q: _alarming(q.late), width=118, fixed=6),
+    Shown("pairs", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
+    Shown("rejected", lambda _, q: _alarming(q.rejected), width=140, fixed=8),
+    Shown("pairs until", lambda _, q: moment(q.last_end, date=False), width=76, fixed=11),
+    Shown("p50", _percentile(0.5), fixed=7),
+    Shown("p99", _percentile(0.99), fixed=7),
+    Shown("p99·1m", _percentile(0.99, _recent), width=104, fixed=7),
+    Shown("max", _longest, width=112, fixed=7),
+    Shown("lag·1m", _percentile_of_lag(0.5), width=90, fixed=7),
+    Shown("missed", _missed(lambda q: q.missed_rows), width=150, fixed=6),
+    Shown("delivered", _delivered, width=160, fixed=11),
+    Shown("into", _into, width=126, fixed=8, right=False),
+    Shown("state", _state, ratio=3, right=False, least=7),
+)
+
+JOIN_TOTALS: tuple[Shown[QueryMeasures], ...] = (
+    Shown("join", lambda _, q: Text(q.name, "bold"), right=False),
+    Shown("window", _apart),
+    Shown("in", lambda _, q: exact(q.rows_in)),
+    Shown("added", lambda _, q: exact(q.added), width=126),
+    Shown("filtered", lambda _, q: exact(q.filtered), width=126),
+    Shown("late", lambda _, q: exact(q.late)),
+    Shown("rejected", lambda _, q: exact(q.rejected), width=110),
+    Shown("pairs", lambda _, q: Text(exact(q.rows_out), "cyan")),
+    Shown("pairs until", lambda _, q: moment(q.last_end), width=88),
+    Shown("p50", _percentile(0.5)),
+    Shown("p99", _percentile(0.99)),
+    Shown("max", _longest, width=88),
+    Shown("lag p50", _percentile_of_lag(0.5, _lag), width=116),
+    Shown("lag p99", _percentile_of_lag(0.99, _lag), width=126),
+    Shown("goal", lambda _, q: seconds(q.latency_goal), width=150),
+    Shown("missed", _missed(lambda q: q.missed_rows, exact), width=150),
     Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
 )
 

@@ -13,6 +13,8 @@ from rich.text import Text
 from penstock.events import Histogram, QueryMeasures, QueueMeasures, Summary, Warned
 from penstock.view.formats import clock, counted, harmless, seconds, size
 from penstock.view.table_columns import (
+    JOIN_TOTALS,
+    JOINS,
     QUERIES,
     QUERY_TOTALS,
     QUEUES,
@@ -27,8 +29,10 @@ from penstock.view.table_columns import (
 
 _QUIET = "bright_black"
 _MOST_REASONS = 20
-_ROOM_FOR_TWO = 8
-"""With at least this many lines, window aggregates have a table of their own."""
+_ROOM_FOR_TABLE = 4
+"""With at least so many lines for each, every kind of query has a table of its own."""
+_FEWEST = 2
+"""A table has at least so many lines, if it has that many queries."""
 _FRAME = 7
 """Lines of a picture besides streams and queries: header, footer, rules and titles."""
 
@@ -92,18 +96,32 @@ def _policies(summary: Summary, wide: int) -> Iterator[str]:
 
 
 def _queries(summary: Summary, wide: int, room: int) -> Iterator[RenderableType]:
-    """Queries that answer row by row, and below them the window aggregates."""
-    rows, windows = parted(list(summary.queries.values()))
-    if not (rows and windows) or room < _ROOM_FOR_TWO:
-        columns = WINDOWS if windows and not rows else QUERIES
-        yield from _part(columns, summary, [*rows, *windows], wide, room)
+    """A table for each kind of query, as far as there is room."""
+    tables = [(columns, queries) for columns, queries in zip(
+        (QUERIES, JOINS, WINDOWS), parted(list(summary.queries.values())), strict=True) if queries]
+    if not tables or (len(tables) > 1 and room < _ROOM_FOR_TABLE * len(tables)):
+        everything = [query for _, queries in tables for query in queries]
+        yield from _part(QUERIES, summary, everything, wide, room)
         return
-    room -= 2  # a rule and another line of titles
-    share = room * len(windows) // (len(rows) + len(windows))
-    below = min(len(windows), max(2, share, room - len(rows)), room - min(2, len(rows)))
-    yield from _part(QUERIES, summary, rows, wide, room - below)
-    yield _rule()
-    yield from _part(WINDOWS, summary, windows, wide, below)
+    room -= 2 * (len(tables) - 1)  # a rule and another line of titles
+    lines = shares([len(queries) for _, queries in tables], room)
+    for number, ((columns, queries), share) in enumerate(zip(tables, lines, strict=True)):
+        if number:
+            yield _rule()
+        yield from _part(columns, summary, queries, wide, share)
+
+
+def shares(lengths: Sequence[int], room: int) -> list[int]:
+    """The lines that tables of these lengths get: a few each, and the others by their lengths.
+
+    >>> shares([12, 3, 6], 30), shares([12, 3, 6], 12)
+    ([12, 3, 6], [7, 2, 3])
+    """
+    given = [min(length, _FEWEST) for length in lengths]
+    while sum(given) < min(room, sum(lengths)):
+        open_ones = [n for n, length in enumerate(lengths) if given[n] < length]
+        given[min(open_ones, key=lambda n: given[n] / lengths[n])] += 1
+    return given
 
 
 def _part(
@@ -119,10 +137,12 @@ def _part(
 
 def parted(
     queries: Sequence[QueryMeasures],
-) -> tuple[list[QueryMeasures], list[QueryMeasures]]:
-    """Those that answer row by row, and the window aggregates."""
+) -> tuple[list[QueryMeasures], list[QueryMeasures], list[QueryMeasures]]:
+    """Those that answer row by row, the window joins, and the window aggregates."""
     windows = [query for query in queries if query.window is not None]
-    return [query for query in queries if query.window is None], windows
+    others = [query for query in queries if query.window is None]
+    return ([query for query in others if query.join is None],
+            [query for query in others if query.join is not None], windows)
 
 
 def busiest(queries: Sequence[QueryMeasures], count: int) -> list[QueryMeasures]:
@@ -218,13 +238,12 @@ class RunTotals:
         queries = list(self.summary.queries.values())
         most = self.most if self.most is not None else len(queries)
         shown = queries if len(queries) <= most else busiest(queries, most)
-        rows, windows = parted(shown)
-        if rows or not windows:
-            yield table(QUERY_TOTALS, self.summary, rows, wide)
-        if rows and windows:
-            yield Text()
-        if windows:
-            yield table(WINDOW_TOTALS, self.summary, windows, wide)
+        tables = [(columns, some) for columns, some in zip(
+            (QUERY_TOTALS, JOIN_TOTALS, WINDOW_TOTALS), parted(shown), strict=True) if some]
+        for number, (columns, some) in enumerate(tables or [(QUERY_TOTALS, [])]):
+            if number:
+                yield Text()
+            yield table(columns, self.summary, some, wide)
         hidden = len(queries) - len(shown) + self.summary.forgotten
         if hidden:
             yield _more(hidden, "query")
