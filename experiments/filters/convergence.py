@@ -19,9 +19,9 @@ SEARCHED = 10
 """Exhaustive search is made for so many filters at most."""
 
 
-def stable(size: Size, **given: object) -> Filters:
+def stable(run: Size, /, **given: object) -> Filters:
     """Filters that never change, and the rows to learn them and to measure."""
-    return replace(Filters(rows=size.rows, warm_up=size.rows), **given)  # type: ignore[arg-type]
+    return replace(Filters(rows=run.rows, warm_up=run.rows), **given)  # type: ignore[arg-type]
 
 
 def counts(size: Size) -> Sweeping:
