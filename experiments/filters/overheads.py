@@ -27,6 +27,7 @@ MORE = "(p=0.05)"
 """The drop-profiling probability of Figs 12 to 15."""
 FREQUENT = {name: f"{name}{MORE}" for name in ADAPTIVE}
 COSTLY = (1.0, 10.0, 50.0, 100.0)
+PROBABILITIES = (0.01, 0.03, 0.05)
 
 
 def table(size: Size) -> list[Sweeping]:
@@ -46,6 +47,19 @@ def costs(size: Size) -> Sweeping:
     """Figs 14 and 15."""
     return sweeping("cost", COSTLY, [stable(size, costly=costly) for costly in COSTLY],
                     (*FREQUENT.values(), OPTIMAL), size.seeds)
+
+
+def often(size: Size) -> Sweeping:
+    """The costliest filters of Fig. 15, with other drop-profiling probabilities."""
+    return sweeping("p", PROBABILITIES, [stable(size, costly=COSTLY[-1])] * len(PROBABILITIES),
+                    tuple(f"{A_GREEDY}(p={p})" for p in PROBABILITIES), size.seeds)
+
+
+def mixed(size: Size) -> Sweeping:
+    """Figs 14 and 15, if each pair has a cheap and a costly filter."""
+    return sweeping("cost", COSTLY[2:], [
+        stable(size, costly=costly, mixed=True) for costly in COSTLY[2:]],
+        (FREQUENT[A_GREEDY], FREQUENT[SWAPS], OPTIMAL), size.seeds)
 
 
 def tell_table(telling: Telling, sweeps: list[Sweeping]) -> None:
@@ -102,7 +116,7 @@ def tell_counts(telling: Telling, sweep: Sweeping) -> None:
         name: telling.mean(sweep, name, "tuples") for name in sweep.policies})
 
 
-def tell_costs(telling: Telling, sweep: Sweeping) -> None:
+def tell_costs(telling: Telling, sweep: Sweeping, often: Sweeping, mixed: Sweeping) -> None:
     """Figs 14 and 15."""
     x = sweep.x
     share = telling.mean(sweep, FREQUENT[A_GREEDY], "share")
@@ -110,6 +124,20 @@ def tell_costs(telling: Telling, sweep: Sweeping) -> None:
                   "around 25 % at a cost of 100", "15 to 35 % at 100, and more than at 1",
                   f"{each(x, 100 * share, '.1f')} %",
                   bool(0.15 <= share[-1] <= 0.35 and share[-1] > share[0]))
+    shares = [telling.mean(often, name, "share")[0] for name in often.policies]
+    telling.check("cost-share-p", "at a cost of 100 it is around 25 % for a drop-profiling "
+                  "probability between 0.01 and 0.05 (beyond the paper)",
+                  "20 to 30 % at 0.03", each(PROBABILITIES, [100 * one for one in shares], ".1f")
+                  + " %", bool(0.2 <= shares[1] <= 0.3))
+    telling.rows("fig15-p", "p", PROBABILITIES, {"a_greedy, overhead": shares})
+    also = (telling.mean(mixed, FREQUENT[SWAPS], "tuples")
+            / telling.mean(mixed, OPTIMAL, "tuples"))
+    telling.check("cost-swaps-mixed", "LocalSwaps does not find it if each pair has a cheap and a "
+                  "costly filter, either (beyond the paper)", "1 % more work on rows, at 50 and "
+                  "100", f"{each(mixed.x, also, '.3f')} times the optimal order's",
+                  bool((also > 1.01).all()))
+    telling.rows("fig14-mixed", "cost", mixed.x, {
+        name: telling.mean(mixed, name, "tuples") for name in mixed.policies})
     leads = {name: telling.mean(sweep, FREQUENT[name]) / telling.mean(sweep, FREQUENT[A_GREEDY])
              for name in (SWEEP, SWAPS)}
     telling.check("cost-cheaper", "Sweep and LocalSwaps are ahead of A-Greedy",

@@ -10,12 +10,12 @@ from experiments.filters.telling import Telling
 from harness.findings import Report
 from harness.program import Progress
 
-FULL = Size(seeds=3, rows=800_000, counts=(2, 4, 6, 8, 10, 12, 16, 20), workload=3_000_000,
-            periods=(20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000),
-            costs=overheads.COSTLY, instances=1000, blocks=15)
+FULL = Size(seeds=3, rows=500_000, counts=(2, 4, 6, 8, 10, 12, 16, 20), workload=2_000_000,
+            periods=(20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
+            instances=1000, blocks=8)
 QUICK = Size(seeds=2, rows=400_000, counts=(2, 4, 6, 8, 10, 16), workload=2_000_000,
-             periods=(20_000, 100_000, 500_000, 1_000_000), costs=overheads.COSTLY, instances=150,
-             blocks=5)
+             periods=(20_000, 100_000, 500_000, 1_000_000), instances=150,
+             blocks=3)
 
 ABOUT = (
     "Figures 9 to 21 and Table 2 of S. Babu, R. Motwani, K. Munagala, I. Nishizawa, J. Widom, "
@@ -35,25 +35,29 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
     size = QUICK if quick else FULL
     report = Report("filters", title="Adaptive order of filters", about=[
         text.format(rows=size.rows, seeds=size.seeds) for text in ABOUT])
-    counts, selectivities, correlations = (part(size) for part in (
-        convergence.counts, convergence.selectivities, convergence.correlations))
+    counts, in_a_row, selectivities, correlations = (part(size) for part in (
+        convergence.counts, convergence.in_a_row, convergence.selectivities,
+        convergence.correlations))
     table = overheads.table(size)
-    frequent, costs = overheads.counts(size), overheads.costs(size)
-    timeline, periods = adaptivity.timeline(size), adaptivity.periods(size)
+    frequent, costs, probabilities, mixed = (part(size) for part in (
+        overheads.counts, overheads.costs, overheads.often, overheads.mixed))
+    timeline, periods, given = (part(size) for part in (
+        adaptivity.timeline, adaptivity.periods, adaptivity.probabilities))
     often, seldom = (adaptivity.costs(size, period)
                      for period in (adaptivity.FREQUENT, adaptivity.RARE))
-    runs = run_all([*convergence.cases(counts, selectivities, correlations, *table, frequent,
-                                       costs, periods, often, seldom), *timeline], progress)
+    runs = run_all([*convergence.cases(
+        counts, in_a_row, selectivities, correlations, *table, frequent, costs, probabilities,
+        mixed, periods, given, often, seldom), *timeline], progress)
     telling = Telling(report, runs, out)
-    convergence.tell_counts(telling, counts)
+    convergence.tell_counts(telling, counts, in_a_row)
     convergence.tell_selectivities(telling, selectivities)
     convergence.tell_correlations(telling, correlations)
     convergence.tell_instances(telling, size)
     overheads.tell_table(telling, table)
     overheads.tell_counts(telling, frequent)
-    overheads.tell_costs(telling, costs)
+    overheads.tell_costs(telling, costs, probabilities, mixed)
     adaptivity.tell_timeline(telling, timeline)
-    adaptivity.tell_periods(telling, periods)
+    adaptivity.tell_periods(telling, periods, given)
     adaptivity.tell_costs(telling, often, seldom)
     routers.tell(telling, size)
     on_arrow.tell(telling, size, progress)

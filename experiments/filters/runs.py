@@ -78,11 +78,10 @@ class Size:
     workload: int
     """Rows of Figs 19 to 21."""
     periods: tuple[int, ...]
-    costs: tuple[float, ...]
     instances: int
     """Random conjunctions, for greedy's distance from the optimum."""
     blocks: int
-    """Of 200,000 rows, on Arrow, after as many to converge."""
+    """Of 400,000 rows, on Arrow, after as many to converge."""
 
 
 def run_one(case: Case) -> Found:

@@ -31,6 +31,10 @@ class Filters:
     warm_up: int = 0
     period: int = 0
     """After so many rows filters exchange their selectivities; 0 is never."""
+    mixed: bool = False
+    """Whether each group has cheap and costly filters, instead of the one or the other."""
+    in_a_row: bool = False
+    """Whether the filters of a group are written one after the other, instead of in any order."""
 
     @property
     def model(self) -> CorrelatedFilters:
@@ -39,13 +43,17 @@ class Filters:
         keeps = (*self.keeps, *[self.keeps[-1]] * groups)[:groups]
         half = self.count // 2
         costs = (1.0,) * (self.count - half) + (self.costly,) * half
+        if self.mixed:
+            costs = tuple(self.costly if number % 2 else 1.0 for number in range(self.count))
         return CorrelatedFilters(costs, keeps, self.size)
 
     def load(self, seed: int) -> FilterLoad:
         """A stream, under filters that are written in a random order."""
         rng = np.random.default_rng([seed, self.count])
         model, total = self.model, self.rows + self.warm_up
-        written = tuple(int(number) for number in rng.permutation(self.count))
+        written = tuple(range(self.count))
+        if not self.in_a_row:
+            written = tuple(int(number) for number in rng.permutation(self.count))
         phases = [(total, model)]
         if self.period:
             phases = [(min(self.period, total - first), permuted(

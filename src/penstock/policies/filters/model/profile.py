@@ -32,6 +32,8 @@ class ProfileRequest:
     order: Order
     probability: float
     """The share of the dropped rows to profile."""
+    most: int
+    """The window holds no more rows: a host that evaluates larger blocks samples them thinner."""
     unasked: tuple[tuple[int, ...], ...]
     """By the place at which a profiled row was dropped: the predicates to evaluate as well."""
 
@@ -41,8 +43,8 @@ class ProfileBatch:
     """What a host found out about a sample of dropped rows, from one row to those of a block."""
 
     dropped: Bits
-    """By profiled row and predicate, in the order written: whether it drops the row. What was not
-    evaluated counts as no."""
+    """By profiled row, as they came, and by predicate, as they are written: whether it drops the
+    row. What was not evaluated counts as no."""
     seconds: Floats
     """Seconds per row, by predicate or by row and predicate; NaN where none was evaluated."""
     passed: float = 0.0
@@ -159,7 +161,7 @@ class Profile:
 
     def request(self, probability: float) -> ProfileRequest:
         """What a host must sample from now on."""
-        return ProfileRequest(self.version, self.order, probability, tuple(
+        return ProfileRequest(self.version, self.order, probability, self.window, tuple(
             tuple(self.order[place] for place in later)
             for later in unasked(self.matrix.watched)))
 
