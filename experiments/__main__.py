@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from experiments import aggregates, chain, joins, prb
+from experiments import aggregates, chain, filters, joins, prb
 from harness.program import run
 
 PROGRAMS = {
     "aggregates": aggregates.run,
     "chain": chain.run,
+    "filters": filters.run,
     "joins": joins.run,
     "prb": prb.run,
 }

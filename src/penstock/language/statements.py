@@ -269,7 +269,7 @@ class StatementBinder:
         name = name.lower()
         cursor.source = Source(cursor.source.text, f"setting {name}")
         if name in PLANNED:
-            message = f"policies that decide {PLANNED[name]} are not supported yet"
+            message = f"policies that decide {PLANNED[name].decides} are not supported yet"
             raise cursor.source.fault(NotYet, message, place)
         if name not in SETTINGS:
             hint = suggestion(name, SETTINGS) or f"there are {', '.join(SETTINGS)}"

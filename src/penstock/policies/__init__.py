@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.policies import joins, operators, refresh
+from penstock.policies import filters, joins, operators, refresh
 from penstock.policies.family import PolicyFamily
 
 FAMILIES: dict[str, PolicyFamily[Any]] = {
@@ -15,10 +15,10 @@ FAMILIES: dict[str, PolicyFamily[Any]] = {
 }
 """Every family by the name of its setting; to add one, add a folder and a line here."""
 
-PLANNED = {
-    "filters": "in which order predicates are evaluated",
+PLANNED: dict[str, PolicyFamily[Any]] = {
+    "filters": filters.FAMILY,
 }
-"""Families to come, and what they will decide: `SET` refuses them until they work."""
+"""Families that no engine asks yet: `SET` refuses them until their line moves to `FAMILIES`."""
 
 
 def texts(settings: Mapping[str, str]) -> dict[str, str]:

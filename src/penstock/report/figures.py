@@ -26,6 +26,8 @@ COLOURS = {
     "no_sharing": "#b2182b", "aggressive": "#e08214", "conservative": "#762a83",
     "hybrid": "#1b7837",
     "isolated": "#999999", "lwo": "#b2182b", "swf": "#e08214", "mqt": "#1b7837",
+    "a_greedy": "#1b7837", "sweep": "#2166ac", "independent": "#b2182b", "local_swaps": "#e08214",
+    "static_greedy": "#762a83", "optimal": "#4d4d4d",
 }
 """A policy has the same colour in every figure."""
 
