@@ -55,9 +55,9 @@ class Called:
         return _latest(_answer(*each) for each in list(self.answers)
                        if each[0] >= since and each[2].num_rows)
 
-    def all(self) -> list[Answer]:
-        """Every call."""
-        return [_answer(*each) for each in self.answers if each[2].num_rows]
+    def all(self, since: float = 0.0) -> list[Answer]:
+        """What came since a time."""
+        return [_answer(*each) for each in self.answers if each[0] >= since and each[2].num_rows]
 
 
 CALLED = Called()
@@ -78,7 +78,8 @@ class Filed:
     log: Path
     """What the watcher writes."""
     _known: dict[tuple[int, str], list[Answer]] = field(default_factory=dict)
-    """Files that `reached` has read."""
+    """Files that `reached` has read. The engine goes on meanwhile, in this process and with a
+    thousand files a second, so as few are read as will do."""
 
     @property
     def homes(self) -> list[Path]:
@@ -92,18 +93,34 @@ class Filed:
 
     def reached(self, since: float) -> dict[str, float]:
         """By query the latest event time answered for, going by what came since a time."""
-        for place, at in watcher.seen(self.log).items():
-            if at >= since and place not in self._known:
-                self._known[place] = self._read(at, *place)
-        return _latest(answer for several in self._known.values() for answer in several)
+        homes: dict[int, list[tuple[float, str]]] = {}
+        for (folder, name), at in watcher.seen(self.log).items():
+            if at >= since:
+                homes.setdefault(folder, []).append((at, name))
+        return _latest(answer for folder, files in homes.items()
+                       for answer in self._newest(folder, files))
 
-    def all(self) -> list[Answer]:
-        """Every file, and in a shared one every query."""
-        return [answer for (folder, name), at in watcher.seen(self.log).items()
+    def _newest(self, folder: int, files: Iterable[tuple[float, str]]) -> list[Answer]:
+        """The last answers in a folder; where queries share it, all of them."""
+        is_shared = len(self.homes) < len(self.case.workload.queries)
+        found: list[Answer] = []
+        for at, name in sorted(files, reverse=True):
+            if (folder, name) not in self._known:
+                self._known[folder, name] = self._read(at, folder, name)
+            found += self._known[folder, name]
+            if found and not is_shared:
+                break
+        return found
+
+    def all(self, since: float = 0.0) -> list[Answer]:
+        """What came since a time, and in a shared folder of every query."""
+        return [answer for (folder, name), at in watcher.seen(self.log).items() if at >= since
                 for answer in self._read(at, folder, name)]
 
     def _read(self, at: float, folder: int, name: str) -> list[Answer]:
-        table = pq.ParquetFile(self.homes[folder] / name).read()
+        file = pq.ParquetFile(self.homes[folder] / name)
+        wanted = [one for one in file.schema_arrow.names if one in ("query", *TIMES)]
+        table = file.read(wanted)
         if "query" not in table.column_names:
             return [_answer(at, self.homes[folder].name.removeprefix("query="), table)
                     ] if table.num_rows else []

@@ -164,7 +164,7 @@ def _observe(case: Case, span: Span, came: Called | Filed, began: float) -> Meas
     time.sleep(span.steady)
     end = time.time()
     behind = _caught_up(case, came, begin, end)
-    found = came.all()
+    found = came.all(begin)
     upto = end - SLACK  # the answers of the last second may yet be under way
     return Measured(first, of_rows(found, case.workload.conditions, begin, upto),
                     of_windows(found, case.workload.aggregates, begin, upto), behind)
