@@ -237,7 +237,7 @@ def test_window_joins_show_their_windows_pairs_and_response() -> None:
                  for line in drawn(Picture(seen, "app.sql"), width, 40)]
         shown = cells(lines, "near_1")
         assert (shown["window"], shown["pairs"], shown["p99"]) == ("1min", "700", "500ms")
-        assert shown["pairs_until"] == "00:00:07.5"
+        assert shown["pairs_until"] == "00:00:07", "to the second"
         assert "0 s to 5 s" in "\n".join(lines), "bounds that are not equal are both shown"
         assert "mqt" in lines[0]
     account = " ".join(" ".join(drawn(RunTotals(seen), 140)).split())

@@ -315,6 +315,12 @@ def _apart(_: Summary, query: QueryMeasures) -> str:
     return apart(*query.join) if query.join else "-"
 
 
+def _whole_second(_: Summary, query: QueryMeasures) -> str:
+    """Up to which second a query has all pairs: the time of a row often has microseconds."""
+    end = query.last_end
+    return moment(None if end is None else end // 1_000_000 * 1_000_000, date=False)
+
+
 JOINS: tuple[Shown[QueryMeasures], ...] = (
     Shown("join", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("window", _apart, least=7),
@@ -322,7 +328,7 @@ JOINS: tuple[Shown[QueryMeasures], ...] = (
     Shown("late", lambda _, q: _alarming(q.late), width=118, fixed=6),
     Shown("pairs", lambda _, q: Text(short(q.rows_out), "cyan"), fixed=6),
     Shown("rejected", lambda _, q: _alarming(q.rejected), width=140, fixed=8),
-    Shown("pairs until", lambda _, q: moment(q.last_end, date=False), width=76, fixed=11),
+    Shown("pairs until", _whole_second, width=76, fixed=11),
     Shown("p50", _percentile(0.5), fixed=7),
     Shown("p99", _percentile(0.99), fixed=7),
     Shown("p99·1m", _percentile(0.99, _recent), width=104, fixed=7),
