@@ -40,7 +40,7 @@ from penstock.language.functions import ADMITTED, REFUSED, SYNONYMS
 from penstock.language.settings import SETTINGS
 from penstock.language.types import SIMPLE
 from penstock.model import Application
-from penstock.policies import refresh
+from penstock.policies import filters, refresh
 from penstock.policies.operators import POLICIES
 from penstock.simulator.description import read
 from penstock.sinks import SINKS
@@ -338,6 +338,7 @@ LANGUAGE = ROOT / "docs" / "reference" / "language.md"
 PYTHON = ROOT / "docs" / "reference" / "python.md"
 SCHEDULING = ROOT / "docs" / "explanation" / "operator-scheduling.md"
 REFRESH = ROOT / "docs" / "explanation" / "refresh-policies.md"
+FILTERS = ROOT / "docs" / "explanation" / "adaptive-filters.md"
 
 
 def rows(path: Path, mark: str) -> list[list[str]]:
@@ -475,3 +476,10 @@ def test_the_page_names_the_refresh_policies_and_their_modifiers() -> None:
     told = names(REFRESH, "refresh policies")
     assert told == [*refresh.POLICIES, *(f"+{modifier}" for modifier in refresh.MODIFIERS)]
     assert f"'{refresh.DEFAULT}'` is the default" in REFRESH.read_text(encoding="utf-8")
+
+
+def test_the_page_names_the_filters_policies_and_their_parameters() -> None:
+    assert names(FILTERS, "filters policies") == list(filters.POLICIES)
+    text = FILTERS.read_text(encoding="utf-8")
+    for name in inspect.signature(filters.Policy).parameters:
+        assert f"`{name}`" in text

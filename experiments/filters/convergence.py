@@ -15,6 +15,8 @@ from penstock.policies.filters.model.exhaustive import exhaustive_order
 from penstock.report.figures import Drawing
 
 PAIR = (A_GREEDY, INDEPENDENT)
+STAYING = "independent(alpha=0.5)"
+"""Filters of one selectivity stay as they are written: none drops twice as much as another."""
 SEARCHED = 10
 """Exhaustive search is made for so many filters at most."""
 
@@ -31,9 +33,10 @@ def counts(size: Size) -> Sweeping:
 
 
 def in_a_row(size: Size) -> Sweeping:
-    """Fig. 9, if the filters of a group are written one after the other."""
+    """Fig. 9, if Independent evaluates the filters of a group one after the other."""
     return sweeping("filters", size.counts, [
-        stable(size, count=count, in_a_row=True) for count in size.counts], PAIR, size.seeds)
+        stable(size, count=count, in_a_row=True) for count in size.counts],
+        (A_GREEDY, STAYING), size.seeds)
 
 
 def selectivities(size: Size) -> Sweeping:
@@ -62,16 +65,16 @@ def tell_counts(telling: Telling, sweep: Sweeping, in_a_row: Sweeping) -> None:
                   "never smaller at the next number, within 1 %",
                   f"{each(x, lead, '.3f')} times",
                   bool((lead[1:] >= 0.99 * lead[:-1]).all() and lead[-1] > lead[0]))
-    worst = telling.mean(in_a_row, A_GREEDY) / telling.mean(in_a_row, INDEPENDENT)
-    work = (telling.mean(in_a_row, INDEPENDENT, "tuples")
+    worst = telling.mean(in_a_row, A_GREEDY) / telling.mean(in_a_row, STAYING)
+    work = (telling.mean(in_a_row, STAYING, "tuples")
             / telling.mean(in_a_row, A_GREEDY, "tuples"))
-    telling.check("n-widens-in-a-row", "the gap in work on rows widens if the filters of a group "
-                  "are written one after the other (beyond the paper)",
+    telling.check("n-widens-in-a-row", "the gap in work on rows widens if Independent stays in an "
+                  "order in which the filters of a group follow each other (beyond the paper)",
                   "never smaller at the next number, within 1 %",
                   f"{each(x, work, '.3f')} times; with all overhead {each(x, worst, '.3f')}",
                   bool((work[1:] >= 0.99 * work[:-1]).all() and work[-1] > 1.1 * work[0]))
     telling.rows("fig9-in-a-row", "filters", x, {
-        name: telling.mean(in_a_row, name) for name in PAIR})
+        name: telling.mean(in_a_row, name) for name in in_a_row.policies})
     searched = sweep.points(OPTIMAL)
     best = telling.mean(sweep, OPTIMAL)
     near = telling.mean(sweep, A_GREEDY)[:len(best)] / best

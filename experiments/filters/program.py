@@ -41,13 +41,13 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
     table = overheads.table(size)
     frequent, costs, probabilities, mixed = (part(size) for part in (
         overheads.counts, overheads.costs, overheads.often, overheads.mixed))
-    timeline, periods, given = (part(size) for part in (
-        adaptivity.timeline, adaptivity.periods, adaptivity.probabilities))
+    timeline, periods, given, rarest = (part(size) for part in (
+        adaptivity.timeline, adaptivity.periods, adaptivity.probabilities, adaptivity.rarest))
     often, seldom = (adaptivity.costs(size, period)
                      for period in (adaptivity.FREQUENT, adaptivity.RARE))
     runs = run_all([*convergence.cases(
         counts, in_a_row, selectivities, correlations, *table, frequent, costs, probabilities,
-        mixed, periods, given, often, seldom), *timeline], progress)
+        mixed, periods, given, rarest, often, seldom), *timeline], progress)
     telling = Telling(report, runs, out)
     convergence.tell_counts(telling, counts, in_a_row)
     convergence.tell_selectivities(telling, selectivities)
@@ -57,7 +57,7 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
     overheads.tell_counts(telling, frequent)
     overheads.tell_costs(telling, costs, probabilities, mixed)
     adaptivity.tell_timeline(telling, timeline)
-    adaptivity.tell_periods(telling, periods, given)
+    adaptivity.tell_periods(telling, periods, given, rarest)
     adaptivity.tell_costs(telling, often, seldom)
     routers.tell(telling, size)
     on_arrow.tell(telling, size, progress)

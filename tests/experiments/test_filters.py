@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.filters import on_arrow, program, routers
+from experiments.filters import adaptivity, on_arrow, program, routers
 from experiments.filters.runs import OPTIMAL, Case, Size, run_one
 from experiments.filters.workload import Filters, optimal
 from penstock.policies.filters import policy
@@ -121,6 +121,7 @@ def test_a_small_run_gives_every_claim_figure_and_row(
 ) -> None:
     monkeypatch.setattr(program, "QUICK", SMALL)
     monkeypatch.setattr(on_arrow, "ROWS", 2_000)
+    monkeypatch.setattr(adaptivity, "CHANGE", 60_000)
     report = program.run(True, tmp_path, lambda text: None)
     ids = [check.id for check in report.checks]
     assert len(ids) == len(set(ids))
