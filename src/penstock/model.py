@@ -355,6 +355,12 @@ APART = Column("@apart", BIGINT, OURS)
 """Of a pair of rows: the time of the right one minus that of the left one, in microseconds."""
 
 
+SHORTEST_PANE = 1_000
+"""Microseconds of which the panes of an aggregate over a window join are multiples."""
+MOST_PAIR_PANES = 1 << 20
+"""The most panes of its window."""
+
+
 @dataclass(frozen=True, slots=True)
 class WindowJoin:
     """What makes a branch of two streams a window join: which rows are a pair.
@@ -414,6 +420,18 @@ class Branch:
     def window(self) -> Window | None:
         """The window for which it answers, if it is a window aggregate: that of all inputs."""
         return self.inputs[0].window if self.grouping is not None else None
+
+    @property
+    def selected(self) -> tuple[Expression, ...]:
+        """What selects the rows of a window aggregate, or its pairs.
+
+        Two rows in its window are less than its length apart. Narrower bounds are a selection.
+        """
+        if self.join is None or self.window is None:
+            return self.where
+        length = self.window.length
+        implied = (self.join.lower, self.join.upper) == (1 - length, length - 1)
+        return self.where if implied else (*self.join.within, *self.where)
 
     @property
     def over_pairs(self) -> Branch:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from math import gcd
 
 from penstock.errors import NotYet, Refused, TypeFault
 from penstock.language.comparisons import FLIPPED
 from penstock.language.places import Misfit
 from penstock.language.windows import Clause
 from penstock.model import (
+    MOST_PAIR_PANES,
+    SHORTEST_PANE,
     Call,
     Column,
     Expression,
@@ -25,8 +28,11 @@ from penstock.model import (
     is_expensive,
     walk,
 )
+from penstock.rendering import span
 
 _LEFT, _RIGHT = 0, 1
+RENEWALS = 60
+"""How often per window an aggregate over a join is answered, if no SLIDE says how often."""
 _BOUNDED = "write WINDOW 1 MIN, or ON ... AND b.ts BETWEEN a.ts - INTERVAL '1' MINUTE AND a.ts"
 
 _UNTIMED = "write WINDOW 1 MIN; other bounds compare the TIME of both streams, and one has none"
@@ -81,15 +87,46 @@ def window_join(
 
 def time_window(clause: Clause) -> Window:
     """The window of a join, as a clause at the end of the query gives it."""
-    if clause.bracketed:
-        raise Misfit(Refused, "a stream of a join has no window of its own",
-                     "write WINDOW ... at the end, without brackets")
+    _check_clause(clause)
     if clause.window is None:
         raise Misfit(NotYet, "joins over windows of ROWS are not supported yet",
                      "write a window of time, such as WINDOW 1 MIN")
     if clause.window.slide != clause.window.length or clause.window.exactly:
         raise Misfit(Refused, "a join has no SLIDE", "a pair is answered when its later row comes")
     return clause.window
+
+
+def aggregated_window(clause: Clause) -> Window:
+    """The window of an aggregate over a join: both rows of a pair lie in it.
+
+    Without SLIDE the answer is renewed at least `RENEWALS` times per window.
+    """
+    _check_clause(clause)
+    if clause.window is None:
+        raise Misfit(NotYet, "aggregates over windows of ROWS are not supported yet",
+                     "write a window of time, such as WINDOW 1 MIN")
+    window = clause.window
+    if not clause.slides:
+        window = replace(window, slide=_renewed(window.length))
+    pane = gcd(window.length, window.slide)
+    if pane % SHORTEST_PANE or window.length // pane > MOST_PAIR_PANES:
+        raise Misfit(Refused, f"a window of {span(window.length)} with a slide of "
+                     f"{span(window.slide)} is cut too finely for an aggregate over a join",
+                     "write a SLIDE that divides the window, in whole milliseconds")
+    return window
+
+
+def _check_clause(clause: Clause) -> None:
+    if clause.bracketed:
+        raise Misfit(Refused, "a stream of a join has no window of its own",
+                     "write WINDOW ... at the end, without brackets")
+
+
+def _renewed(length: int) -> int:
+    """The longest slide in whole milliseconds of which at least `RENEWALS` make a window."""
+    whole = length // SHORTEST_PANE
+    parts = (parts for parts in range(RENEWALS, 2 * RENEWALS) if whole % parts == 0)
+    return length // next(parts, 1) if length % SHORTEST_PANE == 0 else length
 
 
 def _of_window(window: Window | None) -> _Bounds:
