@@ -61,6 +61,13 @@ class JoinRows:
         return {query: sorted(found, key=lambda pair: pair.later)
                 for query, found in pairs.items()}
 
+    def panes(self, job: ProbeJob, plan: Plan) -> list[tuple[int, int]]:
+        """The times of the rows of each pair that window aggregates take, the earlier one first."""
+        branch = plan.branch(job.members[0])
+        return [(min(pair.left.time, pair.right.time), pair.later)
+                for scan in job.scans for pair in self._pairs(scan)
+                if branch.selected == branch.where or _is_within(pair, plan, job.members[0])]
+
     def _pairs(self, scan: ProbeScan) -> Iterator[JoinedPair]:
         fresh = [(left, right) for left in self._rows(scan.left.fresh)
                  for right in self._rows(scan.right.window) if right.time <= left.time]

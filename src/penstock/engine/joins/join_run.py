@@ -76,6 +76,8 @@ class JoinRun:
     retried: bool = False
     """Whether its last job failed."""
     active: bool = False
+    arrived: float = 0.0
+    """When the rows arrived that its last probe was for."""
     stale: bool = True
     """Whether queries, policy or costs have changed since the schedule was made."""
     _schedule: ProbeSchedule = field(init=False)
@@ -124,6 +126,10 @@ class JoinRun:
         for query in {member.query for member in others}:
             self.remove(query)
         return other
+
+    def number_after(self, other: JoinRun) -> None:
+        """Number outers after those of a run whose place this one takes."""
+        self._numbered = other._numbered
 
     def wants(self, query: str) -> bool:
         """Whether something waits for a query."""

@@ -11,6 +11,7 @@ from penstock.clock import Clock
 from penstock.engine.instructions import ProbeJob
 from penstock.events import kinds as ev
 from penstock.plan import Plan
+from penstock.spark.aggregates.synopsis_store import GroupSynopsis, SynopsisStore
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivered, Delivery
@@ -24,6 +25,30 @@ class Probes:
     clock: Clock
     spools: Mapping[str, Spool]
     delivery: Delivery
+    windows: SynopsisStore
+
+    def summarise(
+        self, job: ProbeJob, plan: Plan, compiler: Compiler, kept: GroupSynopsis
+    ) -> ev.JobFinished:
+        """Put the pairs into the panes that window aggregates answer from.
+
+        No line of the log commits that: after a crash all panes are made again.
+        """
+        began = self.clock.now()
+        for through in job.through:
+            self.spools[through.stream].set_late_aside(through.blocks)
+        panes: dict[int, int] = {}
+        jobs = 0
+        if job.scans:
+            rows = compiler.summarised_pairs(plan.join(job.join), job.scans, self._rows)
+            panes, jobs = self.windows.take_pairs(job, rows, kept)
+        pairs = {member.query: sum(panes.values()) for member in job.members}
+        now = self.clock.now()
+        return ev.JobFinished(
+            at=now, job=job.number, kind="probe", seconds=now - began, spark_jobs=jobs,
+            result=ev.ProbeResult(
+                through=job.through, late=job.late, added=job.added(pairs, {}), summarised=pairs,
+                panes={job.group: tuple(sorted(panes))}))
 
     def run(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> ev.JobFinished:
         """Probe by the plan under which the job was ordered."""
