@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -134,3 +135,95 @@ def test_each_answer_is_that_of_duckdb_over_the_pairs_in_its_window(
     probes = [e.work for e in events if isinstance(e, ev.JobDecided) and e.kind == "probe"]
     assert len({(work.join, work.outer) for work in probes}) > 12
     assert len({work.join for work in probes}) == len(SQL) - 1  # two differ in their windows only
+
+
+def test_sketches_and_lists_over_pairs_and_a_question(engine, folder):
+    blocks = {"a": test_joins.rows(5, 2.0, 3), "b": test_joins.rows(105, 1.0, 3)}
+    for stream, some in blocks.items():
+        write(folder, stream, some)
+    sides = {stream: timely(stream, some) for stream, some in blocks.items()}
+    sql = STREAMS + written("counts") + """
+        CREATE QUERY lists AS SELECT A.k, TOPK(A.v, 3) AS top, APPROX_COUNT_DISTINCT(B.v) AS d
+            FROM a A, b B WHERE A.k = B.k GROUP BY A.k HAVING COUNT(*) > 5
+            WINDOW 10 SECONDS SLIDE EXACTLY 10 SECONDS;
+    """
+    with engine() as e:
+        e.execute(sql, folder=folder)
+        e.run()
+        lists = e.results("lists").to_pylist()
+        asked = e.ask("SELECT COUNT(*) AS n, SUM(A.v) AS s FROM a A, b B WHERE A.k = B.k "
+                      "WINDOW 10 SECONDS SLIDE 4 SECONDS").to_pylist()
+    assert lists
+    for row in lists[:6]:
+        begin, end = row["window_start"], row["window_end"]
+        held = [(a, b) for a in sides["a"] for b in sides["b"]
+                if a[0] and b[0] and a[1] is not None and a[1] == b[1] == row["k"]
+                and begin <= min(a[0], b[0]) and max(a[0], b[0]) < end]
+        assert len(held) > 5
+        counted = Counter(a[2] for a, _ in held)
+        assert sorted((top["count"] for top in row["top"]), reverse=True) == [
+            count for _, count in counted.most_common(3)]
+        assert all(counted[top["value"]] == top["count"] for top in row["top"])
+        distinct = len({b[2] for _, b in held})
+        assert abs(row["d"] - distinct) <= max(2, 0.1 * distinct)
+    newest = max(row[0] for rows in sides.values() for row in rows if row[0])
+    end = BEGIN + timedelta(seconds=((newest - BEGIN).total_seconds() // 2 + 1) * 2)
+    assert (BEGIN.timestamp() % 2, len(asked)) == (0, 1)
+    held = [(a, b) for a in sides["a"] for b in sides["b"]
+            if a[0] and b[0] and a[1] is not None and a[1] == b[1]
+            and end - timedelta(seconds=10) <= min(a[0], b[0]) and max(a[0], b[0]) < end]
+    assert asked == [{"n": len(held), "s": sum(a[2] for a, _ in held),
+                      "window_start": end - timedelta(seconds=10), "window_end": end}]
+
+
+def test_files_that_come_after_a_drain_meet_the_rows_before_in_their_windows(
+    engine, folder, small_outers
+):
+    blocks = {"a": test_joins.rows(21, 2.0, 4), "b": test_joins.rows(121, 2.0, 4)}
+    sql = STREAMS + "".join(map(written, SQL))
+    for stream, some in blocks.items():
+        write(folder, stream, some[:2])
+    first, _, _ = run(engine, folder, sql)
+    for stream, some in blocks.items():
+        write(folder, stream, some)
+    tables, _, _ = run(engine, folder, sql)
+    early = {stream: timely(stream, some[:2]) for stream, some in blocks.items()}
+    sides = {stream: timely(stream, some) for stream, some in blocks.items()}
+    for name in SQL:
+        before = of_duckdb(early, name, multiples(early, name))
+        assert same(answers(first[name]), before), name
+        after = of_duckdb(sides, name, multiples(sides, name))
+        new = {end: rows for end, rows in after.items() if end > max(before)}
+        found = {end: rows for end, rows in answers(tables[name]).items() if end > max(before)}
+        assert new.keys() >= found.keys() and same(
+            found, {end: rows for end, rows in new.items() if end in found}), name
+        last_closed = max(early_end(early, name), max(before))
+        assert found.keys() == {end for end in new if end > last_closed}, name
+
+
+def early_end(sides: dict[str, Sequence[tuple]], name: str) -> datetime:
+    """The end up to which a drain has closed the windows: no pair came for some of them."""
+    _, _, _, length, slide = SQL[name]
+    last = max(pair_times(sides, name))
+    return (last + timedelta(seconds=length)).replace(tzinfo=None)
+
+
+def pair_times(sides: dict[str, Sequence[tuple]], name: str) -> list[datetime]:
+    return [max(a[0], b[0]) for a in sides["a"] for b in sides["b"] if a[0] and b[0]]
+
+
+def test_an_empty_stream_gives_no_answer(engine, folder):
+    write(folder, "a", test_joins.rows(5, 1.0, 2))
+    write(folder, "b", [[]])
+    tables, _, summary = run(engine, folder, STREAMS + written("counts") + written("keyed"))
+    assert {table.num_rows for table in tables.values()} == {0}
+    assert summary.run.state == "drained"
+
+
+def test_panes_that_do_not_fit_into_the_driver_stop_their_queries_with_a_reason(engine, folder):
+    for stream in ("a", "b"):
+        write(folder, stream, test_joins.rows(7, 2.0, 2))
+    with engine() as e:
+        e.execute(STREAMS + written("values") + "SET synopses = '1 KB';", folder=folder)
+        summary = e.run()
+    assert "do not fit into the driver; SET synopses" in summary.queries["values"].reason

@@ -5,17 +5,21 @@ Answers count pairs, so that a test sees one that is missing, came twice, or cam
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine import ProbeJob
+from penstock.engine import Core, ProbeJob
 from penstock.engine.joins import outers
+from penstock.engine.positions import Positions
 from penstock.engine.settings import Settings
 from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.planning import plan
 from penstock.policies import refresh as refreshes
+from penstock.policies.joins import policy as joins_policy
 from penstock.testing import FakeHost
 from tests.engine.joins.test_department import (
     EVERY,
@@ -212,3 +216,56 @@ def test_late_rows_are_in_no_pair_and_are_counted():
     assert {query.late for query in Summary.of(host.record).queries.values()} == {1}
     finished = [e for e in host.record if isinstance(e, ev.JobFinished) and e.kind == "probe"]
     assert sum(e.result.summarised.get("fine", 0) for e in finished) == 2
+
+
+def restarted(before: FakeHost) -> FakeHost:
+    """A second run on the log and the spool that a run left when it was killed."""
+    core = Core({"joins": joins_policy("mqt")}, Settings(until_drained=True))
+    core.adopt(plan(before.application))
+    host = FakeHost(core, application=before.application, probing=at_random)
+    host.spool, host._rows, host._log = before.spool, before._rows, before._log
+    host._positions = Positions(core, host._log, host._contents)
+    now = before.clock.now()
+    host.clock.advance(now)
+    host.handle(ev.EngineStarted(at=now, streams=tuple(before.application.streams), cores=1,
+                                 policies={"operators": "fifo", "refresh": "", "joins": "mqt"}))
+    for stream in before.application.streams:
+        for block in before.spool.held(stream):
+            host.handle(ev.BlockHeld(at=now, block=block))
+    joining = list(before.application.queries.values())
+    for query in joining:
+        host.handle(host._positions.added(query, now))
+    needs = partial(host._positions.needs, joining=joining)
+    for group in host._synopses.adopt(core.plan, needs):
+        host.handle(host._positions.begun(group, now))
+    host.handle(ev.Tick(at=now))
+    for _, _, event in sorted(before._agenda, key=lambda planned: planned[:2]):
+        if isinstance(event, ev.BlockArrived | ev.StreamEnded):
+            host.plan_event(event)
+    return host
+
+
+@settings(max_examples=80, deadline=None)
+@given(load=loads(), kills=st.lists(st.floats(0.1, 8), min_size=3, max_size=3))
+def test_runs_that_are_killed_and_begun_again_answer_every_window_once(load, kills):
+    host = host_of(STREAMS + COUNTS, "mqt",
+                   settings=Settings(until_drained=True, retention=0.0), probing=at_random)
+    for stream, at, times, keys in load.blocks:
+        host.arrive(stream, at=at, times=times, keys=keys)
+    last = max((at for _, at, _, _ in load.blocks), default=0.0)
+    host.end("a", at=last + 30.0)
+    host.end("b", at=last + 31.0)
+    runs, until = [host], 0.0
+    for after in kills:
+        until += after
+        runs[-1].run(until=until)
+        if runs[-1].finished is not None:
+            break
+        runs.append(restarted(runs[-1]))
+    runs[-1].run()
+    for query in WINDOWS:
+        found = [(one.end, one.rows) for run in runs for one in run.answers
+                 if one.query == query and one.rows]
+        assert len(found) == len(dict(found)), query
+        assert dict(found) == drained(load, query), query
+    assert Summary.of(runs[-1].record).accounting() == []
