@@ -1,5 +1,4 @@
-"""Window aggregates over joins on Spark: each answer is that of DuckDB over the pairs in its window.
-"""
+"""Window aggregates over joins on Spark: answers are those of DuckDB over the pairs in windows."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from penstock.engine.joins import outers
 from penstock.events import kinds as ev
 from tests.spark import test_joins
 from tests.spark.test_joins import BEGIN, STREAMS, run, timely, write

@@ -175,6 +175,7 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "before": conjunction((*join.left_where, *join.right_where)),
         "above": len(above),
         "shared": not join.path.expensive,
+        "panes": join.path.end == "panes",
         "queries": [{"name": member.query, "lower": branch.join.lower, "upper": branch.join.upper}
                     for member, branch in zip(join.members, branches, strict=True)
                     if branch.join is not None],
@@ -187,6 +188,7 @@ def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
         "id": group.id,
         "path": group.path,
         "parts": list(group.parts),
+        "paired": group.paired,
         "where": conjunction(group.where),
         "keys": [render(key) for key in group.keys],
         "pane": group.pane,
@@ -296,7 +298,7 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["before"]:
         every = "" if len(names) == 1 else ", which all its queries ask for"
         yield f"    before the join: {join['before']}{every}"
-    if join["above"] and len(names) > 1:
+    if join["above"] and len(names) > 1 and not join["panes"]:
         which = "every other selection" if join["before"] else "all selections"
         yield f"    above the join: {which}, so that queries share it whatever they select"
     yield from (f"    {line}" for line in _bounds_text(join["queries"]))
@@ -325,7 +327,8 @@ def _group_text(group: Mapping[str, Any]) -> Iterator[str]:
     whose = "of its own" if len(names) == 1 else "shared"
     yield f"{group['id']}: {_names(names, 'queries')}, one synopsis {whose}"
     by = f"grouped by {', '.join(group['keys'])}" if group["keys"] else "in one group"
-    yield f"    {'rows where ' + group['where'] if group['where'] else 'all rows'}, {by}"
+    rows = "pairs" if group["paired"] else "rows"
+    yield f"    {rows + ' where ' + group['where'] if group['where'] else 'all ' + rows}, {by}"
     parts = ", ".join(group["parts"])
     made = f"merged from {parts}" if parts else f"made on {group['path']}"
     yield f"    panes of {span(group['pane'])}, {made}; {group['panes']} in the longest window"

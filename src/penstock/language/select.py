@@ -244,7 +244,8 @@ class _SelectBinder:
         """The window of a join of streams, where a clause gives it; an aggregate has one."""
         for node in filter(is_standard, grouped_by(select)):
             message = f"{node.name.upper()} looks at the time of one stream, and a join has two"
-            raise self.fault(Refused, message, node, "write WINDOW ... SLIDE EXACTLY ... at the end")
+            hint = "write WINDOW ... SLIDE EXACTLY ... at the end"
+            raise self.fault(Refused, message, node, hint)
         if not self.windows:
             if reason is not None:
                 message = "an aggregate over a join needs a window"

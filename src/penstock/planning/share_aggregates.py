@@ -126,7 +126,8 @@ def _group(plan: Plan, path: Path, members: Sequence[Member]) -> Group:
     windows = [branch.window for branch in branches if branch.window is not None]
     first, pane = branches[0], pane_of(windows)
     return Group(
-        id=path.reads if first.join is not None else group_id(first), path=path.id, reads=path.reads, lookups=first.lookups,
+        id=path.reads if first.join is not None else group_id(first),
+        path=path.id, reads=path.reads, lookups=first.lookups,
         where=first.selected, keys=groupings[0].keys,
         aggregates=tuple(dict.fromkeys(a for g in groupings for a in g.aggregates)),
         members=tuple(members), pane=pane,

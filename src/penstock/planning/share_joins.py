@@ -106,8 +106,9 @@ def _join(
 
 def _panes(id: str, branch: Branch, members: int) -> tuple[Operator, ...]:
     """The operators of a path into panes."""
-    of = "a window aggregate" if members == 1 else f"{members} window aggregates"
-    return (*lookup_operators(id, branch.lookups), Operator(f"{id}:panes", "panes", f"panes of {of}"))
+    whose = "a window aggregate" if members == 1 else f"{members} window aggregates"
+    panes = Operator(f"{id}:panes", "panes", f"panes of {whose}")
+    return (*lookup_operators(id, branch.lookups), panes)
 
 
 def _before(branches: Sequence[Branch], side: int) -> tuple[Expression, ...]:

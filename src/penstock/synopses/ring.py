@@ -283,7 +283,8 @@ class Ring:
         whole numbers, for very many cells, and for sparse panes.
         """
         wanted = self._wanted(measures)
-        if self._paired or not self._held or self._number > FEW or not set(wanted) <= set(self._summed):
+        few = self._held and self._number <= FEW
+        if self._paired or not few or not set(wanted) <= set(self._summed):
             return None
         last = self._running.last
         for number in self._between(self._held[0] if last is None else last + 1, end):

@@ -151,7 +151,7 @@ class Refresher:
         return self._groups[group].oldest()
 
     def first_end(self, group: str) -> int | None:
-        """The first end of a window that a group may still answer; None while no pane has closed."""
+        """The first end that a group may still answer for; None while no pane has closed."""
         return self._groups[group].first_end()
 
     def periods(self, group: str) -> dict[str, int]:

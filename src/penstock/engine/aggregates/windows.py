@@ -12,8 +12,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.aggregates.refresher import Refresher
-from penstock.engine.joins.department import PairsReached
 from penstock.engine.instructions import RefreshJob, Scan, Trim
+from penstock.engine.joins.department import PairsReached
 from penstock.engine.retries import Retries
 from penstock.events import kinds as ev
 from penstock.model import Block, Query
