@@ -352,7 +352,8 @@ class Lookup:
 
 
 APART = Column("@apart", BIGINT, OURS)
-"""Of a pair of rows: the time of the right one minus that of the left one, in microseconds."""
+"""Of a pair of rows: the time of the right one minus that of the left one, in microseconds. In a
+join over windows of rows: how many rows lie between them."""
 
 
 SHORTEST_PANE = 1_000
@@ -377,6 +378,10 @@ class WindowJoin:
     """The least time of the right row minus that of the left one, in microseconds."""
     upper: int
     """The largest."""
+    rows: bool = False
+    """Whether the window is one of rows. Then what is told of times holds of `APART` as a number of
+    rows: how many rows of the earlier one's stream lie between the two, which is 0 for the latest.
+    """
 
     @property
     def reach(self) -> int:

@@ -176,6 +176,8 @@ class SharedJoin:
     left_where: tuple[Expression, ...] = ()
     right_where: tuple[Expression, ...] = ()
     """Selections over one side that all members have: they are made before the join."""
+    rows: bool = False
+    """Whether its windows are windows of rows; ``span`` is then a number of rows."""
 
     @property
     def streams(self) -> tuple[str, str]:

@@ -280,7 +280,9 @@ def _length(query: Query) -> int | None:
     branch = query.branches[0]
     if branch.window is not None:
         return branch.window.length
-    return None if branch.join is None else branch.join.reach
+    if branch.join is None:
+        return None
+    return 1 if branch.join.rows else branch.join.reach  # its windows begin with what is held
 
 
 def digests(application: Application) -> dict[str, str]:

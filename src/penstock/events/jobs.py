@@ -208,6 +208,8 @@ class ProbeResult:
     """Per group of window aggregates over the join, the panes that got later rows of pairs."""
     summarised: Mapping[str, int] = field(default_factory=dict)
     """Pairs per query that went into panes."""
+    oldest: tuple[int, ...] = ()
+    """Over windows of rows: by side, the time of the oldest row that later rows can meet."""
 
 
 Result: TypeAlias = SegmentResult | PanesResult | RefreshResult | ProbeResult

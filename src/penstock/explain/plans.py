@@ -176,6 +176,7 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "above": len(above),
         "shared": not join.path.expensive,
         "panes": join.path.end == "panes",
+        "rows": join.rows,
         "queries": [{"name": member.query, "lower": branch.join.lower, "upper": branch.join.upper}
                     for member, branch in zip(join.members, branches, strict=True)
                     if branch.join is not None],
@@ -301,17 +302,19 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["above"] and len(names) > 1 and not join["panes"]:
         which = "every other selection" if join["before"] else "all selections"
         yield f"    above the join: {which}, so that queries share it whatever they select"
-    yield from (f"    {line}" for line in _bounds_text(join["queries"]))
+    yield from (f"    {line}" for line in _bounds_text(join["queries"], join["rows"]))
     yield from (f"    {line}" for line in _path_text(join["path"]))
 
 
-def _bounds_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _bounds_text(queries: Sequence[Mapping[str, Any]], rows: bool) -> Iterator[str]:
     """Queries of the same window, in one line; the shortest first."""
     alike: dict[tuple[int, int], list[str]] = {}
     for query in queries:
         alike.setdefault((query["lower"], query["upper"]), []).append(query["name"])
     for lower, upper in sorted(alike, key=lambda bounds: max(map(abs, bounds))):
-        if -lower == upper and upper % 10:
+        if rows:
+            window = "the latest row" if upper == 0 else f"the latest {upper + 1} rows"
+        elif -lower == upper and upper % 10:
             window = f"less than {span(upper + 1)} apart"
         else:
             window = f"the right row {_signed(lower)} to {_signed(upper)} after the left one"

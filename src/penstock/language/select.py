@@ -27,7 +27,12 @@ from penstock.language.grouping import (
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import FromItem, Scope
-from penstock.language.stream_joins import aggregated_window, time_window, window_join
+from penstock.language.stream_joins import (
+    aggregated_window,
+    join_window,
+    row_join,
+    window_join,
+)
 from penstock.language.tokens import unseen
 from penstock.language.windows import (
     Clause,
@@ -220,10 +225,11 @@ class _SelectBinder:
         times = [item.column(stream.time) if stream.time and not stream.unit else None
                  for item, stream in zip(inputs, streams, strict=False)]
         try:
-            join, selected = window_join(conditions, times, window)
+            join, selected = (row_join(conditions, window) if isinstance(window, int)
+                              else window_join(conditions, times, window))
         except Misfit as misfit:
             raise self.misfitting(misfit, second.this) from None
-        windowed = None if grouping is None else window
+        windowed = window if grouping is not None and isinstance(window, Window) else None
         read = tuple(Input(stream.name, windowed) for stream in streams)
         branch = Branch(read, outputs, selected, lookups, grouping, join)
         if reason is not None and any(map(is_expensive, branch.expressions)):
@@ -240,8 +246,11 @@ class _SelectBinder:
         bound = self._binder(inputs, "ON").condition(condition, "the condition of ON")
         return comparisons.conjuncts(bound)
 
-    def _join_window(self, select: exp.Select, reason: exp.Expr | None) -> Window | None:
-        """The window of a join of streams, where a clause gives it; an aggregate has one."""
+    def _join_window(self, select: exp.Select, reason: exp.Expr | None) -> Window | int | None:
+        """The window of a join of streams, of time or of this many rows, where a clause gives it.
+
+        An aggregate has one.
+        """
         for node in filter(is_standard, grouped_by(select)):
             message = f"{node.name.upper()} looks at the time of one stream, and a join has two"
             hint = "write WINDOW ... SLIDE EXACTLY ... at the end"
@@ -255,8 +264,8 @@ class _SelectBinder:
         if len(self.windows) > 1:
             raise self.source.syntax("a query has one window", self.windows[1].place)
         try:
-            make = time_window if reason is None else aggregated_window
-            return make(self.windows[0])
+            clause = self.windows[0]
+            return join_window(clause) if reason is None else aggregated_window(clause)
         except Misfit as misfit:
             place = self.windows[0].place
             raise self.source.fault(misfit.kind, misfit.message, place, misfit.hint) from None

@@ -60,17 +60,13 @@ def window_join(
     ``times`` are the columns that hold the times of the two streams, where they have such. With a
     ``window``, rows are less than its length apart, whichever is the later.
     """
-    bounds, keys, cross, rest = _of_window(window), [], [], []
+    bounds, others = _of_window(window), []
     for condition in conditions:
         said = _bounds(condition, times)
         if said is not None:
             bounds = bounds.meet(said)
-        elif (key := _key(condition)) is not None:
-            keys.append(key)
-        elif _sides(condition) == {_LEFT, _RIGHT} and not is_expensive(condition):
-            cross.append(condition)
         else:
-            rest.append(condition)
+            others.append(condition)
     if bounds.lower is None or bounds.upper is None:
         missing = "a bound" if bounds == _Bounds() else "a second bound"
         hint = _BOUNDED if None not in times else _UNTIMED
@@ -78,19 +74,46 @@ def window_join(
                      hint)
     if bounds.lower > bounds.upper:
         raise Misfit(TypeFault, "no two rows are that far apart: the bounds exclude each other")
+    on, selected = _predicate(others)
+    return WindowJoin(on, bounds.lower, bounds.upper), selected
+
+
+def _predicate(
+    conditions: Iterable[Expression],
+) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+    """The join predicate, and the conditions that select among the pairs."""
+    keys, cross, rest = [], [], []
+    for condition in conditions:
+        if (key := _key(condition)) is not None:
+            keys.append(key)
+        elif _sides(condition) == {_LEFT, _RIGHT} and not is_expensive(condition):
+            cross.append(condition)
+        else:
+            rest.append(condition)
     if not keys and not cross:
         raise Misfit(TypeFault, "a join of streams needs a condition over both of them",
                      "write WHERE a.id = b.id")
     on, selected = (keys, (*cross, *rest)) if keys else (cross, tuple(rest))
-    return WindowJoin(tuple(dict.fromkeys(on)), bounds.lower, bounds.upper), selected
+    return tuple(dict.fromkeys(on)), selected
 
 
-def time_window(clause: Clause) -> Window:
-    """The window of a join, as a clause at the end of the query gives it."""
+def row_join(
+    conditions: Iterable[Expression], rows: int
+) -> tuple[WindowJoin, tuple[Expression, ...]]:
+    """The join of two streams over their latest rows, and the conditions that select pairs."""
+    on, selected = _predicate(conditions)
+    return WindowJoin(on, 0, rows - 1, rows=True), selected
+
+
+def join_window(clause: Clause) -> Window | int:
+    """The window of a join, as a clause at the end of the query gives it: of time, or of rows."""
     _check_clause(clause)
-    if clause.window is None:
-        raise Misfit(NotYet, "joins over windows of ROWS are not supported yet",
-                     "write a window of time, such as WINDOW 1 MIN")
+    if clause.rows is not None:
+        if clause.slides:
+            raise Misfit(Refused, "a window of ROWS has no SLIDE",
+                         "a pair is answered when its later row comes")
+        return clause.rows
+    assert clause.window is not None
     if clause.window.slide != clause.window.length or clause.window.exactly:
         raise Misfit(Refused, "a join has no SLIDE", "a pair is answered when its later row comes")
     return clause.window

@@ -146,7 +146,8 @@ def _join(plan: Plan, join: SharedJoin) -> Iterator[str]:
         if branch.join is None:
             yield f"{member} is no window join but shares join {join.id!r}"
             continue
-        if branch.streams != join.streams or set(branch.join.on) != set(join.on):
+        if (branch.streams, branch.join.rows) != (join.streams, join.rows) or (
+                set(branch.join.on) != set(join.on)):
             yield f"{member} joins other rows than join {join.id!r}"
         if branch.lookups != join.path.lookups:
             yield f"{member} does not have the lookups of path {join.path.id!r}"

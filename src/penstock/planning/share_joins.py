@@ -75,6 +75,7 @@ def _shared_id(plan: Plan, join: SharedJoin) -> str:
     relations = "".join(f"+{quote(lookup.relation, safe='')}" for lookup in branch.lookups)
     looked_up = (f"{one.kind} {one.relation} {render(one.on)}" for one in branch.lookups)
     written = "; ".join([*sorted(render(one) for one in branch.join.on), *looked_up])
+    written += " over rows" if branch.join.rows else ""
     return f"{names}{relations}@{zlib.crc32(written.encode()):08x}"
 
 
@@ -101,7 +102,7 @@ def _join(
     reaches = [branch.join.reach for branch in branches if branch.join is not None]
     return SharedJoin(
         id=id, left=one.streams[0], right=one.streams[1], on=one.join.on, members=members,
-        span=max(reaches), path=path, left_where=left, right_where=right)
+        span=max(reaches), path=path, left_where=left, right_where=right, rows=one.join.rows)
 
 
 def _panes(id: str, branch: Branch, members: int) -> tuple[Operator, ...]:

@@ -141,8 +141,12 @@ class _Question:
         scan = ProbeScan(
             since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
             left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
-        answers = compiler.paired(join, join.members, [scan],
-                                  lambda stream, numbers: self.spools[stream].timely_frame(numbers))
+
+        def rows(stream: str, numbers: Sequence[int]) -> DataFrame:
+            spool = self.spools[stream]
+            return spool.numbered_frame(numbers) if join.rows else spool.timely_frame(numbers)
+
+        answers = compiler.paired(join, join.members, [scan], rows)
         return self._shaped(answers.project(join.members).toArrow())
 
     # --- windows -----------------------------------------------------------------------------

@@ -277,7 +277,8 @@ class FakeHost(VirtualHost):
         return ev.JobFinished(
             at=at, job=probe.number, kind="probe", seconds=at - self.clock.now(), rows_out=out,
             result=ev.ProbeResult(through=probe.through, ends=probe.ends, late=probe.late,
-                                  added=probe.added(out, {})))
+                                  added=probe.added(out, {}),
+                                  oldest=self._rows.oldest(probe, self.core.plan)))
 
     def _paired_panes(self, probe: ProbeJob, at: float) -> ev.JobFinished:
         """The pairs go into the panes of the group that is there when the probe begins."""

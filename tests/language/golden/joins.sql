@@ -316,3 +316,17 @@ SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst GROUP BY TUMBLE(ts
 --   SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)
 --                                                                          ^^^^^^
 
+-- case: a window of rows
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src AND A.ts <= B.ts WINDOW 1000 ROWS
+-- gives:
+-- x
+
+-- case: a window of rows with a slide
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS SLIDE 1 MIN
+-- gives:
+-- x
+
+-- case: a window of rows without a condition over both streams
+SELECT A.src FROM packets A, packets B WHERE A.src = 1 WINDOW 1000 ROWS
+-- gives:
+-- x

@@ -1,10 +1,3 @@
--- case: a window of rows
-SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
--- gives:
--- NotYet: query q1, line 1, column 60: joins over windows of ROWS are not supported yet; write a window of time, such as WINDOW 1 MIN
---   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
---                                                              ^^^^^^^^^^^^^^^^
-
 -- case: joins in a union
 SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN UNION ALL SELECT src FROM packets
 -- gives:

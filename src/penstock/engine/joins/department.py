@@ -38,6 +38,8 @@ class _ActiveProbe:
     turn: ProbeTurn
     job: ProbeJob
     through: Mapping[Member, tuple[Block, ...]]
+    span: int
+    """The span of the join when the probe began."""
     left: set[str] = field(default_factory=set)
     """Queries that left meanwhile."""
 
@@ -83,7 +85,7 @@ class JoinsDepartment:
         plan = self.state.plan
         joins = {join.id: join for join in plan.joins}
         for run in self._runs:
-            run.join = joins.get(run.join.id, run.join)
+            run.adopt(joins.get(run.join.id, run.join))
 
     def use(self, policy: Policy, at: float, name: str) -> None:
         """Let another policy decide from now on."""
@@ -142,8 +144,7 @@ class JoinsDepartment:
         """The windows of what still has to probe, and of all that comes later."""
         needed: dict[str, int] = {}
         for run in self._runs:
-            since = max(run.begins - run.join.span, EARLIEST)
-            for stream in run.join.streams:
+            for stream, since in zip(run.join.streams, run.needed, strict=True):
                 needed[stream] = min(since, needed.get(stream, since))
         return needed
 
@@ -291,7 +292,7 @@ class JoinsDepartment:
             group=run.join.id if paned else "",
             in_driver=not paned and self._pairs.get(run.join.id, IN_DRIVER + 1) <= IN_DRIVER
             and not run.retried)
-        self._active[job] = _ActiveProbe(run, turn, order, through)
+        self._active[job] = _ActiveProbe(run, turn, order, through, run.join.span)
         notes = [] if not formed else [Note(event=ev.RidersFormed(
             at=at, riders=riders, path=path, members=tuple(map(str, members))))]
         decided = ev.JobDecided(
@@ -324,6 +325,9 @@ class JoinsDepartment:
         if isinstance(event, ev.JobFailed):
             return self._fail(event, active)
         run.retried, run.arrived = False, max(run.arrived, active.turn.outer.arrived)
+        result = event.result
+        if isinstance(result, ev.ProbeResult) and result.oldest and active.span == run.join.span:
+            run.reach_back(active.job.scans[0].until, result.oldest)
         run.finish(active.turn, event.seconds)
         self._pairs[run.join.id] = sum(event.rows_out.values())
         for member, blocks in active.through.items():

@@ -41,9 +41,10 @@ from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
-from penstock.spark.compile.pair_panes import PAIR_PANE, pair_pane
+from penstock.spark.compile.pair_numbers import PAIR_PANE, pair_pane
 from penstock.spark.compile.pairs import PairCompiler
 from penstock.spark.compile.pipeline import Pipeline, Progress
+from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
@@ -261,6 +262,7 @@ class Compiler:
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
         self._joins: dict[str, PairCompiler] = {}
+        self._row_joins: dict[str, RowPairCompiler] = {}
         self._pair_paths = {join.path.id for join in plan.joins}
 
     def answers(
@@ -288,7 +290,7 @@ class Compiler:
 
         ``rows`` gives the timely rows of blocks of a stream.
         """
-        pairs = self._pairs(join)
+        pairs = self._row_pairs(join) if join.rows else self._pairs(join)
         found = [pairs.pairs(scan, rows) for scan in scans]
         if all(scan.members == members for scan in scans):
             return self.answers(join.path, members, reduce(DataFrame.unionAll, found))
@@ -312,6 +314,19 @@ class Compiler:
         frames = [part.frame.where(ours(MEMBER).isin([members.index(m) for m in scan.members]))
                   for part, scan in zip(parts, scans, strict=True)]
         return replace(parts[0], frame=reduce(DataFrame.unionAll, frames))
+
+    def oldest(
+        self, join: SharedJoin, scan: ProbeScan,
+        rows: Callable[[str, Sequence[int]], DataFrame],
+    ) -> tuple[int, ...]:
+        """By side of a join over rows, the time of the oldest row that later rows can meet."""
+        return self._row_pairs(join).oldest(scan, rows)
+
+    def _row_pairs(self, join: SharedJoin) -> RowPairCompiler:
+        if join.id not in self._row_joins:
+            branches = [self._plan.branch(member) for member in join.members]
+            self._row_joins[join.id] = RowPairCompiler.of(join, branches, self._time)
+        return self._row_joins[join.id]
 
     def _pairs(self, join: SharedJoin) -> PairCompiler:
         if join.id not in self._joins:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from penstock.clock import Clock
 from penstock.engine.instructions import ProbeJob
 from penstock.events import kinds as ev
-from penstock.plan import Plan
+from penstock.plan import Plan, SharedJoin
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis, SynopsisStore
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.delivery.collected_answers import CollectedAnswers
@@ -56,22 +56,34 @@ class Probes:
         for through in job.through:
             self.spools[through.stream].set_late_aside(through.blocks)
         done = self._delivered(job, plan, compiler)
+        join, oldest = plan.join(job.join), tuple[int, ...]()
+        if join.rows and job.scans:
+            oldest = compiler.oldest(join, job.scans[0], self._numbered_rows)
         now = self.clock.now()
         return ev.JobFinished(
             at=now, job=job.number, kind="probe", seconds=now - began, rows_out=done.rows,
-            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver, failed=done.failed,
+            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver + bool(oldest), failed=done.failed,
             result=ev.ProbeResult(
                 through=job.through, late=job.late, rejected=done.rejected, errors=done.errors,
                 ends={query: end for query, end in job.ends.items() if query not in done.failed},
-                added=job.added(done.rows, done.rejected), operators=done.operators))
+                added=job.added(done.rows, done.rejected), operators=done.operators,
+                oldest=oldest))
 
     def _delivered(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> Delivered:
         if not job.scans:  # the blocks alone show that there are no pairs
             self.delivery.deliver_nothing(job)
             return Delivered()
-        answers = compiler.paired(plan.join(job.join), job.members, job.scans, self._rows)
+        answers = compiler.paired(plan.join(job.join), job.members, job.scans,
+                                  self._rows_of(plan.join(job.join)))
         return self.delivery.deliver(
             job, plan, CollectedAnswers(answers) if job.in_driver else answers)
+
+    def _rows_of(self, join: SharedJoin) -> Callable[[str, Sequence[int]], DataFrame]:
+        return self._numbered_rows if join.rows else self._rows
+
+    def _numbered_rows(self, stream: str, numbers: Sequence[int]) -> DataFrame:
+        """The same with their places, by which windows of rows count them."""
+        return self.spools[stream].numbered_frame(numbers)
 
     def _rows(self, stream: str, numbers: Sequence[int]) -> DataFrame:
         """The rows of some blocks, without the late ones, which no window takes."""
