@@ -319,14 +319,24 @@ SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst GROUP BY TUMBLE(ts
 -- case: a window of rows
 SELECT A.src FROM packets A, packets B WHERE A.src = B.src AND A.ts <= B.ts WINDOW 1000 ROWS
 -- gives:
--- x
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM row 0 TO row 999
+-- WHERE ts <= ts@1
 
 -- case: a window of rows with a slide
 SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS SLIDE 1 MIN
 -- gives:
--- x
+-- Refused: query q1, line 1, column 60: a window of ROWS has no SLIDE; a pair is answered when its later row comes
+--   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS SLIDE 1 MIN
+--                                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: a window of rows without a condition over both streams
 SELECT A.src FROM packets A, packets B WHERE A.src = 1 WINDOW 1000 ROWS
 -- gives:
--- x
+-- TypeFault: query q1, line 1, column 30: a join of streams needs a condition over both of them; write WHERE a.id = b.id
+--   SELECT A.src FROM packets A, packets B WHERE A.src = 1 WINDOW 1000 ROWS
+--                                ^^^^^^^^^
+

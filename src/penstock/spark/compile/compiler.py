@@ -44,8 +44,8 @@ from penstock.spark.compile.fanout import CompiledFanout, output_name
 from penstock.spark.compile.pair_numbers import PAIR_PANE, pair_pane
 from penstock.spark.compile.pairs import PairCompiler
 from penstock.spark.compile.pipeline import Pipeline, Progress
-from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.compile.python_stage import ERROR
+from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family

@@ -55,14 +55,13 @@ class Probes:
         began = self.clock.now()
         for through in job.through:
             self.spools[through.stream].set_late_aside(through.blocks)
+        oldest = self._oldest(job, plan, compiler)  # first: after the commit nothing may fail
         done = self._delivered(job, plan, compiler)
-        join, oldest = plan.join(job.join), tuple[int, ...]()
-        if join.rows and job.scans:
-            oldest = compiler.oldest(join, job.scans[0], self._numbered_rows)
         now = self.clock.now()
         return ev.JobFinished(
             at=now, job=job.number, kind="probe", seconds=now - began, rows_out=done.rows,
-            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver + bool(oldest), failed=done.failed,
+            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver + bool(oldest),
+            failed=done.failed,
             result=ev.ProbeResult(
                 through=job.through, late=job.late, rejected=done.rejected, errors=done.errors,
                 ends={query: end for query, end in job.ends.items() if query not in done.failed},
@@ -77,6 +76,13 @@ class Probes:
                                   self._rows_of(plan.join(job.join)))
         return self.delivery.deliver(
             job, plan, CollectedAnswers(answers) if job.in_driver else answers)
+
+    def _oldest(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> tuple[int, ...]:
+        """By side of a join over rows, the time of the oldest row that later rows can meet."""
+        join = plan.join(job.join)
+        if not join.rows or not job.scans:
+            return ()
+        return compiler.oldest(join, job.scans[0], self._numbered_rows)
 
     def _rows_of(self, join: SharedJoin) -> Callable[[str, Sequence[int]], DataFrame]:
         return self._numbered_rows if join.rows else self._rows
