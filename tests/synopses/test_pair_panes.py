@@ -43,7 +43,7 @@ def brute(pairs: list[tuple[int, int, int, int]], end: int, length: int) -> dict
 
 
 pair_lists = st.lists(st.lists(st.tuples(
-    st.integers(0, 5), st.integers(0, 11), st.integers(1, 3), st.integers(0, 4)), max_size=12),
+    st.integers(0, 11), st.integers(0, 11), st.integers(1, 3), st.integers(0, 4)), max_size=12),
     min_size=1, max_size=8)
 
 
@@ -53,7 +53,7 @@ def test_windows_hold_the_pairs_with_both_rows_in_them_after_any_merging(batches
     synopsis = Synopsis([INT], FAMILIES, span=12, paired=True)
     known: list[tuple[int, int, int, int]] = []
     for step, batch in enumerate(batches):
-        now = begin + 6 * step  # all pairs so far have their later rows before it
+        now = begin + 6 * step  # a coming window ends here or later
         pairs = [(max(now + later - apart, now - 30), now + later, key, value)
                  for later, apart, key, value in batch]
         known += pairs
@@ -65,8 +65,8 @@ def test_windows_hold_the_pairs_with_both_rows_in_them_after_any_merging(batches
                 found = dict(zip(rows["key0"], zip(rows["agg0"], rows["agg1"], rows["agg2"],
                                                    strict=True), strict=True))
                 assert found == brute(known, end, length)
-        synopsis.settle(now + 4)
-        synopsis.forget(now + 4 - 12)
+        synopsis.settle(now + 6)
+        synopsis.forget(now + 6 - 12)
 
 
 def test_settled_pairs_need_one_pane_for_each_pane_of_their_earlier_rows():
