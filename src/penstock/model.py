@@ -352,7 +352,14 @@ class Lookup:
 
 
 APART = Column("@apart", BIGINT, OURS)
-"""Of a pair of rows: the time of the right one minus that of the left one, in microseconds."""
+"""Of a pair of rows: the time of the right one minus that of the left one, in microseconds. In a
+join over windows of rows: how many rows lie between them."""
+
+
+SHORTEST_PANE = 1_000
+"""Microseconds of which the panes of an aggregate over a window join are multiples."""
+MOST_PAIR_PANES = 1 << 20
+"""The most panes of its window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +378,10 @@ class WindowJoin:
     """The least time of the right row minus that of the left one, in microseconds."""
     upper: int
     """The largest."""
+    rows: bool = False
+    """Whether the window is one of rows. Then what is told of times holds of `APART` as a number of
+    rows: how many rows of the earlier one's stream lie between the two, which is 0 for the latest.
+    """
 
     @property
     def reach(self) -> int:
@@ -414,6 +425,18 @@ class Branch:
     def window(self) -> Window | None:
         """The window for which it answers, if it is a window aggregate: that of all inputs."""
         return self.inputs[0].window if self.grouping is not None else None
+
+    @property
+    def selected(self) -> tuple[Expression, ...]:
+        """What selects the rows of a window aggregate, or its pairs.
+
+        Two rows in its window are less than its length apart. Narrower bounds are a selection.
+        """
+        if self.join is None or self.window is None:
+            return self.where
+        length = self.window.length
+        implied = (self.join.lower, self.join.upper) == (1 - length, length - 1)
+        return self.where if implied else (*self.join.within, *self.where)
 
     @property
     def over_pairs(self) -> Branch:

@@ -141,6 +141,9 @@ class Group:
     """Panes in its longest window."""
     parts: tuple[str, ...] = ()
     """Groups of the same path whose panes, merged, are its own: nothing is computed for it."""
+    paired: bool = False
+    """Whether its rows are the pairs of a shared join: each lies in the pane of its earlier row,
+    and in that of its later one."""
 
     @property
     def rows(self) -> Branch:
@@ -168,10 +171,13 @@ class SharedJoin:
     span: int
     """The largest reach of their windows, in microseconds."""
     path: Path
-    """What comes out of the join is what this path reads."""
+    """What comes out of the join is what this path reads. If it ends in panes, the members are one
+    group of window aggregates."""
     left_where: tuple[Expression, ...] = ()
     right_where: tuple[Expression, ...] = ()
     """Selections over one side that all members have: they are made before the join."""
+    rows: bool = False
+    """Whether its windows are windows of rows; ``span`` is then a number of rows."""
 
     @property
     def streams(self) -> tuple[str, str]:

@@ -38,7 +38,8 @@ def render_branch(branch: Branch) -> str:
     ]
     lines = [f"SELECT {', '.join(outputs)}", f"FROM {', '.join(map(_input, branch.inputs))}"]
     if branch.join is not None:
-        bounds = [f"apart {_signed(n)}" for n in (branch.join.lower, branch.join.upper)]
+        ends = (branch.join.lower, branch.join.upper)
+        bounds = [f"row {n}" if branch.join.rows else f"apart {_signed(n)}" for n in ends]
         lines += [*_conjuncts("PAIRS", branch.join.on), f"  FROM {bounds[0]} TO {bounds[1]}"]
     for number, lookup in enumerate(branch.lookups):
         kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"

@@ -62,10 +62,10 @@ class Core:
         retries = Retries(self._timeouts)
         chosen = {name: family.among(policies) for name, family in FAMILIES.items()}
         self.paths = PathsDepartment(self.state, chosen["operators"], self._goals, retries)
-        self.aggregates = AggregatesDepartment(
-            self.state, chosen["refresh"], self.paths, retries)
         self.joins = JoinsDepartment(
             self.state, chosen["joins"], self._goals, self.paths.queues.riders, retries)
+        self.aggregates = AggregatesDepartment(
+            self.state, chosen["refresh"], self.paths, self.joins, retries)
         self._departments = {"operators": self.paths, "refresh": self.aggregates,
                              "joins": self.joins}
         self._dispatcher = Dispatcher(

@@ -177,6 +177,8 @@ class ProbeJob:
     """Seconds that it will take, by the cost model; 0 while unknown."""
     in_driver: bool = False
     """Whether few pairs are expected: the driver writes them."""
+    group: str = ""
+    """The group of window aggregates in whose panes the pairs go; empty if they are delivered."""
     kind: Literal["probe"] = "probe"
 
     def added(self, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:
@@ -204,6 +206,8 @@ class Trim:
 
     group: str
     before: int
+    settled: int | None = None
+    """Of a group over pairs: no answer will be for a window that ends before this pane."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -240,8 +240,11 @@ class Positions:
     def reach(self, group: Group) -> tuple[int, ...]:
         """The known blocks that the windows of a group's queries reach back to.
 
-        Some of them may wait for these queries already; the core finds those.
+        Some of them may wait for these queries already; the core finds those. It also finds the
+        pairs of a join again.
         """
+        if group.paired:
+            return ()
         queries = [self.core.plan.query(member.query) for member in group.members]
         oldest = [self._reaches(query) for query in queries]
         since = None if None in oldest else min(time for time in oldest if time is not None)
@@ -265,18 +268,21 @@ class Positions:
         return min((self._oldest_pane(query, group) for query in mine.values()), default=None)
 
     def _oldest_pane(self, query: Query, group: Group) -> int:
+        """The first pane of its first window; over pairs, the end of that window."""
         window, since = query.branches[0].window, self.since(query)
         assert window is not None
-        return EARLIEST if since is None else (
-            since // group.pane + 1 - window.length // group.pane)
+        length = 0 if group.paired else window.length // group.pane
+        return EARLIEST if since is None else since // group.pane + 1 - length
 
 
 def _length(query: Query) -> int | None:
     """How far the windows of a query reach back; None for one that has none."""
     branch = query.branches[0]
-    if branch.join is not None:
-        return branch.join.reach
-    return None if branch.window is None else branch.window.length
+    if branch.window is not None:
+        return branch.window.length
+    if branch.join is None:
+        return None
+    return 1 if branch.join.rows else branch.join.reach  # its windows begin with what is held
 
 
 def digests(application: Application) -> dict[str, str]:

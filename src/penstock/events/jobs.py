@@ -204,6 +204,12 @@ class ProbeResult:
     """Pairs per query beyond one for each row of the blocks that are through."""
     operators: Mapping[str, int] = field(default_factory=dict)
     """Rows out of each operator that was counted."""
+    panes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Per group of window aggregates over the join, the panes that got later rows of pairs."""
+    summarised: Mapping[str, int] = field(default_factory=dict)
+    """Pairs per query that went into panes."""
+    oldest: tuple[int, ...] = ()
+    """Over windows of rows: by side, the time of the oldest row that later rows can meet."""
 
 
 Result: TypeAlias = SegmentResult | PanesResult | RefreshResult | ProbeResult

@@ -451,7 +451,7 @@ class Summary:
             elif waiting is not None:
                 block = waiting.block
                 query.rows_in += block.rows
-                if not early:
+                if not early and query.window is None:
                     query.take_wait(Wait.of(at, block.arrived, block.newest, block.rows))
 
     def _latency_missed(self, event: k.LatencyMissed) -> None:
@@ -470,7 +470,7 @@ class Summary:
         if isinstance(result, k.PanesResult):
             became |= {"summarised": result.summarised, "late": result.late}
         elif isinstance(result, k.ProbeResult):
-            became |= {"late": result.late}
+            became |= {"late": result.late, "summarised": result.summarised}
         for measure, counts in became.items():
             for name, rows in counts.items():
                 query = group.queries.get(name)

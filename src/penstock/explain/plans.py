@@ -175,6 +175,8 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "before": conjunction((*join.left_where, *join.right_where)),
         "above": len(above),
         "shared": not join.path.expensive,
+        "panes": join.path.end == "panes",
+        "rows": join.rows,
         "queries": [{"name": member.query, "lower": branch.join.lower, "upper": branch.join.upper}
                     for member, branch in zip(join.members, branches, strict=True)
                     if branch.join is not None],
@@ -187,6 +189,7 @@ def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
         "id": group.id,
         "path": group.path,
         "parts": list(group.parts),
+        "paired": group.paired,
         "where": conjunction(group.where),
         "keys": [render(key) for key in group.keys],
         "pane": group.pane,
@@ -296,21 +299,23 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["before"]:
         every = "" if len(names) == 1 else ", which all its queries ask for"
         yield f"    before the join: {join['before']}{every}"
-    if join["above"] and len(names) > 1:
+    if join["above"] and len(names) > 1 and not join["panes"]:
         which = "every other selection" if join["before"] else "all selections"
         yield f"    above the join: {which}, so that queries share it whatever they select"
-    yield from (f"    {line}" for line in _bounds_text(join["queries"]))
+    yield from (f"    {line}" for line in _bounds_text(join["queries"], join["rows"]))
     yield from (f"    {line}" for line in _path_text(join["path"]))
 
 
-def _bounds_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _bounds_text(queries: Sequence[Mapping[str, Any]], rows: bool) -> Iterator[str]:
     """Queries of the same window, in one line; the shortest first."""
     alike: dict[tuple[int, int], list[str]] = {}
     for query in queries:
         alike.setdefault((query["lower"], query["upper"]), []).append(query["name"])
     for lower, upper in sorted(alike, key=lambda bounds: max(map(abs, bounds))):
         length = window_length(lower, upper)
-        if length:
+        if rows:
+            window = "the latest row" if upper == 0 else f"the latest {upper + 1} rows"
+        elif length:
             window = f"less than {span(length)} apart"
         else:
             between = f"{signed_span(lower)} to {signed_span(upper)}"
@@ -323,7 +328,8 @@ def _group_text(group: Mapping[str, Any]) -> Iterator[str]:
     whose = "of its own" if len(names) == 1 else "shared"
     yield f"{group['id']}: {_names(names, 'queries')}, one synopsis {whose}"
     by = f"grouped by {', '.join(group['keys'])}" if group["keys"] else "in one group"
-    yield f"    {'rows where ' + group['where'] if group['where'] else 'all rows'}, {by}"
+    rows = "pairs" if group["paired"] else "rows"
+    yield f"    {rows + ' where ' + group['where'] if group['where'] else 'all ' + rows}, {by}"
     parts = ", ".join(group["parts"])
     made = f"merged from {parts}" if parts else f"made on {group['path']}"
     yield f"    panes of {span(group['pane'])}, {made}; {group['panes']} in the longest window"

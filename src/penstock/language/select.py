@@ -27,7 +27,12 @@ from penstock.language.grouping import (
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import FromItem, Scope
-from penstock.language.stream_joins import time_window, window_join
+from penstock.language.stream_joins import (
+    aggregated_window,
+    join_window,
+    row_join,
+    window_join,
+)
 from penstock.language.tokens import unseen
 from penstock.language.windows import (
     Clause,
@@ -205,24 +210,32 @@ class _SelectBinder:
         self, select: exp.Select, streams: Sequence[Stream], inputs: Sequence[FromItem],
         joined: Sequence[exp.Join],
     ) -> Branch:
-        """A SELECT from two streams."""
-        if (reason := _aggregating(select)) is not None:
-            message = "aggregates over joins of streams are not supported yet"
-            raise self.fault(NotYet, message, reason, "select the pairs themselves")
+        """A SELECT from two streams: pairs, or an aggregate over them."""
+        reason = _aggregating(select)
         second, *others = joined
         conditions = self._pairing(second, inputs[:2])
         lookups = tuple(self._lookup(join, inputs[: k + 3]) for k, join in enumerate(others))
         conditions += self._condition(self._binder(inputs, "WHERE"), select, "where")
-        outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
+        window = self._join_window(select, reason)
+        grouping = None
+        if reason is not None:
+            grouping, outputs = self._grouped(select, inputs)
+        else:
+            outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
         times = [item.column(stream.time) if stream.time and not stream.unit else None
                  for item, stream in zip(inputs, streams, strict=False)]
-        window = self._join_window()
         try:
-            join, selected = window_join(conditions, times, window)
+            join, selected = (row_join(conditions, window) if isinstance(window, int)
+                              else window_join(conditions, times, window))
         except Misfit as misfit:
             raise self.misfitting(misfit, second.this) from None
-        read = tuple(Input(stream.name) for stream in streams)
-        return Branch(read, outputs, selected, lookups, join=join)
+        windowed = window if grouping is not None and isinstance(window, Window) else None
+        read = tuple(Input(stream.name, windowed) for stream in streams)
+        branch = Branch(read, outputs, selected, lookups, grouping, join)
+        if reason is not None and any(map(is_expensive, branch.expressions)):
+            message = "Python functions in an aggregate over a join are not supported yet"
+            raise self.fault(NotYet, message, reason, "select the pairs themselves")
+        return branch
 
     def _pairing(self, join: exp.Join, inputs: Sequence[FromItem]) -> tuple[Expression, ...]:
         """The conditions of ON between two streams; a comma has none."""
@@ -233,14 +246,26 @@ class _SelectBinder:
         bound = self._binder(inputs, "ON").condition(condition, "the condition of ON")
         return comparisons.conjuncts(bound)
 
-    def _join_window(self) -> Window | None:
-        """The window of a join of streams, where a clause gives it."""
+    def _join_window(self, select: exp.Select, reason: exp.Expr | None) -> Window | int | None:
+        """The window of a join of streams, of time or of this many rows, where a clause gives it.
+
+        An aggregate has one.
+        """
+        for node in filter(is_standard, grouped_by(select)):
+            message = f"{node.name.upper()} looks at the time of one stream, and a join has two"
+            hint = "write WINDOW ... SLIDE EXACTLY ... at the end"
+            raise self.fault(Refused, message, node, hint)
         if not self.windows:
+            if reason is not None:
+                message = "an aggregate over a join needs a window"
+                hint = "write WINDOW 10 MIN SLIDE 2 MIN at the end"
+                raise self.fault(TypeFault, message, reason, hint)
             return None
         if len(self.windows) > 1:
             raise self.source.syntax("a query has one window", self.windows[1].place)
         try:
-            return time_window(self.windows[0])
+            clause = self.windows[0]
+            return join_window(clause) if reason is None else aggregated_window(clause)
         except Misfit as misfit:
             place = self.windows[0].place
             raise self.source.fault(misfit.kind, misfit.message, place, misfit.hint) from None

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from math import gcd
 
 from penstock.errors import NotYet, Refused, TypeFault
 from penstock.language.comparisons import FLIPPED
 from penstock.language.places import Misfit
 from penstock.language.windows import Clause
 from penstock.model import (
+    MOST_PAIR_PANES,
+    SHORTEST_PANE,
     Call,
     Column,
     Expression,
@@ -25,8 +28,11 @@ from penstock.model import (
     is_expensive,
     walk,
 )
+from penstock.rendering import span
 
 _LEFT, _RIGHT = 0, 1
+RENEWALS = 60
+"""How often per window an aggregate over a join is answered, if no SLIDE says how often."""
 _BOUNDED = "write WINDOW 1 MIN, or ON ... AND b.ts BETWEEN a.ts - INTERVAL '1' MINUTE AND a.ts"
 
 _UNTIMED = "write WINDOW 1 MIN; other bounds compare the TIME of both streams, and one has none"
@@ -54,17 +60,13 @@ def window_join(
     ``times`` are the columns that hold the times of the two streams, where they have such. With a
     ``window``, rows are less than its length apart, whichever is the later.
     """
-    bounds, keys, cross, rest = _of_window(window), [], [], []
+    bounds, others = _of_window(window), []
     for condition in conditions:
         said = _bounds(condition, times)
         if said is not None:
             bounds = bounds.meet(said)
-        elif (key := _key(condition)) is not None:
-            keys.append(key)
-        elif _sides(condition) == {_LEFT, _RIGHT} and not is_expensive(condition):
-            cross.append(condition)
         else:
-            rest.append(condition)
+            others.append(condition)
     if bounds.lower is None or bounds.upper is None:
         missing = "a bound" if bounds == _Bounds() else "a second bound"
         hint = _BOUNDED if None not in times else _UNTIMED
@@ -72,24 +74,82 @@ def window_join(
                      hint)
     if bounds.lower > bounds.upper:
         raise Misfit(TypeFault, "no two rows are that far apart: the bounds exclude each other")
+    on, selected = _predicate(others)
+    return WindowJoin(on, bounds.lower, bounds.upper), selected
+
+
+def _predicate(
+    conditions: Iterable[Expression],
+) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+    """The join predicate, and the conditions that select among the pairs."""
+    keys, cross, rest = [], [], []
+    for condition in conditions:
+        if (key := _key(condition)) is not None:
+            keys.append(key)
+        elif _sides(condition) == {_LEFT, _RIGHT} and not is_expensive(condition):
+            cross.append(condition)
+        else:
+            rest.append(condition)
     if not keys and not cross:
         raise Misfit(TypeFault, "a join of streams needs a condition over both of them",
                      "write WHERE a.id = b.id")
     on, selected = (keys, (*cross, *rest)) if keys else (cross, tuple(rest))
-    return WindowJoin(tuple(dict.fromkeys(on)), bounds.lower, bounds.upper), selected
+    return tuple(dict.fromkeys(on)), selected
 
 
-def time_window(clause: Clause) -> Window:
-    """The window of a join, as a clause at the end of the query gives it."""
-    if clause.bracketed:
-        raise Misfit(Refused, "a stream of a join has no window of its own",
-                     "write WINDOW ... at the end, without brackets")
-    if clause.window is None:
-        raise Misfit(NotYet, "joins over windows of ROWS are not supported yet",
-                     "write a window of time, such as WINDOW 1 MIN")
+def row_join(
+    conditions: Iterable[Expression], rows: int
+) -> tuple[WindowJoin, tuple[Expression, ...]]:
+    """The join of two streams over their latest rows, and the conditions that select pairs."""
+    on, selected = _predicate(conditions)
+    return WindowJoin(on, 0, rows - 1, rows=True), selected
+
+
+def join_window(clause: Clause) -> Window | int:
+    """The window of a join, as a clause at the end of the query gives it: of time, or of rows."""
+    _check_clause(clause)
+    if clause.rows is not None:
+        if clause.slides:
+            raise Misfit(Refused, "a window of ROWS has no SLIDE",
+                         "a pair is answered when its later row comes")
+        return clause.rows
+    assert clause.window is not None
     if clause.window.slide != clause.window.length or clause.window.exactly:
         raise Misfit(Refused, "a join has no SLIDE", "a pair is answered when its later row comes")
     return clause.window
+
+
+def aggregated_window(clause: Clause) -> Window:
+    """The window of an aggregate over a join: both rows of a pair lie in it.
+
+    Without SLIDE the answer is renewed at least `RENEWALS` times per window.
+    """
+    _check_clause(clause)
+    if clause.window is None:
+        raise Misfit(NotYet, "aggregates over windows of ROWS are not supported yet",
+                     "write a window of time, such as WINDOW 1 MIN")
+    window = clause.window
+    if not clause.slides:
+        window = replace(window, slide=_renewed(window.length))
+    pane = gcd(window.length, window.slide)
+    if pane % SHORTEST_PANE or window.length // pane > MOST_PAIR_PANES:
+        raise Misfit(Refused, f"a window of {span(window.length)} with a slide of "
+                     f"{span(window.slide)} is cut too finely for an aggregate over a join",
+                     "write a SLIDE that divides the window, in whole milliseconds")
+    return window
+
+
+def _check_clause(clause: Clause) -> None:
+    if clause.bracketed:
+        raise Misfit(Refused, "a stream of a join has no window of its own",
+                     "write WINDOW ... at the end, without brackets")
+
+
+def _renewed(length: int) -> int:
+    """The longest slide in whole milliseconds of which at least `RENEWALS` make a window."""
+    whole = length // SHORTEST_PANE
+    parts = (parts for parts in range(RENEWALS, 2 * RENEWALS) if whole % parts == 0)
+    return length // next(parts, 1) if length % SHORTEST_PANE == 0 else length
 
 
 def _of_window(window: Window | None) -> _Bounds:

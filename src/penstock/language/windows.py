@@ -38,6 +38,8 @@ class Clause:
     window: Window | None = None
     rows: int | None = None
     bracketed: bool = False
+    slides: bool = False
+    """Whether a SLIDE is written."""
 
 
 # --- WINDOW clauses ------------------------------------------------------------------------------
@@ -78,7 +80,8 @@ def _clause(cursor: Cursor, bracketed: bool) -> Clause:
     measured = cursor.place
     length = None if rows else _length(cursor, "a window")
     slide, exactly = length, False
-    if cursor.take("SLIDE"):
+    slides = cursor.take("SLIDE")
+    if slides:
         exactly = cursor.take("EXACTLY")
         measured = cursor.place
         slide = _length(cursor, "a slide")
@@ -90,7 +93,7 @@ def _clause(cursor: Cursor, bracketed: bool) -> Clause:
     place = first.until(Place(last.start, last.end + 1))
     _check_position(cursor, begin, bracketed, place)
     window = Window(length, slide, exactly) if length and slide else None
-    return Clause(place, window, rows, bracketed)
+    return Clause(place, window, rows, bracketed, slides)
 
 
 def _rows(cursor: Cursor) -> int | None:

@@ -120,7 +120,7 @@ def _riding(plan: Plan) -> Iterator[str]:
 def _answering(plan: Plan) -> Iterator[str]:
     """Every window aggregate belongs to one group, on a path that makes panes."""
     grouped = Counter(member for group in plan.groups for member in group.members)
-    for path in plan.paths:
+    for path in (*plan.paths, *(join.path for join in plan.joins)):
         for member in path.members:
             windowed = plan.branch(member).grouping is not None
             if path.end != "window" and windowed != (path.end == "panes"):
@@ -146,7 +146,8 @@ def _join(plan: Plan, join: SharedJoin) -> Iterator[str]:
         if branch.join is None:
             yield f"{member} is no window join but shares join {join.id!r}"
             continue
-        if branch.streams != join.streams or set(branch.join.on) != set(join.on):
+        if (branch.streams, branch.join.rows) != (join.streams, join.rows) or (
+                set(branch.join.on) != set(join.on)):
             yield f"{member} joins other rows than join {join.id!r}"
         if branch.lookups != join.path.lookups:
             yield f"{member} does not have the lookups of path {join.path.id!r}"
@@ -154,6 +155,8 @@ def _join(plan: Plan, join: SharedJoin) -> Iterator[str]:
             yield f"the window of {member} is longer than that of join {join.id!r}"
         if not {*join.left_where, *join.right_where} <= set(branch.where):
             yield f"join {join.id!r} leaves rows out that {member} wants"
+    if plan.groups and join.path.end == "panes" and len(plan.groups_on(join.path.id)) != 1:
+        yield f"the pairs of join {join.id!r} go into the panes of several groups"
     yield from _members(plan, join.path)
     yield from _order(join.path)
 

@@ -36,6 +36,8 @@ def share_aggregates(before: Plan) -> Plan:
                 alike.setdefault((path.id, likeness), []).append((path, member))
     groups = [_group(before, path, [member for _, member in members])
               for members in alike.values() for path, _ in members[:1]]
+    groups += [_group(before, join.path, join.members) for join in before.joins
+               if join.path.end == "panes"]
     return replace(before, groups=tuple(derived(groups)))
 
 
@@ -92,7 +94,8 @@ def likeness_of(branch: Branch) -> Likeness:
     counts.
     """
     assert branch.grouping is not None
-    cheap = sorted({c for c in branch.where if not is_expensive(c)}, key=repr)
+    on = () if branch.join is None else branch.join.on
+    cheap = sorted({c for c in (*on, *branch.selected) if not is_expensive(c)}, key=repr)
     costly = tuple(c for c in branch.where if is_expensive(c))
     # A function may raise for one query's rows, and must not cost another query its rows.
     calls = tuple(e for e in branch.grouping.expressions if is_expensive(e))
@@ -121,16 +124,18 @@ def _group(plan: Plan, path: Path, members: Sequence[Member]) -> Group:
     branches = [plan.branch(member) for member in members]
     groupings = [branch.grouping for branch in branches if branch.grouping is not None]
     windows = [branch.window for branch in branches if branch.window is not None]
-    first, pane = branches[0], _pane(windows)
+    first, pane = branches[0], pane_of(windows)
     return Group(
-        id=group_id(first), path=path.id, reads=path.reads, lookups=first.lookups,
-        where=first.where, keys=groupings[0].keys,
+        id=path.reads if first.join is not None else group_id(first),
+        path=path.id, reads=path.reads, lookups=first.lookups,
+        where=first.selected, keys=groupings[0].keys,
         aggregates=tuple(dict.fromkeys(a for g in groupings for a in g.aggregates)),
         members=tuple(members), pane=pane,
         span=max(window.length for window in windows) // pane,
+        paired=first.join is not None,
     )
 
 
-def _pane(windows: Sequence[Window]) -> int:
+def pane_of(windows: Sequence[Window]) -> int:
     """The longest slice of which all windows and all slides are multiples."""
     return gcd(*(length for window in windows for length in (window.length, window.slide)))

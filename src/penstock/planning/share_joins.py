@@ -4,6 +4,9 @@ Queries with the same streams and the same join predicate differ in their window
 columns only. They share one join over the largest of their windows. The difference of the times
 then routes each pair to the queries whose windows cover it. Selections stay above the join, so that
 they do not keep queries apart; only those that all its queries have are made before it.
+
+Window aggregates over a join share one with those that select alike and group alike: its pairs go
+into the panes of their one synopsis.
 """
 
 from __future__ import annotations
@@ -13,10 +16,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from penstock.model import STREAM, Branch, Expression, Query, is_expensive
-from penstock.plan import Member, Path, Plan, SharedJoin
-from penstock.planning.path_operators import fanned_out, operators
+from penstock.model import (
+    MOST_PAIR_PANES,
+    SHORTEST_PANE,
+    STREAM,
+    Branch,
+    Expression,
+    Query,
+    is_expensive,
+)
+from penstock.plan import Member, Operator, Path, Plan, SharedJoin
+from penstock.planning.path_operators import fanned_out, lookup_operators, operators
 from penstock.planning.shapes import columns
+from penstock.planning.share_aggregates import group_id, pane_of
 from penstock.rendering import render
 
 
@@ -35,7 +47,21 @@ def share_joins(before: Plan) -> Plan:
     alike: dict[str, list[SharedJoin]] = {}
     for join in before.joins:
         alike.setdefault(_shared_id(before, join), []).append(join)
-    return replace(before, joins=tuple(_shared(before, id, joins) for id, joins in alike.items()))
+    shared = [(id, joins) for id, joins in alike.items() if _shares_panes(before, joins)]
+    apart = [join for _, joins in alike.items() if not _shares_panes(before, joins)
+             for join in joins]
+    return replace(before, joins=(*(_shared(before, id, joins) for id, joins in shared), *apart))
+
+
+def _shares_panes(plan: Plan, joins: Sequence[SharedJoin]) -> bool:
+    """Whether the windows and slides of aggregates over a join have panes that are not too fine."""
+    branches = [plan.branch(member) for join in joins for member in join.members]
+    windows = [branch.window for branch in branches if branch.window is not None]
+    if not windows:
+        return True
+    pane = pane_of(windows)
+    longest = max(window.length for window in windows)
+    return pane % SHORTEST_PANE == 0 and longest // pane <= MOST_PAIR_PANES
 
 
 def _shared_id(plan: Plan, join: SharedJoin) -> str:
@@ -43,10 +69,13 @@ def _shared_id(plan: Plan, join: SharedJoin) -> str:
     branch = plan.branch(join.members[0])
     if join.path.expensive or branch.join is None:
         return join.id
+    if branch.grouping is not None:
+        return group_id(branch)
     names = "*".join(quote(stream, safe="") for stream in branch.streams)
     relations = "".join(f"+{quote(lookup.relation, safe='')}" for lookup in branch.lookups)
     looked_up = (f"{one.kind} {one.relation} {render(one.on)}" for one in branch.lookups)
     written = "; ".join([*sorted(render(one) for one in branch.join.on), *looked_up])
+    written += " over rows" if branch.join.rows else ""
     return f"{names}{relations}@{zlib.crc32(written.encode()):08x}"
 
 
@@ -64,14 +93,23 @@ def _join(
     assert one.join is not None
     expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
     behind = f"{id}/pairs"
-    steps = (operators(behind, one.over_pairs, first.sink) if len(members) == 1
+    steps = (_panes(behind, one, len(members)) if one.grouping is not None
+             else operators(behind, one.over_pairs, first.sink) if len(members) == 1
              else fanned_out(behind, one.lookups, len(members)))
-    path = Path(behind, id, one.lookups, members, steps, expensive=expensive)
+    path = Path(behind, id, one.lookups, members, steps, expensive=expensive,
+                end="sink" if one.grouping is None else "panes")
     left, right = (_before(branches, side) for side in (STREAM, STREAM + 1))
     reaches = [branch.join.reach for branch in branches if branch.join is not None]
     return SharedJoin(
         id=id, left=one.streams[0], right=one.streams[1], on=one.join.on, members=members,
-        span=max(reaches), path=path, left_where=left, right_where=right)
+        span=max(reaches), path=path, left_where=left, right_where=right, rows=one.join.rows)
+
+
+def _panes(id: str, branch: Branch, members: int) -> tuple[Operator, ...]:
+    """The operators of a path into panes."""
+    whose = "a window aggregate" if members == 1 else f"{members} window aggregates"
+    panes = Operator(f"{id}:panes", "panes", f"panes of {whose}")
+    return (*lookup_operators(id, branch.lookups), panes)
 
 
 def _before(branches: Sequence[Branch], side: int) -> tuple[Expression, ...]:

@@ -116,7 +116,7 @@ class SparkHost(HostShutdown):
         self._segments = Segments(**means)
         self._panes = Panes(**means, windows=self._windows, outgrow=self._outgrow)
         self._refreshes = Refreshes(self._clock, self._windows, self._delivery)
-        self._probes = Probes(self._clock, self._spools, self._delivery)
+        self._probes = Probes(self._clock, self._spools, self._delivery, self._windows)
         self._positions = Positions(
             self._core, self._deliveries.positions, partial(contents_of, self._spools))
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 2, "penstock-run")
@@ -289,8 +289,8 @@ class SparkHost(HostShutdown):
                 self._submit(self._execute, instruction, self._work(instruction))
             case Cancel(job=job, limit=limit):
                 self._cancel(job, f"within {written(limit)}")
-            case Trim(group=group, before=before):
-                self._windows.trim(group, before)
+            case Trim():
+                self._windows.trim(instruction)
             case Cool(stream=stream, number=number):
                 if self._spools[stream].cool(number):
                     self._on_event(ev.BlockCold(at=self._clock.now(), stream=stream, number=number))
@@ -325,6 +325,9 @@ class SparkHost(HostShutdown):
         plan = self._core.plan
         if isinstance(job, RefreshJob):
             return partial(self._refreshes.run, job, plan, self._windows.of(job.group))
+        if isinstance(job, ProbeJob) and job.group:
+            return partial(self._probes.summarise, job, plan, self._compiler,
+                           self._windows.of(job.group))
         if isinstance(job, ProbeJob):
             return partial(self._probes.run, job, plan, self._compiler)
         executor = self._panes if plan.path(job.path).end == "panes" else self._segments

@@ -19,13 +19,13 @@ from pyspark.sql import functions as sf
 from penstock.arrow import arrow_type
 from penstock.engine.aggregates.coverage import families_of
 from penstock.engine.instructions import JoinSide, ProbeScan
-from penstock.engine.joins.outers import LATEST
+from penstock.engine.joins.outers import LATEST, side
 from penstock.errors import CheckpointError, PenstockError, RunError
 from penstock.model import Application, Block, Branch, Query, Window, name_key
 from penstock.plan import EARLIEST, Group, Member, Plan, SharedJoin
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
-from penstock.spark.aggregates.pane_job import PaneJob
+from penstock.spark.aggregates.pane_job import FEW_ROWS, PaneJob
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.columns import compiled
 from penstock.spark.compile.compiler import Compiler, Summarised
@@ -109,6 +109,8 @@ class _Question:
                            "read rows of it, or their retention is over")
         compiler = Compiler(self.by.spark, self.needs.application, self.plan, self.needs.relation,
                             self.needs.function)
+        if self.plan.groups and self.plan.joins:
+            return self._windowed_pairs(compiler, self.plan.groups[0])
         if self.plan.groups:
             return self._windowed(compiler, self.plan.groups[0])
         if self.plan.joins:
@@ -139,8 +141,12 @@ class _Question:
         scan = ProbeScan(
             since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
             left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
-        answers = compiler.paired(join, join.members, [scan],
-                                  lambda stream, numbers: self.spools[stream].timely_frame(numbers))
+
+        def rows(stream: str, numbers: Sequence[int]) -> DataFrame:
+            spool = self.spools[stream]
+            return spool.numbered_frame(numbers) if join.rows else spool.timely_frame(numbers)
+
+        answers = compiler.paired(join, join.members, [scan], rows)
         return self._shaped(answers.project(join.members).toArrow())
 
     # --- windows -----------------------------------------------------------------------------
@@ -157,6 +163,30 @@ class _Question:
             found = end, self._from_blocks(compiler, group, branch, end)
         end, table = found
         return self._selected(branch, end - window.length, end, table)
+
+    def _windowed_pairs(self, compiler: Compiler, group: Group) -> pa.Table:
+        """The answer of an aggregate over a join, from the pairs of its window."""
+        branch, join = self.query.branches[0], self.plan.join(group.reads)
+        left, right = (self._blocks(stream) for stream in join.streams)
+        window = branch.window
+        assert window is not None
+        end = pairs_end(group.pane, window, [left, right], self.by.running)
+        if end is None:
+            return self._schema.empty_table()
+        start = end - window.length
+        scan = ProbeScan(
+            since=start, until=end, nearest=0, farthest=join.span, members=join.members,
+            left=side(left, start, end, 0, join.span), right=side(right, start, end, 0, join.span))
+        families = families_of(group)
+        synopsis = Synopsis([key.type for key in group.keys], families, group.span, paired=True)
+        if scan.left.fresh and scan.right.window or scan.right.fresh and scan.left.window:
+            rows = compiler.summarised_pairs(join, [scan], lambda stream, numbers:
+                                             self.spools[stream].timely_frame(numbers))
+            asked = rows.group(group, families)
+            (tables,) = PaneJob([asked], rows.time).tables(rows.frame, FEW_ROWS + 1)
+            synopsis.add(tables)
+        (table,) = synopsis.scan(end // group.pane, [Question(group.span, asked_of(branch))])
+        return self._selected(branch, start, end, table)
 
     def _from_synopsis(
         self, group: Group, branch: Branch, blocks: Sequence[Block]
@@ -237,6 +267,27 @@ class _Question:
 def _between(rows: Summarised, start: int, end: int) -> DataFrame:
     at = sf.unix_micros(compiled(rows.time))
     return rows.frame.where((at >= sf.lit(start)) & (at < sf.lit(end)))
+
+
+def pairs_end(
+    pane: int, window: Window, sides: Sequence[Sequence[Block]], running: bool
+) -> int | None:
+    """The end of a question's window over a join: what both streams have passed, or their end.
+
+    >>> one = [Block("s", 0, 10, 80, 0.0, watermark=55, newest=60)]
+    >>> other = [Block("t", 0, 10, 80, 0.0, watermark=72, newest=77)]
+    >>> pairs_end(10, Window(60, 10), [one, other], running=True)
+    50
+    >>> pairs_end(10, Window(60, 10), [one, other], running=False)
+    80
+    """
+    grain = window.slide if window.exactly else pane
+    newest = [blocks[-1] for blocks in sides if blocks]
+    times = [block.watermark if running else block.newest for block in newest]
+    known = [time for time in times if time is not None]
+    if len(known) < len(sides):
+        return None
+    return min(known) // grain * grain if running else (max(known) // grain + 1) * grain
 
 
 def end_of(window: Window, newest: Block, running: bool) -> int | None:

@@ -19,6 +19,7 @@ from penstock.model import BIGINT
 from penstock.synopses.array_layout import Lane, lane
 from penstock.synopses.dictionaries import Dictionary, packed, ranks, unpacked
 from penstock.synopses.families import Family, Measure
+from penstock.synopses.pair_panes import earlier_of, first_of, later_of
 from penstock.synopses.prefix_sums import FEW, PrefixSums, WindowSums
 
 FILLED = 0.25
@@ -55,10 +56,10 @@ class Update:
 class Ring:
     """The panes of one family."""
 
-    def __init__(self, family: Family, filled: float = FILLED) -> None:
-        """No pane, no cell."""
+    def __init__(self, family: Family, filled: float = FILLED, paired: bool = False) -> None:
+        """No pane, no cell. ``paired``: the panes are those of pairs, by their numbers."""
         self.family = family
-        self._filled = filled
+        self._filled, self._paired = filled, paired
         self._lanes: list[Lane] = [lane(measure, family) for measure in family.measures]
         self._places = {measure: n for n, measure in enumerate(family.measures)}
         self._summed = [n for n, way in enumerate(self._lanes)
@@ -137,6 +138,7 @@ class Ring:
 
     def merge(self, update: Update, before: int) -> None:
         """Add an update to the panes; those before ``before`` are forgotten and stay so."""
+        before = self._first_of(before)
         if len(update.panes) and update.panes.min() < before:
             update = update.of(update.panes >= before)
         if not len(update.panes):
@@ -251,11 +253,20 @@ class Ring:
         """
         wanted = self._wanted(measures)
         totals = Totals(self, {n: self._lanes[n].empty(self._number) for n in wanted})
-        waiting = self._between(end - max(lengths), end)
+        waiting = self._of_window(end - max(lengths), end)
         for length in lengths:
-            while waiting and waiting[-1] >= end - length:
+            first = self._first_of(end - length)
+            while waiting and waiting[-1] >= first:
                 self._include(totals.lanes, self._panes[waiting.pop()])
             yield totals
+
+    def _first_of(self, pane: int) -> int:
+        return first_of(pane) if self._paired else pane
+
+    def _of_window(self, first: int, end: int) -> list[int]:
+        """The panes of a window; pairs have both rows in it."""
+        found = self._between(self._first_of(first), self._first_of(end))
+        return [pane for pane in found if later_of(pane) < end] if self._paired else found
 
     def _between(self, first: int, end: int) -> list[int]:
         return self._held[bisect_left(self._held, first) : bisect_left(self._held, end)]
@@ -272,7 +283,8 @@ class Ring:
         whole numbers, for very many cells, and for sparse panes.
         """
         wanted = self._wanted(measures)
-        if not self._held or self._number > FEW or not set(wanted) <= set(self._summed):
+        few = self._held and self._number <= FEW
+        if self._paired or not few or not set(wanted) <= set(self._summed):
             return None
         last = self._running.last
         for number in self._between(self._held[0] if last is None else last + 1, end):
@@ -297,22 +309,37 @@ class Ring:
 
     def forget(self, before: int) -> None:
         """Drop the panes before this one."""
-        gone = bisect_left(self._held, before)
+        gone = bisect_left(self._held, self._first_of(before))
         for pane in self._held[:gone]:
             del self._panes[pane]
         del self._held[:gone]
         self._running.forget(before)
 
+    def settle(self, before: int) -> None:
+        """No coming window ends before this pane: pairs up to it differ in their earlier rows only.
+
+        Those with their earlier rows in one pane become one pane of the ring.
+        """
+        done = [pane for pane in self._held if later_of(pane) < before]
+        apart = [pane for pane in done if pane != first_of(earlier_of(pane))]
+        if not apart:
+            return
+        moved = [(first_of(earlier_of(pane)), self._panes.pop(pane)) for pane in apart]
+        gone = set(apart)
+        self._held = [pane for pane in self._held if pane not in gone]
+        for pane, held in moved:
+            self._merge_pane(pane, held)
+
     def alive(self, before: int) -> np.ndarray:
         """The cells that a pane from this one on holds."""
-        return np.flatnonzero(self._last >= before)
+        return np.flatnonzero(self._last >= self._first_of(before))
 
     def __len__(self) -> int:
         return self._number
 
     def kept(self, cells: np.ndarray, renumbered: np.ndarray) -> Ring:
         """Only these cells, with new numbers; ``renumbered`` gives the new number of each key."""
-        fresh = Ring(self.family, self._filled)
+        fresh = Ring(self.family, self._filled, self._paired)
         if self.values is None or fresh.values is None:
             places = renumbered[cells]
         else:

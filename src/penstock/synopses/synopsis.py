@@ -53,13 +53,14 @@ class Synopsis:
     """
 
     def __init__(
-        self, keys: Sequence[Type], families: Sequence[Family], span: int, filled: float = FILLED
+        self, keys: Sequence[Type], families: Sequence[Family], span: int, filled: float = FILLED,
+        paired: bool = False,
     ) -> None:
-        """No pane yet. ``span`` is the longest window, in panes; ``filled`` as in `Ring`."""
+        """No pane yet. ``span`` is the longest window, in panes; the others as in `Ring`."""
         self._keys = Keys(keys)
         self._first_keys: list[pa.Array] = []
         self._width = len(keys)
-        self._rings = {family.name: Ring(family, filled) for family in families}
+        self._rings = {family.name: Ring(family, filled, paired) for family in families}
         self.span = span
         self.first = EARLIEST
         """The first pane that is not forgotten."""
@@ -191,6 +192,12 @@ class Synopsis:
         if any(len(ring) > 2 * len(cells) + SPARE
                for ring, cells in zip(self._rings.values(), alive, strict=True)):
             self._compact(alive)
+
+    def settle(self, before: int) -> None:
+        """Of pairs: no coming window ends before this pane."""
+        with np.errstate(all="ignore"):
+            for ring in self._rings.values():
+                ring.settle(before)
 
     def _compact(self, alive: Sequence[np.ndarray]) -> None:
         rings = list(self._rings.values())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from penstock.engine import Core, Instruction, ProbeJob, RefreshJob, SegmentJob
+from penstock.engine import Core, Instruction, ProbeJob, RefreshJob, SegmentJob, Trim
 from penstock.engine.positions import Intervals, Positions, QueryPosition, SpoolContents
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
@@ -87,6 +87,8 @@ class FakeHost(VirtualHost):
     _rows: JoinRows = field(default_factory=JoinRows)
     _paired: dict[int, dict[str, list[JoinedPair]]] = field(default_factory=dict)
     """By job, the pairs that a probe delivers to each query."""
+    _paned: dict[int, tuple[RowCounts | None, list[tuple[int, int]]]] = field(default_factory=dict)
+    """Active probes that make panes: the synopsis, and the times of the rows of the pairs."""
 
     def __post_init__(self) -> None:
         """No query has joined yet."""
@@ -212,6 +214,10 @@ class FakeHost(VirtualHost):
                 for answer in self._refreshed[job]:
                     if answer.query in self._log:
                         self._log[answer.query].end(answer.end)
+            case ev.JobFinished(job=job, kind="probe") if job in self._paned:
+                synopsis, times = self._paned.pop(job)
+                if synopsis is not None:
+                    synopsis.add_pairs(times)
             case ev.JobFinished(job=job, kind="probe"):
                 self._log_pairs(next(one for one in self.probes if one.number == job))
         instructions = VirtualHost.handle(self, event)
@@ -264,17 +270,36 @@ class FakeHost(VirtualHost):
         at = self.clock.now() + self.probing(probe)
         if reason := self.stumbles(probe):
             return ev.JobFailed(at=at, job=probe.number, kind="probe", reason=reason)
+        if probe.group:
+            return self._paired_panes(probe, at)
         found = self._paired[probe.number] = self._rows.found(probe, self.core.plan)
         out = {query: len(pairs) for query, pairs in found.items()}
         return ev.JobFinished(
             at=at, job=probe.number, kind="probe", seconds=at - self.clock.now(), rows_out=out,
             result=ev.ProbeResult(through=probe.through, ends=probe.ends, late=probe.late,
-                                  added=probe.added(out, {})))
+                                  added=probe.added(out, {}),
+                                  oldest=self._rows.oldest(probe, self.core.plan)))
 
-    def trim(self, group: str, before: int) -> None:
+    def _paired_panes(self, probe: ProbeJob, at: float) -> ev.JobFinished:
+        """The pairs go into the panes of the group that is there when the probe begins."""
+        held = self._synopses.held.get(probe.group)
+        times = self._rows.panes(probe, self.core.plan)
+        self._paned[probe.number] = held, times
+        panes = {} if held is None else {
+            probe.group: tuple(sorted({later // held.group.pane for _, later in times}))}
+        summarised = {member.query: len(times) for member in probe.members}
+        return ev.JobFinished(
+            at=at, job=probe.number, kind="probe", seconds=at - self.clock.now(),
+            result=ev.ProbeResult(through=probe.through, late=probe.late, panes=panes,
+                                  summarised=summarised, added=probe.added(summarised, {})))
+
+    def trim(self, trim: Trim) -> None:
         """Forget panes."""
-        if group in self._synopses.held:
-            self._synopses.held[group].forget(before)
+        held = self._synopses.held.get(trim.group)
+        if held is not None and trim.settled is not None:
+            held.settle(trim.before, trim.settled)
+        elif held is not None:
+            held.forget(trim.before)
 
     def outcome(self, job: SegmentJob) -> ev.JobFinished | ev.JobFailed:
         """How a job over blocks ends: as the script says."""
@@ -339,7 +364,7 @@ class FakeHost(VirtualHost):
     def pairs(self, query: str) -> list[JoinedPair]:
         """The pairs of a window join, in order of delivery."""
         return [pair for e in self.record if isinstance(e, ev.JobFinished) and e.kind == "probe"
-                for pair in self._paired[e.job].get(query, ())]
+                for pair in self._paired.get(e.job, {}).get(query, ())]
 
     @property
     def failures(self) -> dict[str, str]:

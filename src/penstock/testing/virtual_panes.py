@@ -20,6 +20,27 @@ class RowCounts(Coverage):
     """Rows per pane of a group."""
 
     rows: Counter[int] = field(default_factory=Counter)
+    pairs: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """Over a join: pairs by the panes of their earlier and their later rows."""
+
+    def add_pairs(self, times: Iterable[tuple[int, int]]) -> None:
+        """Add pairs by the times of their earlier and their later rows."""
+        pane = self.group.pane
+        self.pairs.update((earlier // pane, later // pane) for earlier, later in times)
+
+    def within(self, start: int, end: int) -> int:
+        """The rows of a window, or the pairs with both rows in it."""
+        if not self.group.paired:
+            return sum(self.rows[pane] for pane in range(start, end))
+        assert end >= self.first, "an answer for a window that ends before those to come"
+        return sum(count for (earlier, later), count in self.pairs.items()
+                   if start <= earlier and later < end)
+
+    def settle(self, before: int, settled: int) -> None:
+        """Drop pairs whose earlier row is in an earlier pane; no window will end before another."""
+        self.first = max(self.first, settled)
+        self.pairs = Counter({pair: count for pair, count in self.pairs.items()
+                              if pair[0] >= before})
 
     def add(self, times: Iterable[int]) -> None:
         """Add rows, except those of forgotten panes."""
@@ -64,8 +85,8 @@ class Synopses:
 
     def answers(self, refresh: RefreshJob, at: float) -> list[Answer]:
         """The answers of a refresh."""
-        rows = self.held[refresh.group].rows
+        held = self.held[refresh.group]
         return [
             Answer(query, (scan.end - length) * refresh.pane, scan.end * refresh.pane,
-                   sum(rows[pane] for pane in range(scan.end - length, scan.end)), at)
+                   held.within(scan.end - length, scan.end), at)
             for scan in refresh.scans for query, length in scan.queries]

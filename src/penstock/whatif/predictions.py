@@ -247,7 +247,8 @@ def _windows(
 ) -> tuple[str, ...]:
     """The window aggregates of a record."""
     found = dict.fromkeys(event.query for event in events
-                          if isinstance(event, ev.QueryAdded) and event.window is not None)
+                          if isinstance(event, ev.QueryAdded) and event.window is not None
+                          and event.join is None)
     return tuple(twin for query in found for twin in twins[query])
 
 

@@ -69,7 +69,7 @@ class VirtualHost:
         """How a probe that begins now will end, and when."""
         raise NotImplementedError
 
-    def trim(self, group: str, before: int) -> None:
+    def trim(self, trim: Trim) -> None:
         """Drop panes that no answer will read; a host that holds none has nothing to do."""
 
     def plan_event(self, event: ev.Event) -> None:
@@ -107,8 +107,8 @@ class VirtualHost:
                 self.plan_event(self.probed(instruction))
             case Cancel(job=job, limit=limit):
                 self._cancel(job, limit)
-            case Trim(group=group, before=before):
-                self.trim(group, before)
+            case Trim():
+                self.trim(instruction)
             case Cool(stream=stream, number=number):
                 self.record.append(ev.BlockCold(at=self.clock.now(), stream=stream, number=number))
             case Release(stream=stream, number=number):

@@ -246,3 +246,97 @@ SELECT A.src FROM packets A JOIN packets B ON A.src = B.src AND is_botnet(A.src,
 --   FROM apart -59999999 us TO apart 59999999 us
 -- WHERE is_botnet(src, dst@1)
 
+-- case: the joins paper, word for word
+CREATE STREAM Temperature (LocationId INT, Value DOUBLE) FROM rate;
+CREATE STREAM Humidity (LocationId INT, Value DOUBLE) FROM rate;
+SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.LocationId = B.LocationId and A.Value > 30 and B.Value > 60 WINDOW 1 min;
+-- gives:
+-- STREAM Temperature (LocationId INT, Value DOUBLE) FROM rate None TIME None LATENESS 0
+-- STREAM Humidity (LocationId INT, Value DOUBLE) FROM rate None TIME None LATENESS 0
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, agg0 AS count: BIGINT
+-- FROM Temperature [WINDOW 1 min SLIDE 1 s], Humidity [WINDOW 1 min SLIDE 1 s]
+-- PAIRS LocationId = LocationId@1
+--   FROM apart -59999999 us TO apart 59999999 us
+-- WHERE Value > 30.0
+--   AND Value@1 > 60.0
+-- AGGREGATE COUNT_DISTINCT(LocationId) AS agg0: BIGINT
+
+-- case: an aggregate over a join, by groups
+SELECT A.src, AVG(B.n) AS mean, window_end FROM packets A, readings B WHERE A.src = B.n AND A.length > 100 GROUP BY A.src HAVING COUNT(*) > 2 WINDOW 10 MIN SLIDE 2 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, key0 AS src: INT, agg0 AS mean: DOUBLE, window_end AS window_end: TIMESTAMP
+-- FROM packets [WINDOW 10 min SLIDE 2 min], readings [WINDOW 10 min SLIDE 2 min]
+-- PAIRS src = n@1
+--   FROM apart -599999999 us TO apart 599999999 us
+-- WHERE length > 100
+-- GROUP BY src AS key0
+-- AGGREGATE AVG(n@1) AS agg0: DOUBLE, COUNT(*) AS agg1: BIGINT
+-- HAVING agg1 > 2::BIGINT
+
+-- case: an aggregate over pairs within bounds
+SELECT COUNT(*) FROM packets a JOIN packets b ON a.src = b.dst AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND WINDOW 1 MIN SLIDE EXACTLY 10 SECONDS
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, agg0 AS count: BIGINT
+-- FROM packets [WINDOW 1 min SLIDE EXACTLY 10 s], packets [WINDOW 1 min SLIDE EXACTLY 10 s]
+-- PAIRS src = dst@1
+--   FROM apart 0 d TO apart 5 s
+-- AGGREGATE COUNT(*) AS agg0: BIGINT
+
+-- case: an aggregate over a join whose window has no sixtieth
+SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst WINDOW 7 SECONDS
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, agg0 AS count: BIGINT
+-- FROM packets [WINDOW 7 s SLIDE 100 ms], packets [WINDOW 7 s SLIDE 100 ms]
+-- PAIRS src = dst@1
+--   FROM apart -6999999 us TO apart 6999999 us
+-- AGGREGATE COUNT(*) AS agg0: BIGINT
+
+-- case: an aggregate over a join without a window
+SELECT COUNT(*) FROM packets a JOIN packets b ON a.src = b.dst AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND
+-- gives:
+-- TypeFault: query q1, line 1, column 8: an aggregate over a join needs a window; write WINDOW 10 MIN SLIDE 2 MIN at the end
+--   SELECT COUNT(*) FROM packets a JOIN packets b ON a.src = b.dst AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND
+--          ^^^^^
+
+-- case: an aggregate over a join in too many panes
+SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst WINDOW 1 HOUR SLIDE 7 MILLISECONDS
+-- gives:
+-- Refused: query q1, line 1, column 63: a window of 1 h with a slide of 7 ms is cut too finely for an aggregate over a join; write a SLIDE that divides the window, in whole milliseconds
+--   SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst WINDOW 1 HOUR SLIDE 7 MILLISECONDS
+--                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: TUMBLE over a join
+SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)
+-- gives:
+-- Refused: query q1, line 1, column 72: TUMBLE looks at the time of one stream, and a join has two; write WINDOW ... SLIDE EXACTLY ... at the end
+--   SELECT COUNT(*) FROM packets a, packets b WHERE a.src = b.dst GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)
+--                                                                          ^^^^^^
+
+-- case: a window of rows
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src AND A.ts <= B.ts WINDOW 1000 ROWS
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS src = src@1
+--   FROM row 0 TO row 999
+-- WHERE ts <= ts@1
+
+-- case: a window of rows with a slide
+SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS SLIDE 1 MIN
+-- gives:
+-- Refused: query q1, line 1, column 60: a window of ROWS has no SLIDE; a pair is answered when its later row comes
+--   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS SLIDE 1 MIN
+--                                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+-- case: a window of rows without a condition over both streams
+SELECT A.src FROM packets A, packets B WHERE A.src = 1 WINDOW 1000 ROWS
+-- gives:
+-- TypeFault: query q1, line 1, column 30: a join of streams needs a condition over both of them; write WHERE a.id = b.id
+--   SELECT A.src FROM packets A, packets B WHERE A.src = 1 WINDOW 1000 ROWS
+--                                ^^^^^^^^^
+

@@ -1,19 +1,3 @@
--- case: the joins paper, word for word
-CREATE STREAM Temperature (LocationId INT, Value DOUBLE) FROM rate;
-CREATE STREAM Humidity (LocationId INT, Value DOUBLE) FROM rate;
-SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.LocationId = B.LocationId and A.Value > 30 and B.Value > 60 WINDOW 1 min;
--- gives:
--- NotYet: query q1, line 3, column 8: aggregates over joins of streams are not supported yet; select the pairs themselves
---   SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.LocationId = B.LocationId and A.Value > 30 an
---          ^^^^^
-
--- case: a window of rows
-SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
--- gives:
--- NotYet: query q1, line 1, column 60: joins over windows of ROWS are not supported yet; write a window of time, such as WINDOW 1 MIN
---   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
---                                                              ^^^^^^^^^^^^^^^^
-
 -- case: joins in a union
 SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN UNION ALL SELECT src FROM packets
 -- gives:
@@ -55,4 +39,18 @@ SELECT A.src FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), 1 MIN, 1 MIN)) A, pac
 -- NotYet: query q1, line 1, column 55: HOP over joins of streams is not supported yet; write WINDOW 1 MIN at the end
 --   SELECT A.src FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), 1 MIN, 1 MIN)) A, packets B WHERE A.src = B.src
 --                                                         ^^
+
+-- case: an aggregate over a window of rows
+SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
+-- gives:
+-- NotYet: query q1, line 1, column 63: aggregates over windows of ROWS are not supported yet; write a window of time, such as WINDOW 1 MIN
+--   SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
+--                                                                 ^^^^^^^^^^^^^^^^
+
+-- case: Python in an aggregate over a join
+SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src AND score(A.length) > 1 WINDOW 1 MIN
+-- gives:
+-- NotYet: query q1, line 1, column 8: Python functions in an aggregate over a join are not supported yet; select the pairs themselves
+--   SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src AND score(A.length) > 1 WINDOW 1 MIN
+--          ^^^^^
 

@@ -32,7 +32,7 @@ class Coverage:
     group: Group
     families: tuple[Family, ...]
     first: int = field(default=EARLIEST, kw_only=True)
-    """The first pane that has not been dropped."""
+    """The first pane that has not been dropped; over pairs, the first end that can be answered."""
 
     def keeps(self, families: Iterable[Family]) -> bool:
         """Whether it keeps everything that these families measure."""

@@ -250,7 +250,17 @@ class Deadlines:
         queries = [query for task in self._tasks.values() for query in task.queries]
         return min((self._needs(query) for query in queries), default=self.closed)
 
+    def first_end(self) -> int | None:
+        """The first end that may still be answered; None while no pane has closed."""
+        if self.closed is None:
+            return None
+        queries = [query for task in self._tasks.values() for query in task.queries]
+        return min((self._ends(query) for query in queries), default=self.closed)
+
     def _needs(self, query: WindowQuery) -> int:
+        return self._ends(query) - query.window
+
+    def _ends(self, query: WindowQuery) -> int:
         assert self.closed is not None
         end = self.closed
         if query.exactly:
@@ -258,7 +268,7 @@ class Deadlines:
             end = end + 1 if coming is None else min(end + 1, coming)
         else:
             end = min(end, self._deadline.get(self._home[query.name], end))
-        return min(end, self._busy.get(query.name, end)) - query.window
+        return min(end, self._busy.get(query.name, end))
 
     # --- when a task is due -------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from penstock.engine.aggregates.pane_backfill import PaneBackfill
 from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.aggregates.windows import WindowAggregates
 from penstock.engine.instructions import Instruction, Note, RefreshJob
+from penstock.engine.joins.department import JoinsDepartment
+from penstock.engine.joins.outers import LATEST, frontier
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.department import PathsDepartment
 from penstock.engine.retries import Retries
@@ -26,6 +28,7 @@ class AggregatesDepartment:
     state: EngineState
     policy: Policy
     paths: PathsDepartment
+    joins: JoinsDepartment
     retries: Retries
     _windows: WindowAggregates = field(init=False)
     _backfill: PaneBackfill = field(init=False)
@@ -79,7 +82,13 @@ class AggregatesDepartment:
 
     def needed(self) -> Mapping[str, int]:
         """A synopsis that is lost, or has to grow, is rebuilt from the rows of its windows."""
-        return self._windows.needed()
+        needed: dict[str, int] = {}
+        plan = self.state.plan
+        for reads, since in self._windows.needed().items():
+            join = next((join for join in plan.joins if join.id == reads), None)
+            for stream in (reads,) if join is None else join.streams:
+                needed[stream] = min(since, needed.get(stream, since))
+        return needed
 
     def tidy(self, at: float) -> Iterable[Instruction]:
         """Drop panes that no coming answer reads."""
@@ -111,6 +120,11 @@ class AggregatesDepartment:
             case ev.JobFinished(result=ev.SegmentResult(kept=ev.KeptRows())) if job:
                 if not job.staying:  # nobody takes up its rows, but panes may need its blocks
                     self._backfill.finish(self.state.plan, job, failed=True)
+            case ev.JobFinished(result=ev.ProbeResult() as result) if result.panes:
+                self._windows.fill(result.panes)
+                self._close_pairs(event.at)
+            case ev.JobFinished(result=ev.ProbeResult()):
+                self._close_pairs(event.at)
             case ev.JobFailed() if job:
                 self._backfill.finish(self.state.plan, job, failed=True)
 
@@ -118,15 +132,16 @@ class AggregatesDepartment:
         """Stop answering a query; blocks that waited for it alone stay for the others."""
         self._windows.remove(query)
         group = self.state.plan.group_of(query)
-        if at_once and group:
+        if at_once and group and not group.paired:
             self._backfill.leave(group, query, self.state.readers.get(group.reads, ()))
 
     def _begin_synopsis(self, event: ev.SynopsisBegun) -> None:
         """Back-fill a group's panes from blocks that its queries have had, or that came before."""
         group = self.state.plan.group(event.group)
         self._windows.begin(group.id)
-        self._backfill.begin(group, event.blocks)
-        self._close_panes(event.at, group.reads)
+        if not group.paired:  # the department of joins finds its pairs again
+            self._backfill.begin(group, event.blocks)
+            self._close_panes(event.at, group.reads)
 
     def _close_panes(self, at: float, stream: str) -> None:
         """Close the panes to which no further row can come."""
@@ -137,6 +152,15 @@ class AggregatesDepartment:
                 waiting = self._backfill.unfinished(group)
                 self._windows.close(at, group.id, waiting, newest,
                                     self.state.is_at_its_end(stream))
+        self._close_pairs(at)
+
+    def _close_pairs(self, at: float) -> None:
+        """Close the panes of groups over pairs."""
+        for group in self.state.plan.groups:
+            if group.paired:
+                ends = frontier(self.state, self.state.plan.join(group.reads).streams)
+                self._windows.close_pairs(at, group.id, None if ends == LATEST else ends,
+                                          self.joins.reached(group.reads))
 
     # --- refreshes ---------------------------------------------------------------------------
 

@@ -150,6 +150,10 @@ class Refresher:
         """
         return self._groups[group].oldest()
 
+    def first_end(self, group: str) -> int | None:
+        """The first end that a group may still answer for; None while no pane has closed."""
+        return self._groups[group].first_end()
+
     def periods(self, group: str) -> dict[str, int]:
         """The period of each query of a group, in panes: it is answered at least this often."""
         return dict(self._periods[group])

@@ -8,11 +8,12 @@ which answers to refresh.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.aggregates.refresher import Refresher
 from penstock.engine.instructions import RefreshJob, Scan, Trim
+from penstock.engine.joins.department import PairsReached
 from penstock.engine.retries import Retries
 from penstock.events import kinds as ev
 from penstock.model import Block, Query
@@ -39,14 +40,14 @@ class _Panes:
     came: list[tuple[int, float]] = field(default_factory=list)
     """For each block whose panes are not closed yet: up to where it lets panes close, and when it
     arrived."""
-    asked: tuple[list[Block], Block, bool] | None = None
-    """Arguments of a `close` that came while a refresh still read the previous synopsis; `close` is
-    called again with them when that refresh ends."""
+    asked: Callable[[float], None] | None = None
+    """A `close` that came while a refresh still read the previous synopsis; it is called again when
+    that refresh ends."""
 
-    def see(self, newest: Block, at: float) -> None:
-        """A block is the newest: queries wait from now on for the panes that it lets close."""
-        if newest.watermark is not None:
-            end, known = newest.watermark // self.group.pane, self.closed
+    def see(self, watermark: int | None, at: float) -> None:
+        """No row before this time can come: queries wait from now on for panes that may close."""
+        if watermark is not None:
+            end, known = watermark // self.group.pane, self.closed
             if self.came:
                 known = self.came[-1][0]
             if known is None or end > known:
@@ -141,9 +142,9 @@ class WindowAggregates:
         if panes is None or newest is None:
             return
         waiting = list(unfinished)
-        panes.see(newest, at)
+        panes.see(newest.watermark, at)
         if self._is_held_up(group):
-            panes.asked = waiting, newest, ended
+            panes.asked = lambda at: self.close(at, group, waiting, newest, ended)
             return
         bounds = [block.cutoff for block in waiting] or [newest.watermark]
         if ended and not waiting:
@@ -151,6 +152,21 @@ class WindowAggregates:
         elif None not in bounds:
             end = min(bound for bound in bounds if bound is not None) // panes.group.pane
             self._close(at, panes, end, newest.arrived)
+
+    def close_pairs(
+        self, at: float, group: str, watermark: int | None, reached: PairsReached
+    ) -> None:
+        """Close the panes of a group over pairs; ``watermark`` is what both streams have passed."""
+        panes = self._panes.get(group)
+        if panes is None:
+            return
+        panes.see(watermark, at)
+        if self._is_held_up(group):
+            panes.asked = lambda at: self.close_pairs(at, group, watermark, reached)
+        elif reached.ended:
+            self._conclude(at, panes, reached.arrived)
+        elif reached.until is not None:
+            self._close(at, panes, reached.until // panes.group.pane, reached.arrived)
 
     def _close(self, at: float, panes: _Panes, end: int, arrived: float) -> None:
         if panes.closed is not None and end <= panes.closed:
@@ -272,7 +288,7 @@ class WindowAggregates:
         self._told = False
         asked, panes.asked = panes.asked, None
         if asked is not None:
-            self.close(at, refresh.group, *asked)
+            asked(at)
 
     def _is_current(self, refresh: RefreshJob) -> bool:
         """Whether it reads the synopsis that its group has now."""
@@ -312,13 +328,23 @@ class WindowAggregates:
         self._tell(at)
         busy = {refresh.group for refresh in (*self._under_way.values(), *self._again)}
         for id, panes in self._panes.items():
-            if id not in busy and panes.name in self._known:
+            if id not in busy and panes.name in self._known and panes.group.paired:
+                yield from self._settles(panes)
+            elif id not in busy and panes.name in self._known:
                 oldest = self.refresher.oldest(panes.name)
                 if oldest is not None:
                     oldest = min([oldest, *self._reading(panes.name)])
                 if oldest is not None and oldest != panes.trimmed:
                     panes.trimmed = oldest
                     yield Trim(group=id, before=oldest)
+
+    def _settles(self, panes: _Panes) -> Iterator[Trim]:
+        """What a group over pairs keeps: a coming window begins a span before its end at most."""
+        settled = self.refresher.first_end(panes.name)
+        oldest = None if settled is None else settled - panes.group.span
+        if oldest is not None and oldest != panes.trimmed:
+            panes.trimmed = oldest
+            yield Trim(group=panes.group.id, before=oldest, settled=settled)
 
     def _reading(self, name: str) -> Iterator[int]:
         """The first panes that active refreshes read, also for queries that have left."""

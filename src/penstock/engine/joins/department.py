@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from penstock.engine.instructions import Instruction, Note, ProbeJob
 from penstock.engine.joins import outers
 from penstock.engine.joins.join_run import JoinMember, JoinRun, ProbeTurn
-from penstock.engine.joins.outers import newest
+from penstock.engine.joins.outers import LATEST, frontier, newest
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.bisection import Riders
@@ -17,7 +17,7 @@ from penstock.engine.state import EngineState
 from penstock.engine.work import Begun, Ended
 from penstock.events import kinds as ev
 from penstock.model import Block
-from penstock.plan import EARLIEST, Member
+from penstock.plan import EARLIEST, Member, SharedJoin
 from penstock.policies.joins import Policy
 
 IN_DRIVER = 20_000
@@ -38,13 +38,30 @@ class _ActiveProbe:
     turn: ProbeTurn
     job: ProbeJob
     through: Mapping[Member, tuple[Block, ...]]
+    span: int
+    """The span of the join when the probe began."""
     left: set[str] = field(default_factory=set)
     """Queries that left meanwhile."""
 
 
+@dataclass(frozen=True, slots=True)
+class PairsReached:
+    """Up to where the pairs of a join are in panes."""
+
+    until: int | None
+    """All pairs whose later rows are before this time are; None while that is unknown."""
+    arrived: float
+    """When the rows arrived that brought the last of them."""
+    ended: bool
+    """Whether no other pair will come."""
+
+
 @dataclass(slots=True)
 class JoinsDepartment:
-    """Probes of windows. One job at a time for each join, in the order that the policy wants."""
+    """Probes of windows. One job at a time for each join, in the order that the policy wants.
+
+    The pairs of window aggregates go into panes. Then the whole group is one member of the run.
+    """
 
     state: EngineState
     policy: Policy
@@ -57,6 +74,8 @@ class JoinsDepartment:
     _active: dict[int, _ActiveProbe] = field(default_factory=dict)
     _pairs: dict[str, int] = field(default_factory=dict)
     """By join, the pairs that its last probe delivered."""
+    _answered: dict[str, int | None] = field(default_factory=dict)
+    """By window aggregate over a join, the time after which its windows end."""
     _wake: float | None = None
 
     # --- plan and policy ---------------------------------------------------------------------
@@ -66,7 +85,7 @@ class JoinsDepartment:
         plan = self.state.plan
         joins = {join.id: join for join in plan.joins}
         for run in self._runs:
-            run.join = joins.get(run.join.id, run.join)
+            run.adopt(joins.get(run.join.id, run.join))
 
     def use(self, policy: Policy, at: float, name: str) -> None:
         """Let another policy decide from now on."""
@@ -104,14 +123,28 @@ class JoinsDepartment:
 
     def owes(self, query: str) -> bool:
         """Whether an outer waits for a query, or probes for it."""
-        return any(run.wants(query) for run in self._runs)
+        return any(run.wants(query) or query in _queries(run.join) and run.wants(run.join.id)
+                   for run in self._runs)
+
+    def reached(self, join: str) -> PairsReached:
+        """Up to where the pairs of a join are in panes."""
+        run = self._run(join)
+        if run is None:
+            return PairsReached(None, 0.0, False)
+        waits = run.outers or run.waiting(self.state, self._owes_blocks(run))
+        ends = frontier(self.state, run.join.streams)
+        until = run.begins if waits or ends in (None, LATEST) else ends
+        known = until if run.formed is not None and until != EARLIEST else None
+        return PairsReached(known, run.arrived, ends == LATEST and not waits)
+
+    def _run(self, join: str) -> JoinRun | None:
+        return next((run for run in self._runs if run.join.id == join), None)
 
     def needed(self) -> Mapping[str, int]:
         """The windows of what still has to probe, and of all that comes later."""
         needed: dict[str, int] = {}
         for run in self._runs:
-            since = max(run.begins - run.join.span, EARLIEST)
-            for stream in run.join.streams:
+            for stream, since in zip(run.join.streams, run.needed, strict=True):
                 needed[stream] = min(since, needed.get(stream, since))
         return needed
 
@@ -134,6 +167,8 @@ class JoinsDepartment:
                 for member in self.state.readers.get(block.stream, ()):
                     if member in self._owed:
                         self._owed[member][block.number] = block
+            case ev.SynopsisBegun(group=group):
+                self._begin_panes(group)
 
     def _add(self, event: ev.QueryAdded) -> None:
         join = self.state.plan.join_of(event.query)
@@ -142,20 +177,50 @@ class JoinsDepartment:
         for member, stream in event.members:
             found = (self.state.blocks.find(stream, number) for number in event.owed(member))
             self._owed[member] = {block.number: block for block in found if block and block.rows}
+        if join.path.end == "panes":
+            self._answered[event.query] = event.since
+            return
         member = next(member for member in join.members if member.query == event.query)
         bounds = self.state.plan.branch(member).join
         assert bounds is not None
-        run = next((run for run in self._runs if run.join.id == join.id), None)
+        run = self._run(join.id)
         if run is None:
             run = JoinRun(join, self.policy)
             self._runs.append(run)
         since = EARLIEST if event.since is None else event.since
         run.add(self.state, member, JoinMember(bounds.reach, since, event.partial))
 
+    def _begin_panes(self, id: str) -> None:
+        """A synopsis is empty: its pairs are found from the earliest window on that it answers."""
+        group = self.state.plan.group(id)
+        if not group.paired:
+            return
+        before = self._run(group.reads)
+        run = JoinRun(self.state.plan.join(group.reads), self.policy)
+        if before is not None:
+            self._runs.remove(before)
+            run.number_after(before)
+        self._runs.append(run)
+        joined = [m.query for m in group.members if m.query in self._answered]
+        since = min((self._reaches(query) for query in joined), default=EARLIEST)
+        run.add(self.state, Member(group.reads, 0), JoinMember(run.join.span, since))
+
+    def _reaches(self, query: str) -> int:
+        """The start of a window aggregate's next window at the earliest."""
+        window, answered = self.state.plan.query(query).branches[0].window, self._answered[query]
+        return EARLIEST if window is None or answered is None else answered - window.length
+
     def leave(self, query: str, at_once: bool) -> None:
-        """A query takes no more outers; with ``at_once`` not even those that wait for it."""
+        """A query takes no more outers; with ``at_once`` not even those that wait for it.
+
+        A group goes on for the queries that stay.
+        """
+        self._answered.pop(query, None)
         for run in self._runs:
+            queries = _queries(run.join)
             run.remove(query, at_once)
+            if query in queries and not any(one in self._answered for one in queries):
+                run.remove(run.join.id, at_once)
         if at_once:
             for active in self._active.values():
                 active.left.add(query)
@@ -201,38 +266,50 @@ class JoinsDepartment:
 
     def _owes_blocks(self, run: JoinRun) -> bool:
         """Whether some blocks are not through for members of a join."""
+        members = run.join.members if run.join.path.end == "panes" else run.members
         return any(self._owed.get(replace(member, input=input))
-                   for member in run.members for input in (0, 1))
+                   for member in members for input in (0, 1))
 
     def begin(self, at: float, job: int, offer: ProbeOffer) -> Begun:
         """Order the probe."""
         run, turn = offer.run, offer.turn
         run.active = True
         path, until = run.join.path.id, turn.outer.until
-        riders, formed = self.riders.group(path, turn.members)
-        through = self._through(turn)
+        paned = run.join.path.end == "panes"
+        members = self._paned(run) if paned else turn.members
+        riders, formed = self.riders.group(path, members)
+        through = self._through(turn, {member.query for member in members} if paned else {
+            member.query for member in turn.done})
         expected, fixed = run.expected(turn)
         order = ProbeJob(
-            number=job, join=run.join.id, riders=riders, members=turn.members, scans=turn.scans,
-            outer=turn.outer.number, ends={member.query: until for member in turn.done},
-            partial={member.query: (outer.until, had) for outer, member, had in turn.had},
+            number=job, join=run.join.id, riders=riders, members=members, scans=turn.scans,
+            outer=turn.outer.number,
+            ends={} if paned else {member.query: until for member in turn.done},
+            partial={} if paned else {
+                member.query: (outer.until, had) for outer, member, had in turn.had},
             through=tuple(_told(through)), late=_by_query(through, lambda block: block.late),
             passed=_by_query(through, lambda block: block.rows), expected=expected,
-            in_driver=self._pairs.get(run.join.id, IN_DRIVER + 1) <= IN_DRIVER
+            group=run.join.id if paned else "",
+            in_driver=not paned and self._pairs.get(run.join.id, IN_DRIVER + 1) <= IN_DRIVER
             and not run.retried)
-        self._active[job] = _ActiveProbe(run, turn, order, through)
+        self._active[job] = _ActiveProbe(run, turn, order, through, run.join.span)
         notes = [] if not formed else [Note(event=ev.RidersFormed(
-            at=at, riders=riders, path=path, members=tuple(map(str, turn.members))))]
+            at=at, riders=riders, path=path, members=tuple(map(str, members))))]
         decided = ev.JobDecided(
             at=at, job=job, kind="probe", reason=turn.probe.reason,
             waiting=sum(len(one.outers) for one in self._runs),
             work=_work(order, turn))
-        return Begun(instructions=[*notes, Note(event=decided), order], riders=turn.members,
+        return Begun(instructions=[*notes, Note(event=decided), order], riders=members,
                      expected=expected, fixed=fixed)
 
-    def _through(self, turn: ProbeTurn) -> dict[Member, tuple[Block, ...]]:
+    def _paned(self, run: JoinRun) -> tuple[Member, ...]:
+        """The window aggregates whose panes a run makes, and that have not left."""
+        members = run.join.members
+        staying = tuple(one for one in members if one.query in self._answered or one in self._owed)
+        return staying or members
+
+    def _through(self, turn: ProbeTurn, done: set[str]) -> dict[Member, tuple[Block, ...]]:
         """By input of a query: the blocks that it is done with when a probe is through."""
-        done = {member.query for member in turn.done}
         return {
             member: tuple(block for block in owed.values()
                           if newest(block) < turn.outer.until)
@@ -247,7 +324,10 @@ class JoinsDepartment:
         run.active = False
         if isinstance(event, ev.JobFailed):
             return self._fail(event, active)
-        run.retried = False
+        run.retried, run.arrived = False, max(run.arrived, active.turn.outer.arrived)
+        result = event.result
+        if isinstance(result, ev.ProbeResult) and result.oldest and active.span == run.join.span:
+            run.reach_back(active.job.scans[0].until, result.oldest)
         run.finish(active.turn, event.seconds)
         self._pairs[run.join.id] = sum(event.rows_out.values())
         for member, blocks in active.through.items():
@@ -260,19 +340,25 @@ class JoinsDepartment:
     def _deliveries(self, active: _ActiveProbe) -> Iterator[tuple[str, list[tuple[float, int]]]]:
         """By query with a latency goal: the blocks that are through."""
         for member, blocks in active.through.items():
-            if member.query not in active.left:
+            if member.query not in active.left and not active.job.group:
                 yield member.query, self.goals.timed(member, blocks)
 
     def _fail(self, event: ev.JobFailed, active: _ActiveProbe) -> Ended:
         """Probe again, for all members or for two halves of them."""
-        run = active.run
-        members = [m for m in active.turn.members if m.query not in active.left]
-        judged = self.retries.judge(event, members, lambda member: member.query, run.retried)
+        run, group = active.run, active.job.group
+        members = [m for m in active.job.members if m.query not in active.left]
+        judged = self.retries.judge(
+            event, members, lambda member: group or member.query, run.retried)
         run.retried = True
         if judged.first:
             self._runs.append(run.split(judged.first))
         self._forget()
         return Ended(stops=judged.stops)
+
+
+def _queries(join: SharedJoin) -> list[str]:
+    """The window aggregates whose panes its pairs make; none if they are delivered."""
+    return [member.query for member in join.members] if join.path.end == "panes" else []
 
 
 def _told(through: Mapping[Member, tuple[Block, ...]]) -> Iterator[ev.Through]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.cost_model import RecentJobs
-from penstock.engine.instructions import ProbeScan
+from penstock.engine.instructions import JoinSide, ProbeScan
 from penstock.engine.joins import outers
 from penstock.engine.joins.outers import LATEST, Outer, cut, frontier, newest, reaching, side
 from penstock.engine.joins.probe_schedule import Probe, ProbeSchedule
@@ -76,6 +76,11 @@ class JoinRun:
     retried: bool = False
     """Whether its last job failed."""
     active: bool = False
+    arrived: float = 0.0
+    """When the rows arrived that its last probe was for."""
+    oldest: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    """Over windows of rows: for later rows from the first time on, the times of the oldest rows of
+    both streams that they can meet."""
     stale: bool = True
     """Whether queries, policy or costs have changed since the schedule was made."""
     _schedule: ProbeSchedule = field(init=False)
@@ -93,6 +98,12 @@ class JoinRun:
         self._schedule = ProbeSchedule(self.policy, ())
 
     # --- queries -----------------------------------------------------------------------------
+
+    def adopt(self, join: SharedJoin) -> None:
+        """Queries have come or gone."""
+        if join.span > self.join.span:
+            self.oldest.clear()  # later rows meet more rows than it says
+        self.join = join
 
     def add(self, state: EngineState, member: Member, joining: JoinMember) -> None:
         """A query takes part; what was formed before it came is an outer for it alone."""
@@ -116,7 +127,7 @@ class JoinRun:
         """Leave the queries of the ``first`` half here, and give the others to another run."""
         others = {m: known for m, known in self.members.items() if m.query not in first}
         other = JoinRun(self.join, self.policy, others, formed=self.formed, retried=True)
-        other._numbered = self._numbered
+        other._numbered, other.oldest = self._numbered, self.oldest.copy()
         for outer in self.outers:
             rest = {m: had for m, had in outer.rest.items() if m in others}
             other.outers.append(replace(outer, rest=rest, whole=set(outer.whole)))
@@ -124,6 +135,10 @@ class JoinRun:
         for query in {member.query for member in others}:
             self.remove(query)
         return other
+
+    def number_after(self, other: JoinRun) -> None:
+        """Number outers after those of a run whose place this one takes."""
+        self._numbered = other._numbered
 
     def wants(self, query: str) -> bool:
         """Whether something waits for a query."""
@@ -238,6 +253,24 @@ class JoinRun:
     def begins(self) -> int:
         """The earliest time of a later row that is still to be paired."""
         return min([outer.since for outer in self.outers], default=self._begins())
+
+    @property
+    def needed(self) -> tuple[int, ...]:
+        """By side, the time of the earliest row that may still be in a pair."""
+        if self.join.rows:
+            return self._oldest_at(self.begins)
+        return (max(self.begins - self.join.span, EARLIEST),) * 2
+
+    def reach_back(self, until: int, oldest: Sequence[int]) -> None:
+        """Later rows from a time on meet no rows before these times."""
+        begins = self.begins
+        known = dict([*self.oldest, (until, tuple(oldest))])
+        past = max((time for time in known if time <= begins), default=begins)
+        self.oldest = sorted((time, rows) for time, rows in known.items() if time >= past)
+
+    def _oldest_at(self, since: int) -> tuple[int, ...]:
+        found = [rows for time, rows in self.oldest if time <= since]
+        return found[-1] if found else (EARLIEST, EARLIEST)
 
     # --- probes ------------------------------------------------------------------------------
 
@@ -354,11 +387,22 @@ class JoinRun:
         members: Iterable[Member],
     ) -> ProbeScan | None:
         """What a host is to scan; None if the blocks show that there are no pairs."""
-        left, right = (side(state.blocks.of(stream), since, outer.until, nearest, farthest)
-                       for stream in self.join.streams)
+        left, right = self._sides(state, outer, since, nearest, farthest)
         if not (left.fresh and right.window or right.fresh and left.window):
             return None
         rank = {member: number for number, member in enumerate(self.join.members)}
         return ProbeScan(
             since=since, until=outer.until, nearest=nearest, farthest=farthest, left=left,
             right=right, members=tuple(sorted(members, key=lambda m: rank.get(m, len(rank)))))
+
+    def _sides(
+        self, state: EngineState, outer: Outer, since: int, nearest: int, farthest: int
+    ) -> list[JoinSide]:
+        """The blocks of both streams that a scan reads."""
+        blocks = [state.blocks.of(stream) for stream in self.join.streams]
+        if not self.join.rows:
+            return [side(some, since, outer.until, nearest, farthest) for some in blocks]
+        # A row's number is known only together with all rows between it and the later one.
+        return [JoinSide(fresh=reaching(some, since, outer.until),
+                         window=reaching(some, oldest, outer.until))
+                for some, oldest in zip(blocks, self._oldest_at(since), strict=True)]

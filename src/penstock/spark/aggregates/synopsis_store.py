@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.aggregates.coverage import COUNTING, Coverage, families_of, to_rebuild
-from penstock.engine.instructions import RefreshJob, SegmentJob
+from penstock.engine.instructions import ProbeJob, RefreshJob, SegmentJob, Trim
 from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import EARLIEST, Group, Member, Plan
@@ -29,9 +29,10 @@ from penstock.spark.aggregates.executor_answers import ExecutorAnswers
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.pane_groupings import CELL, PANE, PaneGroup
-from penstock.spark.aggregates.pane_job import PaneJob
+from penstock.spark.aggregates.pane_job import FEW_ROWS, SPARE, PaneJob
 from penstock.spark.compile.compiler import Summarised
 from penstock.synopses import Family, Question, Synopsis
+from penstock.synopses.pair_panes import later_of
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
 
@@ -45,6 +46,11 @@ class GroupSynopsis(Coverage):
     """The panes on the executors, if they are not in the driver."""
     had: dict[int, dict[int, int]] = field(default_factory=dict)
     """By block in it, the panes that got its rows, and how many rows each got."""
+    pairs: int | None = None
+    """Over a join: the pairs that the last probe brought. ``had`` is then by probe, not by block.
+    """
+    job: PaneJob | None = None
+    """Over a join: what makes its panes."""
     begun: bool = False
     """Whether the core knows of it. Until then, the core's orders are about its predecessor."""
     size: int = 0
@@ -59,11 +65,13 @@ class GroupSynopsis(Coverage):
             for part in found)
         return found if whole else []
 
-    def forget(self, before: int) -> None:
+    def trim(self, trim: Trim) -> None:
         """Drop panes that no answer will read."""
         with self.lock:
-            self.first = max(self.first, before)
-            (self.far or self.near).forget(before)
+            if trim.settled is not None:
+                self.near.settle(trim.settled)
+            self.first = max(self.first, trim.before if trim.settled is None else trim.settled)
+            (self.far or self.near).forget(trim.before)
 
     def take(self, blocks: Sequence[Block], found: Mapping[int, int]) -> None:
         """Note that these blocks are in it, and how many rows each pane got from them together.
@@ -190,8 +198,9 @@ class SynopsisStore:
         if group.id in self._kept:
             self._kept[group.id].close()
         families = families_of(group)
-        near = Synopsis([key.type for key in group.keys], families, group.span)
-        known = self._large.has(group.id, self._most)
+        near = Synopsis([key.type for key in group.keys], families, group.span,
+                        paired=group.paired)
+        known = not group.paired and self._large.has(group.id, self._most)
         panes = ExecutorPanes(self._spark, group, families) if known else None
         self._kept[group.id] = GroupSynopsis(group, families, near, panes)
 
@@ -212,10 +221,10 @@ class SynopsisStore:
         """All synopses as they are now."""
         return dict(self._kept)
 
-    def trim(self, group: str, before: int) -> None:
+    def trim(self, trim: Trim) -> None:
         """Drop panes that no answer will read."""
-        if group in self._kept and self._kept[group].begun:
-            self._kept[group].forget(before)
+        if trim.group in self._kept and self._kept[trim.group].begun:
+            self._kept[trim.group].trim(trim)
 
     def reads(self, stream: str, block: int) -> bool:
         """Whether panes on the executors are made from a block: Spark rebuilds lost ones."""
@@ -282,6 +291,31 @@ class SynopsisStore:
         alone = Counter({query: late.rows for query, late in taken.late.items()})
         taken.missed = dict(alone + Counter(job.late))
         return taken
+
+    def take_pairs(
+        self, job: ProbeJob, rows: Summarised, kept: GroupSynopsis
+    ) -> tuple[dict[int, int], int]:
+        """Put the pairs of a probe into the panes of their group.
+
+        Return how many each pane of their later rows got, and how many Spark jobs that took. A
+        probe that failed after this call is not taken in twice.
+        """
+        if job.outer in kept.had:
+            return kept.had[job.outer], 0
+        number = FEW_ROWS + 1 if kept.pairs is None else SPARE * kept.pairs
+        made = kept.job = kept.job or PaneJob([rows.group(kept.group, kept.families)], rows.time)
+        (tables,) = made.tables(rows.frame, number)
+        size = self.nbytes + sum(table.nbytes for table in tables.values())
+        if size > self._most:
+            raise RunError(f"the panes of {kept.group.id} do not fit into the driver; SET synopses "
+                           "gives them more memory, and a longer SLIDE needs less")
+        with kept.lock:
+            kept.near.add(tables)
+        counted: Counter[int] = Counter()
+        for pane, pairs in _counted(tables).items():
+            counted[later_of(pane)] += pairs
+        kept.had[job.outer], kept.pairs = dict(counted), sum(counted.values())
+        return kept.had[job.outer], made.spark_jobs(number)
 
     def _take_near(
         self, wanted: Sequence[GroupSynopsis], rows: Summarised, read: int, taken: PaneCounts

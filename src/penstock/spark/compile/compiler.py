@@ -41,9 +41,11 @@ from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
+from penstock.spark.compile.pair_numbers import PAIR_PANE, pair_pane
 from penstock.spark.compile.pairs import PairCompiler
 from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
+from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -183,6 +185,8 @@ class Summarised:
     columns: tuple[SparkColumn, ...] = ()
     """What is shown of a row: the stream's columns, or those that a path through Python has."""
     reading: Reading | None = None
+    paired: bool = False
+    """Whether they are pairs, whose time is the number of their panes."""
 
     def __enter__(self) -> Summarised:
         """Compute Python's part once, since several groupings may read it."""
@@ -231,7 +235,8 @@ class Summarised:
     def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
         """What a synopsis of these families needs from the frame."""
         if self._places is None:
-            return PaneGroup(group.keys, tuple(families), group.pane, group.where)
+            pane = 1 if self.paired else group.pane
+            return PaneGroup(group.keys, tuple(families), pane, group.where)
         keys = tuple(self._places[key] for key in group.keys)
         return PaneGroup(keys, tuple(f.over(self._places.__getitem__) for f in families),
                          group.pane)
@@ -257,6 +262,7 @@ class Compiler:
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
         self._joins: dict[str, PairCompiler] = {}
+        self._row_joins: dict[str, RowPairCompiler] = {}
         self._pair_paths = {join.path.id for join in plan.joins}
 
     def answers(
@@ -284,11 +290,20 @@ class Compiler:
 
         ``rows`` gives the timely rows of blocks of a stream.
         """
-        pairs = self._pairs(join)
+        pairs = self._row_pairs(join) if join.rows else self._pairs(join)
         found = [pairs.pairs(scan, rows) for scan in scans]
         if all(scan.members == members for scan in scans):
             return self.answers(join.path, members, reduce(DataFrame.unionAll, found))
         return self._only(join.path, members, found, scans)
+
+    def summarised_pairs(
+        self, join: SharedJoin, scans: Sequence[ProbeScan],
+        rows: Callable[[str, Sequence[int]], DataFrame],
+    ) -> Summarised:
+        """The pairs that the window aggregates over a join summarise."""
+        found = [self._pairs(join).pairs(scan, rows) for scan in scans]
+        pairs = self._joined(join.path, reduce(DataFrame.unionAll, found))
+        return Summarised(pairs, PAIR_PANE, paired=True)
 
     def _only(
         self, path: Path, members: tuple[Member, ...], found: Sequence[DataFrame],
@@ -300,10 +315,27 @@ class Compiler:
                   for part, scan in zip(parts, scans, strict=True)]
         return replace(parts[0], frame=reduce(DataFrame.unionAll, frames))
 
+    def oldest(
+        self, join: SharedJoin, scan: ProbeScan,
+        rows: Callable[[str, Sequence[int]], DataFrame],
+    ) -> tuple[int, ...]:
+        """By side of a join over rows, the time of the oldest row that later rows can meet."""
+        return self._row_pairs(join).oldest(scan, rows)
+
+    def _row_pairs(self, join: SharedJoin) -> RowPairCompiler:
+        if join.id not in self._row_joins:
+            branches = [self._plan.branch(member) for member in join.members]
+            self._row_joins[join.id] = RowPairCompiler.of(join, branches, self._time)
+        return self._row_joins[join.id]
+
     def _pairs(self, join: SharedJoin) -> PairCompiler:
         if join.id not in self._joins:
             branches = [self._plan.branch(member) for member in join.members]
-            self._joins[join.id] = PairCompiler.of(self._spark, join, branches, self._time)
+            made = PairCompiler.of(self._spark, join, branches, self._time)
+            if join.path.end == "panes":
+                (group,) = self._plan.groups_on(join.path.id)
+                made = replace(made, more=(pair_pane(ours("@left"), ours("@right"), group.pane),))
+            self._joins[join.id] = made
         return self._joins[join.id]
 
     def part(

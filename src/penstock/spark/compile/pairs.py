@@ -47,6 +47,8 @@ class PairCompiler:
     """The columns of each side that somebody looks at."""
     time: Callable[[str, int], Expression]
     """The time of a row, by stream and side."""
+    more: tuple[SparkColumn, ...] = ()
+    """Columns over the times of both rows, ``@left`` and ``@right`` in microseconds."""
 
     @staticmethod
     def of(
@@ -94,7 +96,7 @@ class PairCompiler:
         on = all_of(self.join.on)
         joined = earlier.join(sf.broadcast(later), met if on is None else met & on, "inner")
         apart = (ours(_TIMES[RIGHT]) - ours(_TIMES[LEFT])).alias(APART.name)
-        return joined.select(*self._columns(LEFT), *self._columns(RIGHT), apart)
+        return joined.select(*self._columns(LEFT), *self._columns(RIGHT), apart, *self.more)
 
     def _columns(self, side: int) -> list[SparkColumn]:
         return [ours(place(side, column.name)) for column in self.needed[side]]

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.readwriter import DataStreamReader
@@ -68,11 +68,14 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
     return _declared(frame, stream)
 
 
-def files_frame(spark: SparkSession, stream: Stream, paths: Sequence[str]) -> DataFrame:
+def files_frame(
+    spark: SparkSession, stream: Stream, paths: Sequence[str], more: Sequence[Column] = ()
+) -> DataFrame:
     """The rows of some files of a stream, with `@corrupt` if the format can have bad rows.
 
     Columns may be in the names of folders. Files whose folders name different columns are read
-    separately, since Spark refuses to read them together.
+    separately, since Spark refuses to read them together. ``more`` columns are computed from what
+    Spark knows of the files.
     """
     assert stream.path is not None
     base = partitions.root(stream.path)
@@ -88,7 +91,7 @@ def files_frame(spark: SparkSession, stream: Stream, paths: Sequence[str]) -> Da
         if folders:
             reader = reader.option("basePath", base)
         frame = reader.load([*map(as_pattern, files)])
-        frames.append(frame.select(*[F.col(quoted(column.name)) for column in columns]))
+        frames.append(frame.select(*[F.col(quoted(column.name)) for column in columns], *more))
     return reduce(DataFrame.unionAll, frames)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from penstock.clock import Clock
 from penstock.engine.instructions import ProbeJob
 from penstock.events import kinds as ev
-from penstock.plan import Plan
+from penstock.plan import Plan, SharedJoin
+from penstock.spark.aggregates.synopsis_store import GroupSynopsis, SynopsisStore
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivered, Delivery
@@ -24,29 +25,71 @@ class Probes:
     clock: Clock
     spools: Mapping[str, Spool]
     delivery: Delivery
+    windows: SynopsisStore
+
+    def summarise(
+        self, job: ProbeJob, plan: Plan, compiler: Compiler, kept: GroupSynopsis
+    ) -> ev.JobFinished:
+        """Put the pairs into the panes that window aggregates answer from.
+
+        No line of the log commits that: after a crash all panes are made again.
+        """
+        began = self.clock.now()
+        for through in job.through:
+            self.spools[through.stream].set_late_aside(through.blocks)
+        panes: dict[int, int] = {}
+        jobs = 0
+        if job.scans:
+            rows = compiler.summarised_pairs(plan.join(job.join), job.scans, self._rows)
+            panes, jobs = self.windows.take_pairs(job, rows, kept)
+        pairs = {member.query: sum(panes.values()) for member in job.members}
+        now = self.clock.now()
+        return ev.JobFinished(
+            at=now, job=job.number, kind="probe", seconds=now - began, spark_jobs=jobs,
+            result=ev.ProbeResult(
+                through=job.through, late=job.late, added=job.added(pairs, {}), summarised=pairs,
+                panes={job.group: tuple(sorted(panes))}))
 
     def run(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> ev.JobFinished:
         """Probe by the plan under which the job was ordered."""
         began = self.clock.now()
         for through in job.through:
             self.spools[through.stream].set_late_aside(through.blocks)
+        oldest = self._oldest(job, plan, compiler)  # first: after the commit nothing may fail
         done = self._delivered(job, plan, compiler)
         now = self.clock.now()
         return ev.JobFinished(
             at=now, job=job.number, kind="probe", seconds=now - began, rows_out=done.rows,
-            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver, failed=done.failed,
+            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver + bool(oldest),
+            failed=done.failed,
             result=ev.ProbeResult(
                 through=job.through, late=job.late, rejected=done.rejected, errors=done.errors,
                 ends={query: end for query, end in job.ends.items() if query not in done.failed},
-                added=job.added(done.rows, done.rejected), operators=done.operators))
+                added=job.added(done.rows, done.rejected), operators=done.operators,
+                oldest=oldest))
 
     def _delivered(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> Delivered:
         if not job.scans:  # the blocks alone show that there are no pairs
             self.delivery.deliver_nothing(job)
             return Delivered()
-        answers = compiler.paired(plan.join(job.join), job.members, job.scans, self._rows)
+        answers = compiler.paired(plan.join(job.join), job.members, job.scans,
+                                  self._rows_of(plan.join(job.join)))
         return self.delivery.deliver(
             job, plan, CollectedAnswers(answers) if job.in_driver else answers)
+
+    def _oldest(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> tuple[int, ...]:
+        """By side of a join over rows, the time of the oldest row that later rows can meet."""
+        join = plan.join(job.join)
+        if not join.rows or not job.scans:
+            return ()
+        return compiler.oldest(join, job.scans[0], self._numbered_rows)
+
+    def _rows_of(self, join: SharedJoin) -> Callable[[str, Sequence[int]], DataFrame]:
+        return self._numbered_rows if join.rows else self._rows
+
+    def _numbered_rows(self, stream: str, numbers: Sequence[int]) -> DataFrame:
+        """The same with their places, by which windows of rows count them."""
+        return self.spools[stream].numbered_frame(numbers)
 
     def _rows(self, stream: str, numbers: Sequence[int]) -> DataFrame:
         """The rows of some blocks, without the late ones, which no window takes."""

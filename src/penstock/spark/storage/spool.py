@@ -100,6 +100,15 @@ class Manifest:
     """Whether the rows are gone and only the figures remain."""
 
 
+PLACE = "@place"
+"""Where a row stands in its stream, as what sorts in that order."""
+
+
+def _place(modified: Column) -> Column:
+    path, row = F.col("_metadata.file_path"), F.col("_metadata.row_index")
+    return F.struct(modified.alias("modified"), path.alias("path"), row.alias("row")).alias(PLACE)
+
+
 class Spool:
     """The blocks of one stream."""
 
@@ -368,6 +377,25 @@ class Spool:
         frames += [self.timed_frame(timely, keep)] if timely else []
         return reduce(DataFrame.unionAll, frames)
 
+    def numbered_frame(self, numbers: Sequence[int]) -> DataFrame:
+        """The timely rows with their `PLACE`, by which rows of one time are told apart."""
+        apart = [n for n in numbers if self.stream.time is None
+                 or self._manifests[n].late or self._manifests[n].bounds is not None]
+        together = [n for n in numbers if n not in set(apart)]
+        frames = [self._numbered([n]) for n in apart] + (
+            [self._numbered(together)] if together else [])
+        return reduce(DataFrame.unionAll, frames)
+
+    def _numbered(self, numbers: Sequence[int]) -> DataFrame:
+        """Blocks of which none has late rows, or a single one."""
+        frame, first = self._read(numbers, placed=True), self._manifests[numbers[0]]
+        if self.stream.unit:
+            frame = frame.withColumn(EVENT_TIME, F.timestamp_micros(times.micros(self.stream)))
+        if self.stream.time is None:
+            frame = frame.withColumn(ARRIVED, F.timestamp_micros(
+                F.lit(round(first.arrived * 1e6))))
+        return frame.where(~self._is_late(numbers[0])) if first.late else frame
+
     def set_late_aside(self, numbers: Sequence[int]) -> None:
         """Store the late rows of blocks separately; done once, however many windows omit them."""
         with self._setting_aside:
@@ -394,24 +422,37 @@ class Spool:
                     f"{place} {fault} since block {number} of stream {self.stream.name} was made "
                     "of it; put the file back as it was, or start over with another --checkpoint")
 
-    def _read(self, numbers: Sequence[int]) -> DataFrame:
-        """The rows of some blocks; a block with rejected rows is read alone."""
+    def _read(self, numbers: Sequence[int], placed: bool = False) -> DataFrame:
+        """The rows of some blocks; a block with rejected rows is read alone.
+
+        ``placed``: with their `PLACE`.
+        """
         for number in numbers:
             self.check(number)
         files = [file for number in numbers for file in self._manifests[number].files]
         own = [n for n in numbers if self._manifests[n].copied or not self._manifests[n].files]
-        frame = self.read_files(files, *own)
+        frame = self.read_files(files, *own, placed=placed)
         manifest = self._manifests[numbers[0]]
         if manifest.bounds is not None:
             frame = frame.where(times.fault(self.stream, times.Bounds(*manifest.bounds)).isNull())
         return frame
 
-    def read_files(self, files: Sequence[str], *numbers: int | None) -> DataFrame:
-        """The rows of the stream's own files and of blocks' folders, with its columns."""
-        frames = [files_frame(self._spark, self.stream, files)] if files else []
+    def read_files(
+        self, files: Sequence[str], *numbers: int | None, placed: bool = False
+    ) -> DataFrame:
+        """The rows of the stream's own files and of blocks' folders, with its columns.
+
+        ``placed``: and with their `PLACE`. The stream's own files were taken in the order of their
+        times and names, and blocks' folders and the files in them are numbered.
+        """
+        modified = F.col("_metadata.file_modification_time")
+        frames = [files_frame(self._spark, self.stream, files,
+                              [_place(modified)] if placed else [])] if files else []
         folders = [as_pattern(str(self.folder(n))) for n in numbers if n is not None]
         if folders:
-            frames.append(self._spark.read.schema(self._schema).parquet(*folders))
+            read = self._spark.read.schema(self._schema).parquet(*folders)
+            none = F.lit(None).cast("timestamp")
+            frames.append(read.select("*", _place(none)) if placed else read)
         return reduce(DataFrame.unionAll, frames)
 
     def is_hot(self, number: int) -> bool:
