@@ -153,12 +153,14 @@ def span(micros: int) -> str:
     return f"{micros} us"
 
 
-def apart(lower: int, upper: int) -> str:
+def apart(lower: int, upper: int, rows: bool = False) -> str:
     """The window of a join: how far apart the rows of a pair may be.
 
-    >>> apart(-59_999_999, 59_999_999), apart(0, 5_000_000)
-    ('1 min', '0 s to 5 s')
+    >>> apart(-59_999_999, 59_999_999), apart(0, 5_000_000), apart(0, 999, rows=True)
+    ('1 min', '0 s to 5 s', '1000 rows')
     """
+    if rows:
+        return "1 row" if upper == 0 else f"{upper + 1} rows"
     length = window_length(lower, upper)
     return span(length) if length else f"{signed_span(lower)} to {signed_span(upper)}"
 

@@ -151,7 +151,8 @@ def test_a_new_generator_begins_when_the_paths_are_warm(
         running = engine(on_event=told.append, checkpoint=tmp_path / "checkpoint")
         running.execute(GENERATED, folder=tmp_path)
         running.start()
-        eventually(lambda: running.status().queries["web"].rows_out > 0, "it has answered")
+        eventually(lambda engine=running: engine.status().queries["web"].rows_out > 0,
+                   "it has answered")
         running.close()
         assert warmed == seen
         assert running.status().failures() == []

@@ -109,6 +109,7 @@ def _query(summary: Summary, query: QueryMeasures) -> dict[str, Any]:
         "last_delivery": query.last_delivery,
         "window": query.window,
         "join": query.join,
+        "join_rows": query.join_rows,
         "answers": query.answers,
         "skipped": query.skipped,
         "last_end": query.last_end,

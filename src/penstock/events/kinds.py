@@ -163,6 +163,8 @@ class QueryAdded:
     answers with pairs whose later rows are not before this."""
     join: tuple[int, int] | None = None
     """The bounds of a window join: the right row's time minus the left one's, in microseconds."""
+    join_rows: bool = False
+    """Whether the bounds are numbers of rows instead: how many lie between the two."""
     partial: tuple[int, int] | None = None
     """A window join has had some pairs already whose later rows are before the first of these
     times: those less than the second apart."""
@@ -198,7 +200,7 @@ class QueryAdded:
                           joined=joined, priority=query.priority, lifetime=query.lifetime,
                           window=None if window is None else (window.length, window.slide),
                           since=since, join=None if join is None else (join.lower, join.upper),
-                          partial=partial)
+                          join_rows=join is not None and join.rows, partial=partial)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,8 @@ class QueryMeasures:
     and its rows out are answers."""
     join: tuple[int, int] | None = None
     """The bounds of a window join: the right row's time minus the left one's, in microseconds."""
+    join_rows: bool = False
+    """Whether the bounds are numbers of rows instead: how many lie between the two."""
     summarised: int = 0
     """Rows that went into the panes of a window aggregate, for windows still to be answered."""
     late: int = 0

@@ -302,6 +302,7 @@ class Summary:
             self._ended.pop(event.query, None)
         query = QueryMeasures(event.query, event.sink, event.latency)
         query.window, query.join = event.window, event.join
+        query.join_rows = event.join_rows
         query.delivered_before = event.delivered
         self.queries[event.query] = query
         for member, name in event.members:

@@ -10,7 +10,7 @@ from penstock.model import Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.fanout import Fanout, TaggedKey, fan_out
 from penstock.planning.shapes import conjunction
-from penstock.rendering import render, signed_span, span, window_length
+from penstock.rendering import apart, render, signed_span, span, window_length
 
 Segments: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 """For each path, its segments; each has the ids of the operators that always run together."""
@@ -314,7 +314,7 @@ def _bounds_text(queries: Sequence[Mapping[str, Any]], rows: bool) -> Iterator[s
     for lower, upper in sorted(alike, key=lambda bounds: max(map(abs, bounds))):
         length = window_length(lower, upper)
         if rows:
-            window = "the latest row" if upper == 0 else f"the latest {upper + 1} rows"
+            window = "the latest row" if upper == 0 else f"the latest {apart(lower, upper, rows)}"
         elif length:
             window = f"less than {span(length)} apart"
         else:

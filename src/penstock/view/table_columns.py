@@ -312,7 +312,7 @@ QUERY_TOTALS: tuple[Shown[QueryMeasures], ...] = (
 
 
 def _apart(_: Summary, query: QueryMeasures) -> str:
-    return apart(*query.join) if query.join else "-"
+    return apart(*query.join, rows=query.join_rows) if query.join else "-"
 
 
 def _whole_second(_: Summary, query: QueryMeasures) -> str:
