@@ -305,10 +305,16 @@ class Compiler:
         return counts.counted(counts.frame(found), [scan.members for scan in scans])
 
     def _counts(self, join: SharedJoin, members: tuple[Member, ...]) -> PairCounts:
-        key = join.id, members
+        """What counts for all members of a join, if they differ in their windows only.
+
+        Then its code is compiled once, whoever takes part in a job.
+        """
+        branches = {member: self._plan.branch(member) for member in join.members}
+        all_alike = len({branch.where for branch in branches.values()}) == 1
+        key = join.id, join.members if all_alike else members
         if key not in self._pair_counts:
-            branches = {member: self._plan.branch(member) for member in members}
-            self._pair_counts[key] = PairCounts(self._spark, join, branches)
+            self._pair_counts[key] = PairCounts(
+                self._spark, join, {member: branches[member] for member in key[1]})
             if len(self._pair_counts) > MOST_FANOUTS:
                 self._pair_counts.popitem(last=False)
         self._pair_counts.move_to_end(key)
