@@ -104,7 +104,7 @@ def responses(
     spark: Any, work: Path, policy: str, quick: bool, progress: Progress
 ) -> Answered:
     """Bursts of blocks, under one policy."""
-    traffic = Traffic(first=300_000, rows=5_000, seconds=10.0, keys=60)
+    traffic = Traffic(first=300_000, rows=5_000, seconds=10.0, keys=16)
     singles, bursts, size = 8, 1 if quick else 3, 10
     blocks = 1 + singles + bursts * size
     with joined(spark, work, traffic, blocks, LENGTHS, policy) as (engine, watch, feeder):

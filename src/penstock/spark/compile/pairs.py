@@ -14,8 +14,7 @@ A row of the window looks up only those buckets in which a row within reach can 
 in one bucket, so the two meet once. Without buckets, every row of the window would meet all fresh
 rows with its key. A join without an equality has the bucket as its key.
 
-The bounds of a scan are data and not constants, so that Spark compiles a join once (`as_data`). The
-length of a bucket is a power of two, of which few occur.
+The bounds of a scan are data and not constants (`_Bounds`), so that Spark compiles a join once.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ one bucket as long as the scan took 2.4 s, four 1.0 to 1.7 s and eight the same.
 _TIMES = ("@left", "@right")
 _BUCKET, _MET = "@bucket", "@met"
 _NEAREST, _FARTHEST = "@nearest", "@farthest"
+_FIRST, _UNTIL, _BEGIN, _END = "@first", "@until", "@begin", "@end"
 _SHORT = (1 << 31) - 1
 """The bits of a bucket that are compared: with an INT, Spark packs both keys into one number. Times
 further apart than all of them are told apart by the exact condition."""
@@ -123,16 +123,14 @@ class PairCompiler:
         """The pairs that one part of a scan finds."""
         fresh, other = part.side, LEFT + RIGHT - part.side
         bits = max((scan.farthest - scan.nearest) // SLICES - 1, 1).bit_length()
-        bounds = (scan.since, scan.until - 1, part.before, scan.nearest, scan.farthest - 1)
-        time = ours(_TIMES[fresh])
-        since, last, *_ = as_data(bounds, time)
-        rows = rows.where((time >= since) & (time <= last)).withColumn(
-            _BUCKET, _short(sf.shiftright(time, bits)))
-        theirs = ours(_TIMES[other])
-        since, last, limit, nearest, farthest = as_data(bounds, theirs)
-        reached = _reached(scan, theirs, bits, (since, last, nearest, farthest))
-        window = window.where(theirs < limit).select(
-            "*", nearest.alias(_NEAREST), farthest.alias(_FARTHEST), reached.alias(_MET))
+        given = (scan.since, scan.until - 1, scan.nearest, scan.farthest - 1, bits, part.before)
+        time, bounds = ours(_TIMES[fresh]), _Bounds.of(given, ours(_TIMES[fresh]))
+        rows = rows.where((time >= bounds.since) & (time <= bounds.last)).withColumn(
+            _BUCKET, _short(bounds.bucket(time)))
+        theirs, bounds = ours(_TIMES[other]), _Bounds.of(given, ours(_TIMES[other]))
+        window = bounds.reached(
+            window.where(theirs < bounds.before), theirs, scan.nearest > 0,
+            around=scan.until - scan.since > scan.nearest)
         away = sf.abs(time - theirs)
         met = (ours(_BUCKET) == _short(ours(_MET))) & (away <= ours(_FARTHEST))
         if scan.nearest:
@@ -156,44 +154,69 @@ class PairCompiler:
         return kept.where(ours(_TIMES[side]).isNotNull())
 
 
-def as_data(numbers: Sequence[int], row: SparkColumn) -> list[SparkColumn]:
-    """Numbers that Spark reads while it runs. Literals would be compiled into the code.
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The bounds of a scan as data: literals would be compiled into the code, for every block.
 
     An array is handed to the code as an object. Its elements are not folded into constants, since
-    the optimizer takes the index for one that depends on the ``row``, a column of type BIGINT.
+    the optimizer takes the index for one that depends on the row.
     """
-    array = long_array(numbers)
-    return [sf.get(array, row.bitwiseAND(sf.lit(0)).cast("int") + number)
-            for number in range(len(numbers))]
+
+    since: SparkColumn
+    last: SparkColumn
+    nearest: SparkColumn
+    farthest: SparkColumn
+    bits: SparkColumn
+    """The length of a bucket is two to this power."""
+    before: SparkColumn
+
+    @staticmethod
+    def of(numbers: Sequence[int], row: SparkColumn) -> _Bounds:
+        """For the rows of a side, of which ``row`` is a column of type BIGINT."""
+        array = long_array(numbers)
+        first = row.bitwiseAND(sf.lit(0)).cast("int")
+        return _Bounds(*(sf.get(array, first + number) for number in range(len(numbers))))
+
+    def bucket(self, time: SparkColumn) -> SparkColumn:
+        """The bucket of a time."""
+        return sf.call_function("shiftright", time, self.bits.cast("int"))
+
+    def reached(
+        self, window: DataFrame, time: SparkColumn, slice_: bool, around: bool
+    ) -> DataFrame:
+        """A row for each row of the window and bucket that may have a fresh row within its reach.
+
+        A ``slice_`` of the window leaves out what is nearest. If fresh rows lie ``around`` some row
+        of the window, it has two stretches of buckets.
+
+        What is used more than once gets a column: else the code of a join would be so long that
+        Java does not compile it, and take three times as long.
+        """
+        window = window.select("*", self.nearest.alias(_NEAREST), self.farthest.alias(_FARTHEST))
+        nearest, farthest = ours(_NEAREST), ours(_FARTHEST)
+        begin = self.bucket(sf.greatest(
+            time + nearest if slice_ else time - farthest, self.since))
+        end = self.bucket(sf.least(time + farthest, self.last))
+        window = window.select("*", begin.alias(_BEGIN), end.alias(_END))
+        begin, end = ours(_BEGIN), ours(_END)
+        if not (slice_ and around):
+            return window.select(
+                "*", sf.explode(sf.when(begin <= end, sf.sequence(begin, end))).alias(_MET))
+        first = self.bucket(sf.greatest(time - farthest, self.since))
+        until = self.bucket(sf.least(time - nearest, self.last))
+        window = window.select("*", first.alias(_FIRST), until.alias(_UNTIL))
+        first, until = ours(_FIRST), ours(_UNTIL)
+        window = window.withColumn(_BEGIN, sf.when(
+            first <= until, sf.greatest(begin, until + 1)).otherwise(begin))
+        none = sf.array().cast("array<bigint>")
+        return window.select("*", sf.explode(sf.concat(
+            sf.when(first <= until, sf.sequence(first, until)).otherwise(none),
+            sf.when(begin <= end, sf.sequence(begin, end)).otherwise(none))).alias(_MET))
 
 
 def long_array(numbers: Iterable[int]) -> SparkColumn:
     """An array of numbers that takes few calls into the JVM, however long it is."""
     return sf.split(sf.lit(" ".join(map(str, numbers))), " ").cast("array<bigint>")
-
-
-def _reached(
-    scan: ProbeScan, time: SparkColumn, bits: int, bounds: tuple[SparkColumn, ...]
-) -> SparkColumn:
-    """For a row of the window, one row for each bucket with fresh rows within its reach."""
-    since, last, nearest, farthest = bounds
-
-    def bucket(time: SparkColumn) -> SparkColumn:
-        return sf.shiftright(time, bits)
-
-    begin, end = bucket(sf.greatest(time - farthest, since)), bucket(
-        sf.least(time + farthest, last))
-    if not scan.nearest:
-        return sf.explode(sf.when(begin <= end, sf.sequence(begin, end)))
-    after = bucket(sf.greatest(time + nearest, since))
-    if scan.until - scan.since <= scan.nearest:  # no fresh row is the earlier one of a pair
-        return sf.explode(sf.when(after <= end, sf.sequence(after, end)))
-    until = bucket(sf.least(time - nearest, last))
-    after = sf.when(begin <= until, sf.greatest(after, until + 1)).otherwise(after)
-    none = sf.array().cast("array<bigint>")
-    return sf.explode(sf.concat(
-        sf.when(begin <= until, sf.sequence(begin, until)).otherwise(none),
-        sf.when(after <= end, sf.sequence(after, end)).otherwise(none)))
 
 
 def _short(bucket: SparkColumn) -> SparkColumn:
