@@ -129,17 +129,9 @@ class StorageUse:
             self.most = max(self.most, self._used() - self._before)
 
     def _used(self) -> int:
-        status = self.spark.sparkContext._jsc.sc().getExecutorMemoryStatus()
-        (free,) = [status.apply(name) for name in _keys(status)]
-        return int(free._1()) - int(free._2())
-
-
-def _keys(scala_map: Any) -> list[Any]:
-    keys = scala_map.keys().iterator()
-    found = []
-    while keys.hasNext():
-        found.append(keys.next())
-    return found
+        # Not the block manager's status: it is not told of broadcast rows.
+        manager = self.spark._jvm.org.apache.spark.SparkEnv.get().memoryManager()
+        return int(manager.storageMemoryUsed())
 
 
 def native(spark: Any, data: Path, work: Path, windows: Sequence[int]) -> Joined:
