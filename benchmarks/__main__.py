@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks import core, fanout, joins, panes, response, simulator, sustained
+from benchmarks import core, fanout, panes, response, simulator, sustained
 from benchmarks.aggregates import program as aggregates
 from benchmarks.bursts import program as bursts
+from benchmarks.joins import program as joins
 from benchmarks.latency import program as latency
 from harness.program import run
 
 PROGRAMS = {"aggregates": aggregates.run, "bursts": bursts.PROGRAM, "core": core.run,
-            "fanout": fanout.run, "joins": joins.run, "latency": latency.PROGRAM,
+            "fanout": fanout.run, "joins": joins.PROGRAM, "latency": latency.PROGRAM,
             "panes": panes.run, "response": response.run, "simulator": simulator.run,
             "sustained": sustained.run}
 

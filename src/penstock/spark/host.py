@@ -116,7 +116,8 @@ class SparkHost(HostShutdown):
         self._segments = Segments(**means)
         self._panes = Panes(**means, windows=self._windows, outgrow=self._outgrow)
         self._refreshes = Refreshes(self._clock, self._windows, self._delivery)
-        self._probes = Probes(self._clock, self._spools, self._delivery, self._windows)
+        self._probes = Probes(spark, self._job_group, self._clock, self._spools, self._delivery,
+                              self._windows)
         self._positions = Positions(
             self._core, self._deliveries.positions, partial(contents_of, self._spools))
         self._workers = ThreadPoolExecutor(self._core.settings.slots + 2, "penstock-run")

@@ -177,7 +177,8 @@ class _Doubles:
             "readers": BlockReaders()}
         return _Doubles(of, plan, replace(of.segments, **means),
                         replace(of.panes, **means, windows=windows, outgrow=lambda group: None),
-                        replace(of.probes, spools=spools, delivery=delivery))
+                        replace(of.probes, spools=spools, delivery=delivery, windows=windows,
+                                job_group=means["job_group"]))
 
     def jobs(self) -> Iterator[Callable[[int], None]]:
         """What is run, given a number each.
@@ -188,18 +189,22 @@ class _Doubles:
         for path in self.plan.paths:
             yield partial(self.run, path=path)
         for join in self.plan.joins:
+            if join.path.end == "panes":
+                yield partial(self.pair, join=join)
+                continue
             yield partial(self.probe, join=join, in_driver=False)
             yield partial(self.probe, join=join, in_driver=True)
 
     def probe(self, number: int, join: SharedJoin, in_driver: bool) -> None:
         """Carry out a probe of empty blocks of both streams."""
-        left, right = ((Block(stream, 0, 0, 0, 0.0),) for stream in join.streams)
-        scan = ProbeScan(
-            since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
-            left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
-        self.probes.run(
-            ProbeJob(number=number, join=join.id, riders=number, members=join.members,
-                     scans=(scan,), outer=0, in_driver=in_driver), self.plan, self.of.compiler)
+        job = replace(_probe(number, join), in_driver=in_driver)
+        self.probes.run(job, self.plan, self.of.compiler)
+
+    def pair(self, number: int, join: SharedJoin) -> None:
+        """The same for pairs that window aggregates summarise."""
+        (group,) = self.plan.groups_on(join.path.id)
+        job = replace(_probe(number, join), group=group.id)
+        self.probes.summarise(job, self.plan, self.of.compiler, self.panes.windows.of(group.id))
 
     def run(self, number: int, path: Path) -> None:
         """Carry out a job over the empty block of the path's stream."""
@@ -210,6 +215,15 @@ class _Doubles:
             last=len(path.stages), in_driver=not is_panes)
         executor = self.panes if is_panes else self.segments
         executor.run(Order(job, self.plan, self.of.compiler, self.panes.windows.now))
+
+
+def _probe(number: int, join: SharedJoin) -> ProbeJob:
+    left, right = ((Block(stream, 0, 0, 0, 0.0),) for stream in join.streams)
+    scan = ProbeScan(
+        since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
+        left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
+    return ProbeJob(number=number, join=join.id, riders=number, members=join.members,
+                    scans=(scan,), outer=0)
 
 
 def _with_an_empty_block(spool: Spool) -> Spool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given, settings
@@ -143,14 +144,29 @@ def test_mqt_takes_the_largest_entry_and_of_equals_the_furthest_on(data: st.Data
 # --- small slices --------------------------------------------------------------------------------
 
 
+def waits(merged: Sequence[JoinWindow], cost: ScanCost) -> float:
+    """How long all queries wait for an outer, and for the fixed parts of its jobs."""
+    everybody = left = sum(window.queries for window in merged)
+    total, begun = 0.0, 0.0
+    for window in merged:
+        total += cost.fixed * everybody + cost.per_length * (window.length - begun) * left
+        left, begun = left - window.queries, window.length
+    return total
+
+
 @quick
 @given(asked=windows, cost=costs)
-def test_a_slice_is_worth_its_job_unless_it_is_the_last(
+def test_no_other_slices_of_a_window_make_queries_wait_less(
     asked: list[JoinWindow], cost: ScanCost
 ) -> None:
-    merged = worthwhile(asked, cost)
-    lengths = [0.0, *(window.length for window in merged)]
-    for begins, ends in list(pairwise(lengths))[:-1]:
-        assert cost.per_length * (ends - begins) >= cost.fixed
+    merged, ordered = worthwhile(asked, cost), combined(asked)
+    for last in product((False, True), repeat=len(ordered) - 1):
+        other, queries = [], 0
+        for window, ends in zip(ordered, (*last, True), strict=True):
+            queries += window.queries
+            if ends:
+                other.append(JoinWindow(window.length, queries))
+                queries = 0
+        assert waits(merged, cost) <= waits(other, cost) * (1 + 1e-9)
     if not cost.fixed:
         assert list(merged) == combined(asked)

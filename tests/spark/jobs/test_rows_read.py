@@ -84,6 +84,28 @@ def test_a_job_that_reads_fewer_rows_than_its_blocks_have_answers_nobody(
             assert e.results(name).num_rows == 0
 
 
+def test_a_probe_that_reads_fewer_rows_than_it_should_answers_nobody(
+    engine: Callable[..., Any], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Spool.read_files
+
+    def without_a_file(self: Spool, files: Sequence[str], *numbers: int | None) -> Any:
+        return whole(self, [file for file in files if not file.endswith("b.parquet")], *numbers)
+
+    joined = "SELECT a.n FROM s a, s b WHERE a.n = b.n WINDOW 1 SECOND"
+    with engine() as e:
+        e.execute(SQL.partition("CREATE FUNCTION")[0] +
+                  f"CREATE QUERY pairs AS {joined}; CREATE QUERY other INTO noop AS {joined};"
+                  "CREATE QUERY counted INTO noop AS SELECT a.n FROM s a, s b "
+                  "WHERE a.n + 1 = b.n + 1 WINDOW 1 SECOND;", folder=place)
+        monkeypatch.setattr(Spool, "read_files", without_a_file)
+        failed = dict(e.run().failures())
+        assert set(failed) == {"query pairs", "query other", "query counted"}
+        told = "has 200 rows to read, but 120 were read"
+        assert [told in why for why in failed.values()] == [True] * 3, failed
+        assert e.results("pairs").num_rows == 0
+
+
 def job(number: int, blocks: Sequence[int], keep: Sequence[int]) -> SegmentJob:
     made = tuple(Block("s", block, rows=10, bytes=0, arrived=0.0) for block in blocks)
     return SegmentJob(number=number, kind="segment", segment="p", path="p", riders=1, members=(),

@@ -9,9 +9,18 @@ from dataclasses import dataclass, field, replace
 from penstock.engine.cost_model import RecentJobs
 from penstock.engine.instructions import JoinSide, ProbeScan
 from penstock.engine.joins import outers
-from penstock.engine.joins.outers import LATEST, Outer, cut, frontier, newest, reaching, side
+from penstock.engine.joins.outers import (
+    LATEST,
+    Outer,
+    cut,
+    frontier,
+    newest,
+    reaching,
+    rows_within,
+    side,
+)
 from penstock.engine.joins.probe_schedule import Probe, ProbeSchedule
-from penstock.engine.paths.stage_costs import differs
+from penstock.engine.paths.stage_costs import FIXED_SHARE, differs
 from penstock.engine.state import EngineState
 from penstock.model import Block
 from penstock.plan import EARLIEST, Member, SharedJoin
@@ -19,6 +28,8 @@ from penstock.policies.joins import JoinWindow, Policy, ScanCost
 
 UNKNOWN_COST = ScanCost(fixed=1.0, per_length=0.0)
 """Before anything was measured a job is taken to cost the same however long its scan is."""
+TRIED = 4
+"""If the fixed part of a job is not known yet, a window is scanned in so many slices at most."""
 LEAST_COST = 1e-6
 """Seconds of a job at least, so that what it serves per second is a number."""
 SMOOTHED = 0.3
@@ -189,11 +200,28 @@ class JoinRun:
                          if known.partial is not None and known.partial[0] > begins), default=ends)
             if bound > ends:
                 return  # the outer of an earlier run ends there
-            until = cut(self._blocks(state), begins, bound, outers.MOST_ROWS)
+            until = cut(self._blocks(state), begins, bound, self._most_rows(state))
             last = until == ends
             if not self._form(state, begins, until, takers, flushes and last) and last:
                 return  # the outer that comes next begins here
             begins = self.formed = until
+
+    def _most_rows(self, state: EngineState) -> float:
+        """The most rows of an outer.
+
+        Where answers are waited for, the scan of its largest slice should not take longer than the
+        quantum, so that decisions stay frequent. But fixed parts must not become most of the work.
+        """
+        slices = [scan.reach(level) - scan.reach(level - 1) for scan in self._schedule.scans
+                  for level in range(1, scan.levels + 1)]
+        if state.settings.only_the_end_counts or not slices or not self._cheapest:
+            return outers.MOST_ROWS
+        cost, longest = self._jobs.cost(self._cheapest), max(slices)
+        if not cost.per_row:
+            return outers.MOST_ROWS
+        worth = (1 / FIXED_SHARE - 1) * cost.fixed / cost.per_row
+        within = max(cost.rows_in(state.settings.quantum), worth)
+        return min(within / longest, outers.MOST_ROWS)
 
     def _begins(self) -> int:
         if self.formed is not None:
@@ -209,7 +237,7 @@ class JoinRun:
         fresh = reaching(self._blocks(state), since, until)
         if not fresh and not empty:
             return False
-        outer = Outer(self._numbered, since, until, sum(block.rows for block in fresh),
+        outer = Outer(self._numbered, since, until, rows_within(fresh, since, until),
                       min((block.arrived for block in fresh), default=0.0))
         for member in takers:
             known = self.members[member]
@@ -313,7 +341,11 @@ class JoinRun:
         """What a scan of the window takes for a usual outer."""
         if not self._cheapest:
             return UNKNOWN_COST
-        cost = self._jobs.cost(self._cheapest)
+        cost, span = self._jobs.cost(self._cheapest), self.join.span / 1e6
+        if not cost.distinct:  # scans of several lengths will tell the two parts apart
+            whole = cost.seconds(self._usual_rows * span)
+            fixed = max(whole / (1 + TRIED), LEAST_COST)
+            return ScanCost(fixed, fixed * TRIED / span)
         return ScanCost(max(cost.fixed, LEAST_COST), cost.per_row * self._usual_rows)
 
     @property

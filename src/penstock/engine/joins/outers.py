@@ -30,7 +30,7 @@ class Outer:
     since: int
     until: int
     rows: int
-    """Rows of the blocks that reach into it."""
+    """About how many rows it has (`rows_within`)."""
     arrived: float
     """When the first of those blocks arrived."""
     rest: dict[Member, int] = field(default_factory=dict)
@@ -70,12 +70,31 @@ def reaching(blocks: Iterable[Block], since: int, until: int) -> tuple[Block, ..
                  and (block.cutoff is None or block.cutoff < until))
 
 
+def rows_within(blocks: Iterable[Block], since: int, until: int) -> int:
+    """About how many rows blocks have from ``since`` on and before ``until``.
+
+    The rows of a block are taken to be spread evenly. Its last row often lies in the next outer,
+    and none of the others does.
+
+    >>> rows_within([Block("s", 0, 400, 0, 0.0, 0, 10, 10)], 5, 20)
+    200
+    """
+    return round(sum(block.rows * _share(block, since, until) for block in blocks))
+
+
+def _share(block: Block, since: int, until: int) -> float:
+    if block.cutoff is None or newest(block) <= block.cutoff:  # nobody knows where it begins
+        return float(since < newest(block) or block.newest is None)
+    within = min(newest(block), until) - max(block.cutoff, since)
+    return max(within, 0) / (newest(block) - block.cutoff)
+
+
 def newest(block: Block) -> int:
     """The largest time on a block's stream up to and with it."""
     return EARLIEST if block.newest is None else block.newest
 
 
-def cut(blocks: Sequence[Block], since: int, until: int, most: int) -> int:
+def cut(blocks: Sequence[Block], since: int, until: int, most: float) -> int:
     """Where an outer that begins at ``since`` ends: at ``until``, or before it has too many rows.
 
     It can end where a block ends.
@@ -84,14 +103,14 @@ def cut(blocks: Sequence[Block], since: int, until: int, most: int) -> int:
     >>> cut(some, 0, 50, most=1000), cut(some, 0, 50, most=5000), cut(some, 0, 50, most=1)
     (20, 50, 10)
     """
-    if sum(block.rows for block in reaching(blocks, since, until)) <= most:
+    if rows_within(reaching(blocks, since, until), since, until) <= most:
         return until
     ends = sorted({block.watermark for block in blocks
                    if block.watermark is not None and since < block.watermark < until})
     chosen = until
     for end in reversed(ends):
         chosen = end
-        if sum(block.rows for block in reaching(blocks, since, end)) <= most:
+        if rows_within(reaching(blocks, since, end), since, end) <= most:
             break
     return chosen
 

@@ -41,12 +41,13 @@ from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
+from penstock.spark.compile.pair_counts import PairCounts
 from penstock.spark.compile.pair_numbers import PAIR_PANE, pair_pane
 from penstock.spark.compile.pairs import PairCompiler
 from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
-from penstock.spark.jobs.rows_read import Reading
+from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
 
@@ -80,7 +81,7 @@ class PathAnswers:
     shown: tuple[SparkColumn, ...] = ()
     """The columns in it."""
     progress: Progress | None = None
-    reading: Reading | None = None
+    reading: Reading | ProbeReading | None = None
 
     @property
     def has_rejects(self) -> bool:
@@ -263,6 +264,7 @@ class Compiler:
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
         self._joins: dict[str, PairCompiler] = {}
         self._row_joins: dict[str, RowPairCompiler] = {}
+        self._pair_counts: OrderedDict[tuple[str, tuple[Member, ...]], PairCounts] = OrderedDict()
         self._pair_paths = {join.path.id for join in plan.joins}
 
     def answers(
@@ -305,6 +307,34 @@ class Compiler:
         pairs = self._joined(join.path, reduce(DataFrame.unionAll, found))
         return Summarised(pairs, PAIR_PANE, paired=True)
 
+    def counted(
+        self, join: SharedJoin, members: tuple[Member, ...], scans: Sequence[ProbeScan],
+        rows: Callable[[str, Sequence[int]], DataFrame],
+    ) -> dict[Member, int]:
+        """How many rows some members get of the pairs that scans find; this runs a Spark job.
+
+        It is for joins behind which no relation is looked up and no Python is called.
+        """
+        counts, pairs = self._counts(join, members), self._pairs(join)
+        found = [pairs.pairs(scan, rows) for scan in scans]
+        return counts.counted(counts.frame(found), [scan.members for scan in scans])
+
+    def _counts(self, join: SharedJoin, members: tuple[Member, ...]) -> PairCounts:
+        """What counts for all members of a join, if they differ in their windows only.
+
+        Then its code is compiled once, whoever takes part in a job.
+        """
+        branches = {member: self._plan.branch(member) for member in join.members}
+        all_alike = len({branch.where for branch in branches.values()}) == 1
+        key = join.id, join.members if all_alike else members
+        if key not in self._pair_counts:
+            self._pair_counts[key] = PairCounts(
+                self._spark, join, {member: branches[member] for member in key[1]})
+            if len(self._pair_counts) > MOST_FANOUTS:
+                self._pair_counts.popitem(last=False)
+        self._pair_counts.move_to_end(key)
+        return self._pair_counts[key]
+
     def _only(
         self, path: Path, members: tuple[Member, ...], found: Sequence[DataFrame],
         scans: Sequence[ProbeScan],
@@ -331,7 +361,7 @@ class Compiler:
     def _pairs(self, join: SharedJoin) -> PairCompiler:
         if join.id not in self._joins:
             branches = [self._plan.branch(member) for member in join.members]
-            made = PairCompiler.of(self._spark, join, branches, self._time)
+            made = PairCompiler.of(join, branches, self._time)
             if join.path.end == "panes":
                 (group,) = self._plan.groups_on(join.path.id)
                 made = replace(made, more=(pair_pane(ours("@left"), ours("@right"), group.pane),))

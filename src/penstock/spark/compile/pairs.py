@@ -2,16 +2,19 @@
 
 ::
 
-    fresh rows ─▶ two buckets of time each ─▶ broadcast ┐
-                                                        ├─▶ pairs ─▶ fan-out, selections, columns
-    window of the other stream ─▶ one bucket of time ───┘
+    fresh rows ─▶ the bucket of their time ─▶ broadcast ─────┐
+                                                             ├─▶ pairs ─▶ who wants them
+    window of the other stream ─▶ the buckets within reach ──┘
 
-A bucket is at least as long as the scan reaches, so that a row of the window meets a fresh row in
-the bucket of its own or in the next one, and in one of them only. Without the buckets every row of
-the window would meet all fresh rows with its key. A join without an equality has them as its key.
+Fresh rows of the left stream meet the rows of the right one before and after them. Fresh rows of
+the right stream then meet only what was there before any fresh row, so that each pair is found
+once. Of rows with the same time the left one counts as the later.
 
-The bounds of a scan come as a table of one row and not as constants, so that Spark compiles a join
-once. The length of a bucket is a power of two, of which few occur.
+A row of the window looks up only those buckets in which a row within reach can be. A fresh row is
+in one bucket, so the two meet once. Without buckets, every row of the window would meet all fresh
+rows with its key. A join without an equality has the bucket as its key.
+
+The bounds of a scan are data and not constants (`_Bounds`), so that Spark compiles a join once.
 """
 
 from __future__ import annotations
@@ -20,28 +23,73 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.engine.instructions import ProbeScan
-from penstock.model import APART, STREAM, Branch, Column, Expression
-from penstock.plan import SharedJoin
+from penstock.model import APART, STREAM, Block, Branch, Column, Expression
+from penstock.plan import EARLIEST, SharedJoin
 from penstock.planning.shapes import columns
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 
 LEFT, RIGHT = STREAM, STREAM + 1
+SLICES = 8
+"""A scan is as long as this many buckets, or up to twice as many. Measured with 41 million pairs:
+one bucket as long as the scan took 2.4 s, four 1.0 to 1.7 s and eight the same."""
 _TIMES = ("@left", "@right")
-_BUCKETS = ("@bucket", "@met")
-_SINCE, _UNTIL, _NEAREST, _FARTHEST = "@since", "@until", "@nearest", "@farthest"
+_BUCKET, _MET = "@bucket", "@met"
+_NEAREST, _FARTHEST = "@nearest", "@farthest"
+_FIRST, _UNTIL, _BEGIN, _END = "@first", "@until", "@begin", "@end"
+_SHORT = (1 << 31) - 1
+"""The bits of a bucket that are compared: with an INT, Spark packs both keys into one number. Times
+further apart than all of them are told apart by the exact condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPart:
+    """Fresh rows of one side beside rows of the other."""
+
+    side: int
+    """The side of the fresh rows."""
+    fresh: Sequence[Block]
+    window: Sequence[Block]
+    """Blocks of the other side."""
+    before: int
+    """Of these, only rows with a time before this one, in microseconds."""
+
+
+def parts(scan: ProbeScan) -> list[ScanPart]:
+    """Both parts of a scan; one whose blocks show that it has no pairs is left out."""
+    left, right = scan.left, scan.right
+    around = {block.number: block for block in (*right.window, *right.fresh)}
+    before = [block for block in left.window if scan.since > EARLIEST
+              and (block.cutoff is None or block.cutoff < scan.since)]
+    found = (ScanPart(LEFT, left.fresh, [around[n] for n in sorted(around)], scan.until),
+             ScanPart(RIGHT, right.fresh, before, scan.since))
+    return [part for part in found if part.fresh and part.window]
+
+
+def least_read(join: SharedJoin, scans: Iterable[ProbeScan]) -> int:
+    """The rows that Spark reads to find the pairs of scans, at least.
+
+    Fresh rows may be broadcast once for several parts. Over windows of rows, fresh rows are among
+    those of the window, and both sides are numbered together.
+    """
+    if join.rows:
+        return sum(block.rows for scan in scans for side in (scan.left, scan.right)
+                   for block in side.window)
+    streams = {LEFT: join.left, RIGHT: join.right}
+    found = [part for scan in scans for part in parts(scan)]
+    fresh = {(streams[part.side], block.number): block.rows
+             for part in found for block in part.fresh}
+    return sum(fresh.values()) + sum(block.rows for part in found for block in part.window)
 
 
 @dataclass(frozen=True)
 class PairCompiler:
     """Compiles the scans of one shared join."""
 
-    spark: SparkSession
     join: SharedJoin
     needed: tuple[tuple[Column, ...], tuple[Column, ...]]
     """The columns of each side that somebody looks at."""
@@ -52,49 +100,49 @@ class PairCompiler:
 
     @staticmethod
     def of(
-        spark: SparkSession, join: SharedJoin, branches: Iterable[Branch],
-        time: Callable[[str, int], Expression],
+        join: SharedJoin, branches: Iterable[Branch], time: Callable[[str, int], Expression]
     ) -> PairCompiler:
         """For these branches of a join."""
         looked_at = list(columns([e for branch in branches for e in branch.expressions]))
         left, right = (tuple(column for column in looked_at if column.source == side)
                        for side in (LEFT, RIGHT))
-        return PairCompiler(spark, join, (left, right), time)
+        return PairCompiler(join, (left, right), time)
 
     def pairs(
         self, scan: ProbeScan, rows: Callable[[str, Sequence[int]], DataFrame]
     ) -> DataFrame:
         """The pairs of a scan; ``rows`` gives the timely rows of blocks of a stream."""
-        left, right = self.join.left, self.join.right
-        found = []
-        for fresh, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
-            sides = {LEFT: (left, scan.left), RIGHT: (right, scan.right)}
-            stream, side = sides[fresh]
-            opposite, window = sides[other]
-            if side.fresh and window.window:
-                found.append(self._met(
-                    scan, fresh, rows(stream, [block.number for block in side.fresh]),
-                    rows(opposite, [block.number for block in window.window])))
+        found = [self._met(scan, part, self._rows(rows, part.side, part.fresh),
+                           self._rows(rows, LEFT + RIGHT - part.side, part.window))
+                 for part in parts(scan)]
         return reduce(DataFrame.unionAll, found)
 
-    def _met(
-        self, scan: ProbeScan, fresh: int, rows: DataFrame, window: DataFrame
+    def _rows(
+        self, rows: Callable[[str, Sequence[int]], DataFrame], side: int, blocks: Iterable[Block]
     ) -> DataFrame:
-        """The pairs whose later row is of one side."""
-        other = LEFT + RIGHT - fresh
-        bits = max(scan.farthest - 1, 1).bit_length()
-        later = self._bounded(scan, self._side(rows, fresh), fresh)
-        bucket = sf.shiftright(ours(_TIMES[fresh]), bits)
-        later = later.withColumn(_BUCKETS[fresh], sf.explode(sf.array(bucket, bucket - 1)))
-        earlier = self._side(window, other)
-        earlier = earlier.withColumn(_BUCKETS[other], sf.shiftright(ours(_TIMES[other]), bits))
-        away = ours(_TIMES[fresh]) - ours(_TIMES[other])
-        # Of two rows with the same time the left one is the later, so that each pair is found once.
-        nearest = ours(_NEAREST) if fresh == LEFT else sf.greatest(ours(_NEAREST), sf.lit(1))
-        met = (ours(_BUCKETS[fresh]) == ours(_BUCKETS[other])) & (
-            away >= nearest) & (away < ours(_FARTHEST))
+        stream = self.join.left if side == LEFT else self.join.right
+        return self._side(rows(stream, [block.number for block in blocks]), side)
+
+    def _met(
+        self, scan: ProbeScan, part: ScanPart, rows: DataFrame, window: DataFrame
+    ) -> DataFrame:
+        """The pairs that one part of a scan finds."""
+        fresh, other = part.side, LEFT + RIGHT - part.side
+        bits = max((scan.farthest - scan.nearest) // SLICES - 1, 1).bit_length()
+        given = (scan.since, scan.until - 1, scan.nearest, scan.farthest - 1, bits, part.before)
+        time, bounds = ours(_TIMES[fresh]), _Bounds.of(given, ours(_TIMES[fresh]))
+        rows = rows.where((time >= bounds.since) & (time <= bounds.last)).withColumn(
+            _BUCKET, _short(bounds.bucket(time)))
+        theirs, bounds = ours(_TIMES[other]), _Bounds.of(given, ours(_TIMES[other]))
+        window = bounds.reached(
+            window.where(theirs < bounds.before), theirs, scan.nearest > 0,
+            around=scan.until - scan.since > scan.nearest)
+        away = sf.abs(time - theirs)
+        met = (ours(_BUCKET) == _short(ours(_MET))) & (away <= ours(_FARTHEST))
+        if scan.nearest:
+            met &= away >= ours(_NEAREST)
         on = all_of(self.join.on)
-        joined = earlier.join(sf.broadcast(later), met if on is None else met & on, "inner")
+        joined = window.join(sf.broadcast(rows), met if on is None else met & on, "inner")
         apart = (ours(_TIMES[RIGHT]) - ours(_TIMES[LEFT])).alias(APART.name)
         return joined.select(*self._columns(LEFT), *self._columns(RIGHT), apart, *self.more)
 
@@ -111,10 +159,71 @@ class PairCompiler:
         kept = frame.select(*self._columns(side), time.alias(_TIMES[side]))
         return kept.where(ours(_TIMES[side]).isNotNull())
 
-    def _bounded(self, scan: ProbeScan, rows: DataFrame, side: int) -> DataFrame:
-        """The rows that may be the later ones of pairs, each with the bounds of the scan."""
-        bounds = pa.table({_SINCE: [scan.since], _UNTIL: [scan.until],
-                           _NEAREST: [scan.nearest], _FARTHEST: [scan.farthest]})
-        time = ours(_TIMES[side])
-        within = (time >= ours(_SINCE)) & (time < ours(_UNTIL))
-        return rows.join(sf.broadcast(self.spark.createDataFrame(bounds)), within, "inner")
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The bounds of a scan as data: literals would be compiled into the code, for every block.
+
+    An array is handed to the code as an object. Its elements are not folded into constants, since
+    the optimizer takes the index for one that depends on the row.
+    """
+
+    since: SparkColumn
+    last: SparkColumn
+    nearest: SparkColumn
+    farthest: SparkColumn
+    bits: SparkColumn
+    """The length of a bucket is two to this power."""
+    before: SparkColumn
+
+    @staticmethod
+    def of(numbers: Sequence[int], row: SparkColumn) -> _Bounds:
+        """For the rows of a side, of which ``row`` is a column of type BIGINT."""
+        array = long_array(numbers)
+        first = row.bitwiseAND(sf.lit(0)).cast("int")
+        return _Bounds(*(sf.get(array, first + number) for number in range(len(numbers))))
+
+    def bucket(self, time: SparkColumn) -> SparkColumn:
+        """The bucket of a time."""
+        return sf.call_function("shiftright", time, self.bits.cast("int"))
+
+    def reached(
+        self, window: DataFrame, time: SparkColumn, slice_: bool, around: bool
+    ) -> DataFrame:
+        """A row for each row of the window and bucket that may have a fresh row within its reach.
+
+        A ``slice_`` of the window leaves out what is nearest. If fresh rows lie ``around`` some row
+        of the window, it has two stretches of buckets.
+
+        What is used more than once gets a column: else the code of a join would be so long that
+        Java does not compile it, and take three times as long.
+        """
+        window = window.select("*", self.nearest.alias(_NEAREST), self.farthest.alias(_FARTHEST))
+        nearest, farthest = ours(_NEAREST), ours(_FARTHEST)
+        begin = self.bucket(sf.greatest(
+            time + nearest if slice_ else time - farthest, self.since))
+        end = self.bucket(sf.least(time + farthest, self.last))
+        window = window.select("*", begin.alias(_BEGIN), end.alias(_END))
+        begin, end = ours(_BEGIN), ours(_END)
+        if not (slice_ and around):
+            return window.select(
+                "*", sf.explode(sf.when(begin <= end, sf.sequence(begin, end))).alias(_MET))
+        first = self.bucket(sf.greatest(time - farthest, self.since))
+        until = self.bucket(sf.least(time - nearest, self.last))
+        window = window.select("*", first.alias(_FIRST), until.alias(_UNTIL))
+        first, until = ours(_FIRST), ours(_UNTIL)
+        window = window.withColumn(_BEGIN, sf.when(
+            first <= until, sf.greatest(begin, until + 1)).otherwise(begin))
+        none = sf.array().cast("array<bigint>")
+        return window.select("*", sf.explode(sf.concat(
+            sf.when(first <= until, sf.sequence(first, until)).otherwise(none),
+            sf.when(begin <= end, sf.sequence(begin, end)).otherwise(none))).alias(_MET))
+
+
+def long_array(numbers: Iterable[int]) -> SparkColumn:
+    """An array of numbers that takes few calls into the JVM, however long it is."""
+    return sf.split(sf.lit(" ".join(map(str, numbers))), " ").cast("array<bigint>")
+
+
+def _short(bucket: SparkColumn) -> SparkColumn:
+    return bucket.bitwiseAND(sf.lit(_SHORT)).cast("int")

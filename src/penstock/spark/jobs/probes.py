@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.clock import Clock
 from penstock.engine.instructions import ProbeJob
@@ -13,15 +13,24 @@ from penstock.events import kinds as ev
 from penstock.plan import Plan, SharedJoin
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis, SynopsisStore
 from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.pairs import least_read
 from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivered, Delivery
+from penstock.spark.delivery.counted_answers import CountedAnswers
+from penstock.spark.jobs.rows_read import ProbeReading
 from penstock.spark.storage.spool import Spool
+
+COUNTS = "noop"
+"""The kind of sink that only counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probes:
     """Carries out probes: pairs of fresh rows and blocks of the spool, delivered to their sinks."""
 
+    spark: SparkSession
+    job_group: Callable[[int], str]
+    """The group under which Spark knows the Spark jobs of a job."""
     clock: Clock
     spools: Mapping[str, Spool]
     delivery: Delivery
@@ -60,8 +69,7 @@ class Probes:
         now = self.clock.now()
         return ev.JobFinished(
             at=now, job=job.number, kind="probe", seconds=now - began, rows_out=done.rows,
-            bytes_out=done.bytes, spark_jobs=done.jobs + job.in_driver + bool(oldest),
-            failed=done.failed,
+            bytes_out=done.bytes, spark_jobs=done.jobs + bool(oldest), failed=done.failed,
             result=ev.ProbeResult(
                 through=job.through, late=job.late, rejected=done.rejected, errors=done.errors,
                 ends={query: end for query, end in job.ends.items() if query not in done.failed},
@@ -72,10 +80,28 @@ class Probes:
         if not job.scans:  # the blocks alone show that there are no pairs
             self.delivery.deliver_nothing(job)
             return Delivered()
-        answers = compiler.paired(plan.join(job.join), job.members, job.scans,
-                                  self._rows_of(plan.join(job.join)))
-        return self.delivery.deliver(
+        join, reading = plan.join(job.join), self._reading(job, plan)
+        if self._only_counts(job, plan):
+            counted = compiler.counted(join, job.members, job.scans, self._rows)
+            done = self.delivery.deliver(job, plan, CountedAnswers(counted, reading))
+            return replace(done, jobs=1)
+        answers = replace(compiler.paired(join, job.members, job.scans, self._rows_of(join)),
+                          reading=reading)
+        done = self.delivery.deliver(
             job, plan, CollectedAnswers(answers) if job.in_driver else answers)
+        return replace(done, jobs=done.jobs + job.in_driver)
+
+    def _only_counts(self, job: ProbeJob, plan: Plan) -> bool:
+        """Whether nobody looks at the pairs, and a pair is an answer."""
+        join = plan.join(job.join)
+        is_plain = not join.rows and not join.path.lookups and not join.path.expensive
+        return is_plain and all(
+            plan.query(member.query).sink.kind == COUNTS for member in job.members)
+
+    def _reading(self, job: ProbeJob, plan: Plan) -> ProbeReading:
+        join = plan.join(job.join)
+        return ProbeReading.begun(self.spark, self.job_group(job.number), join.id,
+                                  least_read(join, job.scans))
 
     def _oldest(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> tuple[int, ...]:
         """By side of a join over rows, the time of the oldest row that later rows can meet."""

@@ -21,6 +21,12 @@ def check_read(job: SegmentJob, rows: int, read: int) -> None:
         raise RunError(f"{_blocks(job)} have {rows} rows to read, but {read} were read")
 
 
+def check_probed(join: str, rows: int, read: int) -> None:
+    """Refuse a probe that has read fewer rows than its scans take, as `check_read` does."""
+    if 0 < read < rows:
+        raise RunError(f"a probe of {join} has {rows} rows to read, but {read} were read")
+
+
 def check_delivered(
     job: SegmentJob, plan: Plan, out: Mapping[str, int], rejected: Mapping[str, int]
 ) -> None:

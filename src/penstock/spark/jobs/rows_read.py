@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from penstock.engine.instructions import SegmentJob
 from penstock.model import Block
-from penstock.spark.jobs.row_checks import check_read
+from penstock.spark.jobs.row_checks import check_probed, check_read
 
 
 @dataclass(slots=True)
@@ -79,6 +79,32 @@ class Reading:
         read = rows_read(self.spark, self.group, self.before)
         if read is not None:
             check_read(self.job, rows, read)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReading:
+    """What the Spark jobs of a probe must read before its pairs may count."""
+
+    spark: SparkSession
+    group: str
+    join: str
+    rows: int
+    """The least that they read, if they run once."""
+    before: frozenset[int]
+    """The Spark jobs of this group that existed before."""
+
+    @staticmethod
+    def begun(spark: SparkSession, group: str, join: str, rows: int) -> ProbeReading:
+        """Begin to count."""
+        return ProbeReading(spark, group, join, rows, frozenset(_jobs(spark, group)))
+
+    def check(self) -> None:
+        """Refuse the pairs if rows of blocks were not read."""
+        if seen_so_far(self.spark, self.group, self.before) >= self.rows:
+            return
+        read = rows_read(self.spark, self.group, self.before)
+        if read is not None:
+            check_probed(self.join, self.rows, read)
 
 
 def seen_so_far(spark: SparkSession, group: str, but: Container[int] = ()) -> int:

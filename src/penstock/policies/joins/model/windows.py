@@ -88,28 +88,36 @@ class SharedScan:
 
 
 def worthwhile(windows: Iterable[JoinWindow], cost: ScanCost) -> tuple[JoinWindow, ...]:
-    """The windows, with neighbours merged whose slices are not worth a job of their own.
+    """The windows, with neighbours merged where a job for each of them does not pay.
 
-    A job has a fixed cost. While a slice costs less than that, one scan that goes on to the next
-    window is cheaper than two, and it serves the queries of both windows. The largest window always
-    ends a slice.
+    If a scan pauses between two slices, the queries before it need not wait for the rest. But every
+    job has a fixed cost, for which all queries wait, be it for this outer or for a later one. The
+    slices are those for which the sum of all waits is smallest. The largest window ends the last.
 
     >>> four = [JoinWindow(1), JoinWindow(5), JoinWindow(300, queries=2), JoinWindow(310)]
     >>> [window.length for window in worthwhile(four, ScanCost())]
     [1, 5, 300, 310]
     >>> worthwhile(four, ScanCost(fixed=0.5, per_length=0.01))
-    (JoinWindow(length=300, queries=4), JoinWindow(length=310, queries=1))
+    (JoinWindow(length=5, queries=2), JoinWindow(length=310, queries=3))
     >>> worthwhile(four, ScanCost(fixed=9.0, per_length=0.01))
     (JoinWindow(length=310, queries=5),)
     """
-    merged: list[JoinWindow] = []
-    begun, waiting = 0.0, 0
     ordered = combined(windows)
-    for window in ordered:
-        waiting += window.queries
-        if window is ordered[-1] or cost.per_length * (window.length - begun) >= cost.fixed:
-            merged.append(JoinWindow(window.length, waiting))
-            begun, waiting = window.length, 0
+    served = [0, *accumulate(window.queries for window in ordered)]
+    reach = [0.0, *(window.length for window in ordered)]
+    # From the last window back: the least wait from a level on, and the level where its job ends.
+    least: dict[int, tuple[float, int]] = {len(ordered): (0.0, 0)}
+    for begin in reversed(range(len(ordered))):
+        still = cost.per_length * (served[-1] - served[begin])
+        least[begin] = min(
+            (cost.fixed * served[-1] + still * (reach[end] - reach[begin]) + least[end][0], end)
+            for end in range(begin + 1, len(ordered) + 1))
+    merged: list[JoinWindow] = []
+    begin = 0
+    while begin < len(ordered):
+        end = least[begin][1]
+        merged.append(JoinWindow(reach[end], served[end] - served[begin]))
+        begin = end
     return tuple(merged)
 
 
