@@ -33,6 +33,8 @@ APPLICATION = """
     CREATE QUERY staged INTO parquet 'out/staged'
         AS SELECT n, name FROM numbers WHERE odd(n) AND slow(n);
     CREATE QUERY cheap INTO parquet 'out/cheap' AS SELECT n FROM numbers WHERE n % 10 = 0;
+    CREATE QUERY pairs INTO parquet 'out/pairs' AS SELECT A.n FROM numbers A, numbers B
+        WHERE A.n = B.n WINDOW 1 HOUR;
 """
 FUNCTIONS = """
 import time, penstock, pyarrow.compute as pc
@@ -159,3 +161,4 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
     everything = range(FILES * ROWS)
     assert answers(tmp_path, "staged") == [n for n in everything if n % 2 and n != 7]
     assert answers(tmp_path, "cheap") == [n for n in everything if n % 10 == 0]
+    assert answers(tmp_path, "pairs") == list(everything)

@@ -14,7 +14,7 @@ A row of the window looks up only those buckets in which a row within reach can 
 in one bucket, so the two meet once. Without buckets, every row of the window would meet all fresh
 rows with its key. A join without an equality has the bucket as its key.
 
-The bounds of a scan are data and not constants (`_Bounds`), so that Spark compiles a join once.
+The bounds of a scan are data and not constants (`_ScanBounds`), so that Spark compiles a join once.
 """
 
 from __future__ import annotations
@@ -130,10 +130,10 @@ class PairCompiler:
         fresh, other = part.side, LEFT + RIGHT - part.side
         bits = max((scan.farthest - scan.nearest) // SLICES - 1, 1).bit_length()
         given = (scan.since, scan.until - 1, scan.nearest, scan.farthest - 1, bits, part.before)
-        time, bounds = ours(_TIMES[fresh]), _Bounds.of(given, ours(_TIMES[fresh]))
+        time, bounds = ours(_TIMES[fresh]), _ScanBounds.of(given, ours(_TIMES[fresh]))
         rows = rows.where((time >= bounds.since) & (time <= bounds.last)).withColumn(
             _BUCKET, _short(bounds.bucket(time)))
-        theirs, bounds = ours(_TIMES[other]), _Bounds.of(given, ours(_TIMES[other]))
+        theirs, bounds = ours(_TIMES[other]), _ScanBounds.of(given, ours(_TIMES[other]))
         window = bounds.reached(
             window.where(theirs < bounds.before), theirs, scan.nearest > 0,
             around=scan.until - scan.since > scan.nearest)
@@ -161,7 +161,7 @@ class PairCompiler:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
+class _ScanBounds:
     """The bounds of a scan as data: literals would be compiled into the code, for every block.
 
     An array is handed to the code as an object. Its elements are not folded into constants, since
@@ -177,11 +177,11 @@ class _Bounds:
     before: SparkColumn
 
     @staticmethod
-    def of(numbers: Sequence[int], row: SparkColumn) -> _Bounds:
+    def of(numbers: Sequence[int], row: SparkColumn) -> _ScanBounds:
         """For the rows of a side, of which ``row`` is a column of type BIGINT."""
         array = long_array(numbers)
         first = row.bitwiseAND(sf.lit(0)).cast("int")
-        return _Bounds(*(sf.get(array, first + number) for number in range(len(numbers))))
+        return _ScanBounds(*(sf.get(array, first + number) for number in range(len(numbers))))
 
     def bucket(self, time: SparkColumn) -> SparkColumn:
         """The bucket of a time."""
