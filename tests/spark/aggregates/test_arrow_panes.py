@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from penstock.arrow import arrow_schema, arrow_type
 from penstock.model import BIGINT, DOUBLE, INT, Aggregate, Column, Field, Type
-from penstock.spark.aggregates import arrow_panes
 from penstock.spark.aggregates.arrow_groupings import fits
 from penstock.spark.aggregates.arrow_measures import Kept
 from penstock.spark.aggregates.arrow_panes import (
@@ -26,6 +25,7 @@ from penstock.spark.aggregates.arrow_panes import (
     pane_tables,
 )
 from penstock.spark.aggregates.pane_groupings import PaneGrouping
+from penstock.spark.compile import worker_batches
 from penstock.synopses import Family, Measure, Question, Synopsis, gathered
 from tests.synopses.reference import Row, answers, partials, same
 from tests.synopses.test_synopsis import COLUMNS, EXACT, as_groups, check, close, row
@@ -123,7 +123,7 @@ def test_however_the_rows_are_cut_the_answers_are_those_of_plain_python(
     groupings = [grouping(family, keys, None, "boolean") for family in families]
     cuts = data.draw(st.lists(st.integers(0, len(rows)), max_size=3))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(arrow_panes, "MOST_ROWS", data.draw(st.sampled_from([1, 7, 100])))
+        patched.setattr(worker_batches, "MOST_ROWS", data.draw(st.sampled_from([1, 7, 100])))
         packed = list(pane_batches(groupings, batches(rows, cuts)))
     for reader, mine in enumerate((rows, [r for r in rows if r["boolean"]])):
         synopsis = Synopsis([key.type for key in keys], families, 16)

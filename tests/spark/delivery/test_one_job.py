@@ -21,6 +21,7 @@ import pytest
 from penstock.engine.paths import small_answers
 from penstock.events import kinds as ev
 from penstock.spark.compile import compiler
+from penstock.spark.delivery.sinks import staged_files
 from tests.spark.delivery.test_values import HOSTILE
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -147,7 +148,9 @@ def test_driver_and_executors_write_the_same_values(run, monkeypatch):
         names = [path.name for path in (few["root"] / folder).iterdir()]
         by_spark = folder == "nested"
         assert all(("-c000" in name) == by_spark for name in names), names
-        assert all("-c000" in path.name for path in (many["root"] / folder).iterdir())
+        by_spark = folder not in ("exact", "shared")
+        names = [path.name for path in (many["root"] / folder).iterdir()]
+        assert all(("-c000" in name) == by_spark for name in names), names
 
     assert rows_of_csv(few["root"] / "text") == rows_of_csv(many["root"] / "text")
     assert nulls_of_csv(few["root"] / "text") == nulls_of_csv(many["root"] / "text")
@@ -168,6 +171,23 @@ def test_driver_and_executors_write_the_same_values(run, monkeypatch):
     told = [{query: (table.schema.names, sorted(map(repr, table.to_pylist())))
              for query, table in calls} for calls in (by_driver, by_spark_jobs)]
     assert told[0] == told[1] and told[0].keys() == {"c1", "c2"}
+
+
+def test_python_workers_write_the_same_values_as_spark(run, monkeypatch):
+    monkeypatch.setattr(small_answers, "MOST_ROWS", -1)
+    by_workers = run("workers", APP)
+    monkeypatch.setattr(staged_files, "_are_arrows", lambda schema: False)
+    by_spark = run("spark", APP)
+    for folder in ("exact", "shared"):
+        order = [("n", "ascending"), *((("query", "ascending"),) if folder == "shared" else ())]
+        one, other = (pq.read_table(run["root"] / folder).sort_by(order)
+                      for run in (by_workers, by_spark))
+        assert all("-c000" in path.name for path in (by_spark["root"] / folder).iterdir())
+        assert one.schema.equals(other.schema, check_metadata=False)
+        assert repr(one.to_pylist()) == repr(other.to_pylist()) and one.num_rows
+    assert sorted(map(repr, by_workers["kept"])) == sorted(map(repr, by_spark["kept"]))
+    for one, other in zip(by_workers["jobs"], by_spark["jobs"], strict=True):
+        assert one.rows_out == other.rows_out
 
 
 def test_years_that_spark_writes_in_its_own_way_are_written_by_spark(engine, tmp_path):

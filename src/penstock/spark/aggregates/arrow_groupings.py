@@ -28,7 +28,7 @@ from penstock.spark.aggregates.arrow_panes import (
 )
 from penstock.spark.aggregates.cell_measures import NUMBERS, argument, cell
 from penstock.spark.aggregates.pane_groupings import CELL, DIRECT, PaneGroup, PaneGrouping
-from penstock.spark.compile import python_worker
+from penstock.spark.compile import python_worker, worker_batches
 from penstock.spark.compile.columns import all_of, compiled
 from penstock.synopses import Family, Measure
 
@@ -66,7 +66,7 @@ class ArrowGroupings:
                   for unit in units.values() for group, _ in unit.readers]
         held = [condition for condition in wanted if condition is not None]
         self._where = reduce(or_, held) if len(held) == len(wanted) else None
-        for module in (arrow_panes, arrow_measures, python_worker):
+        for module in (arrow_panes, arrow_measures, python_worker, worker_batches):
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
     def _grouping(self, unit: PaneGrouping, groups: Sequence[PaneGroup]) -> ArrowGrouping:

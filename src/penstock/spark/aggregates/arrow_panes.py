@@ -29,14 +29,10 @@ from penstock.spark.aggregates.arrow_measures import (
     whole_numbers,
 )
 from penstock.spark.compile.python_worker import settle
+from penstock.spark.compile.worker_batches import gathered
 
 TIME = "@time"
 """The column of the rows' time, in microseconds since 1970."""
-MOST_ROWS = 1 << 20
-"""The most rows that are grouped at once. A sum of this many 32-bit numbers is exact in a double.
-"""
-MOST_BYTES = 128 << 20
-"""The most bytes that are grouped at once, except for a single batch that is larger."""
 SPARSE = 4
 """A range of whole numbers is used as codes directly if it has at most this many values per row."""
 NUMBER, TABLE = "number", "table"
@@ -96,26 +92,10 @@ def pane_tables(
     groupings: Sequence[ArrowGrouping], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[list[pa.Table]]:
     """The pane tables of all readers, grouping by grouping, for each part of the rows."""
-    for rows in _parts(batches):
+    for rows in gathered(batches):
         columns = _Columns(rows)
         with np.errstate(all="ignore"):  # infinities add up to NaN, as they do in Spark
             yield [table for grouping in groupings for table in _grouped(grouping, columns)]
-
-
-def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows in parts that may be grouped at once."""
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for whole in batches:
-        for start in range(0, whole.num_rows, MOST_ROWS):
-            batch = whole.slice(start, MOST_ROWS)
-            if held and (rows + batch.num_rows > MOST_ROWS or size + batch.nbytes > MOST_BYTES):
-                yield pa.Table.from_batches(held)
-                held, rows, size = [], 0, 0
-            held.append(batch)
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 # --- cells -------------------------------------------------------------------------------------

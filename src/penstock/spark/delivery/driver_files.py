@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from penstock.spark.delivery.worker_files import write_parquet
 from penstock.spark.storage.files import local_path
 from penstock.spark.storage.local_store import write_new
 
@@ -96,11 +96,7 @@ def encoded(format_: str, table: pa.Table) -> pa.Buffer:
     """The file of a table that has rows and is `is_writable` in this format."""
     sink = pa.BufferOutputStream()
     if format_ == "parquet":
-        # Dictionaries pay off for texts only. Types are Parquet's own, so no second schema is
-        # needed.
-        texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
-        pq.write_table(table, sink, compression="snappy", use_dictionary=texts,
-                       store_schema=False)
+        write_parquet(sink, table)
     else:
         sink.write(_TEXTS[format_](table))
     return sink.getvalue()

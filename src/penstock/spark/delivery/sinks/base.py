@@ -202,9 +202,13 @@ def _counts(observation: Observation, members: Sequence[Member]) -> Mapping[str,
 
 def rows_of(numbers: np.ndarray, members: Sequence[Member]) -> dict[str, int]:
     """The rows of each query, by the ``@member`` of every row."""
+    return by_query(np.bincount(numbers, minlength=len(members)), members)
+
+
+def by_query(sizes: np.ndarray, members: Sequence[Member]) -> dict[str, int]:
+    """The rows of each query that has any, by the rows of every member."""
     counts: dict[str, int] = {}
-    sizes = np.bincount(numbers, minlength=len(members)).tolist()
-    for member, rows in zip(members, sizes, strict=True):
+    for member, rows in zip(members, sizes.tolist(), strict=True):
         if rows:
             counts[member.query] = counts.get(member.query, 0) + rows
     return counts

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
+from pyspark import cloudpickle  # the pickler with which Spark ships functions
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    MapType,
+    NullType,
+    StructType,
+)
 
 from penstock.arrow import arrow_type
 from penstock.model import name_key, quoted
 from penstock.planning.check import MEMBER
+from penstock.spark.compile import python_worker, worker_batches
 from penstock.spark.compile.columns import ours
 from penstock.spark.compile.expressions import data_type
+from penstock.spark.delivery import worker_files
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.driver_files import is_writable, widened, write_files
 from penstock.spark.delivery.sinks.base import (
@@ -23,12 +37,14 @@ from penstock.spark.delivery.sinks.base import (
     Published,
     Staged,
     WriteTask,
+    by_query,
     counting,
     rows_of,
 )
 from penstock.spark.delivery.staging import Move
 from penstock.spark.delivery.text_formats import csv_columns
 from penstock.spark.delivery.text_formats import options as text_options
+from penstock.spark.delivery.worker_files import WRITTEN, Layout, written_files
 from penstock.spark.delivery.write_jobs import QUERY, WriteJob
 from penstock.spark.ingest.sources import plain
 from penstock.spark.storage.files import local_path
@@ -43,6 +59,8 @@ COMMITTER = {
 """How Spark puts files into the staging folder."""
 _BETWEEN = "\0"
 """Between the values of members in a literal; no name holds it."""
+for _module in (worker_files, worker_batches, python_worker):
+    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
 _FOLDER = re.compile(re.escape(FOLDER) + r"=(\d+)/")
 
 
@@ -58,6 +76,10 @@ class StagedFiles(AnswerSink):
         if table is not None and columns is not None and is_writable(task.write.format, columns):
             return self._stage_table(task, table[MEMBER].to_numpy(), columns)
         place = self._place(task)
+        if _is_local(task.write) and task.write.format == "parquet":
+            frame = _of_dataset(answers.project(task.write.members), task.write)
+            if _are_arrows(frame.schema):
+                return self._stage_in_workers(task, frame, place)
         frame, counted = counting(task, answers)
         _write(task, frame, place)
         rows = counted()
@@ -80,6 +102,20 @@ class StagedFiles(AnswerSink):
             task.job, unit, name, folder=staging.seen(write.folders[home]), queries=queries[home],
             size=sizes[name], is_durable=True) for name, (home, _) in homes.items())
         return Staged(task.job, rows_of(members, task.members), moves)
+
+    def _stage_in_workers(self, task: WriteTask, frame: DataFrame, place: str) -> Staged:
+        """Have Python workers write Parquet files, and learn from them what is in which."""
+        write, unit, staging = task.write, str(task.number), self.tools.staging
+        folder = str(local_path(place))
+        work = partial(worker_files.write_task, _layout(task, folder))
+        told = written_files(frame.mapInArrow(work, WRITTEN).toArrow())
+        _remove_others(folder, {file.name for file in told})
+        queries = _queries_of_homes(write)
+        moves = tuple(staging.move(
+            task.job, unit, file.name, folder=staging.seen(write.folders[file.home]),
+            queries=queries[file.home], size=file.bytes) for file in told)
+        counts = sum((file.rows for file in told), np.zeros(len(task.members), np.int64))
+        return Staged(task.job, by_query(counts, task.members), moves, jobs=1)
 
     def _place(self, task: WriteTask) -> str:
         return self.tools.staging.place(task.job, str(task.number), task.write.folders[0])
@@ -112,6 +148,48 @@ class StagedFiles(AnswerSink):
     def recover(self, job: int, warn: Callable[[str], None]) -> None:
         """Finish the moves; all sinks that stage files have noted theirs in one place."""
         self.tools.staging.redo(job, warn)
+
+
+# --- what Python workers write -------------------------------------------------------------------
+
+
+def _layout(task: WriteTask, place: str) -> Layout:
+    write, homes = task.write, dict(zip(task.write.members, task.write.homes, strict=True))
+    return Layout(
+        place, task.number, len(task.members),
+        tuple(homes.get(member, -1) for member in task.members) if len(write.folders) > 1 else (),
+        QUERY if write.shared else "",
+        tuple(member.query for member in task.members) if write.shared else ())
+
+
+def _are_arrows(*kinds: DataType) -> bool:
+    """Whether Arrow writes values of these types into Parquet as Spark does."""
+    for kind in kinds:
+        match kind:
+            case StructType():
+                is_arrows = _are_arrows(*(field.dataType for field in kind))
+            case ArrayType():
+                is_arrows = _are_arrows(kind.elementType)
+            case MapType():
+                is_arrows = _are_arrows(kind.keyType, kind.valueType)
+            case _:
+                is_arrows = not isinstance(kind, DayTimeIntervalType | NullType)
+        if not is_arrows:
+            return False
+    return True
+
+
+def _of_dataset(frame: DataFrame, write: WriteJob) -> DataFrame:
+    """``@member`` and the columns as they are written, but for the name of the query."""
+    return frame.select(ours(MEMBER), *_frame_columns(frame, write))
+
+
+def _remove_others(folder: str, names: Collection[str]) -> None:
+    """Remove what failed attempts have left: nobody would know where it belongs."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name not in names:
+                os.unlink(entry.path)
 
 
 # --- what Spark writes ---------------------------------------------------------------------------
