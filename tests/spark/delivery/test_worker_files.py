@@ -24,7 +24,9 @@ class Attempt:
     def get(cls) -> type[Attempt]:
         return cls
 
-    taskAttemptId = staticmethod(lambda: 7)  # Spark's name
+    @staticmethod
+    def taskAttemptId() -> int:  # noqa: N802 Spark's name
+        return 7
 
 
 @pytest.fixture(autouse=True)
