@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from penstock.spark.compile import worker_batches
 from penstock.spark.delivery import worker_files
 from penstock.spark.delivery.sinks import staged_files
-from penstock.spark.delivery.worker_files import Layout, write_task, written_files
+from penstock.spark.delivery.worker_files import FileLayout, write_task, written_files
 
 
 class Attempt:
@@ -48,7 +48,7 @@ def test_every_row_is_in_one_file_of_its_folder_and_counted(
 ):
     place = str(tmp_path_factory.mktemp("files") / "1")
     names = ("a", "b", "c", "d") if shared else ()
-    layout = Layout(place, 1, 4, homes, "query" if shared else "", names)
+    layout = FileLayout(place, 1, 4, homes, "query" if shared else "", names)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(worker_batches, "MOST_ROWS", most)
         told = list(write_task(layout, batches(members, cut)))
@@ -76,7 +76,7 @@ def test_a_task_that_fails_shows_no_file(tmp_path):
 
     with pytest.MonkeyPatch.context() as patched, pytest.raises(RuntimeError):
         patched.setattr(worker_batches, "MOST_ROWS", 1)
-        list(write_task(Layout(str(tmp_path), 0, 2), broken()))
+        list(write_task(FileLayout(str(tmp_path), 0, 2), broken()))
     assert [path for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
     assert list(tmp_path.iterdir())
 

@@ -28,7 +28,7 @@ WRITTEN = "name STRING, home INT, bytes BIGINT, rows BINARY"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FileLayout:
     """Where rows go, and what they carry."""
 
     place: str
@@ -55,15 +55,23 @@ class WrittenFile:
     rows: np.ndarray
 
 
-def write_task(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The work of a task in a Python worker: write its rows, and tell what was written."""
+def write_task(layout: FileLayout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The work of a task in a Python worker: write its rows, and tell what was written.
+
+    An error of the disk names the folder.
+    """
     settle()
     context = TaskContext.get()
     assert context is not None
-    os.makedirs(layout.place, exist_ok=True)
-    written = list(_write(layout, context.taskAttemptId(), batches))
-    for file in written:
-        os.rename(f"{layout.place}/.{file.name}", f"{layout.place}/{file.name}")
+    try:
+        os.makedirs(layout.place, exist_ok=True)
+        written = list(_write(layout, context.taskAttemptId(), batches))
+        for file in written:
+            os.rename(f"{layout.place}/.{file.name}", f"{layout.place}/{file.name}")
+    except OSError as error:
+        if not error.errno:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), layout.place) from None
     if written:
         yield pa.RecordBatch.from_pydict({
             "name": pa.array([file.name for file in written], pa.string()),
@@ -79,7 +87,7 @@ def written_files(told: pa.Table) -> list[WrittenFile]:
 
 
 def _write(
-    layout: Layout, attempt: int, batches: Iterable[pa.RecordBatch]
+    layout: FileLayout, attempt: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[WrittenFile]:
     for part, rows in enumerate(gathered(batches)):
         members = rows.column(0).combine_chunks().to_numpy()

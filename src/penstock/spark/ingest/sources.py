@@ -294,10 +294,16 @@ def plain(error: BaseException) -> str:
     'No space left on device: /out'
     >>> plain(ValueError("Job aborted.\\nCaused by: a.B: no\\nCaused by: java.io.EOFException"))
     'no'
+    >>> plain(ValueError("An exception was thrown from the Python worker:\\nTraceback (most recent "
+    ...                  "call last):\\n  File \\"a.py\\"\\nOSError: [Errno 28] No space left on "
+    ...                  "device: '/out'\\nat org.apache"))
+    'No space left on device: /out'
     """
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     whole = _text(error)
+    if raised := _RAISED.search(whole):
+        return re.sub(r": '(.*)'$", r": \1", raised[1])[:500]
     if _FULL in whole:
         where = re.search(r"writing rows to (?:file:)?(\S+?)(?:/_temporary\S*|\.)?\s", whole)
         return f"{_FULL}: {where[1]}" if where else _FULL
@@ -321,6 +327,9 @@ def plain(error: BaseException) -> str:
 _VAGUE = ("Job aborted", "Task failed while writing", "Exception thrown in awaitResult")
 """Messages of Spark that leave it to the cause to say what happened."""
 _DIED = "Python worker exited unexpectedly"
+_RAISED = re.compile(r"thrown from the Python worker:[\s\S]*?^\w[\w.]*: (?:\[Errno \d+\] )?(.*)$",
+                     re.MULTILINE)
+"""What an exception in a Python worker says, after its traceback."""
 
 
 def _text(error: BaseException) -> str:

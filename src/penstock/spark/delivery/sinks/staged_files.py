@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,7 @@ from penstock.spark.delivery.sinks.base import (
 from penstock.spark.delivery.staging import Move
 from penstock.spark.delivery.text_formats import csv_columns
 from penstock.spark.delivery.text_formats import options as text_options
-from penstock.spark.delivery.worker_files import WRITTEN, Layout, written_files
+from penstock.spark.delivery.worker_files import WRITTEN, FileLayout, written_files
 from penstock.spark.delivery.write_jobs import QUERY, WriteJob
 from penstock.spark.ingest.sources import plain
 from penstock.spark.storage.files import local_path
@@ -153,9 +153,9 @@ class StagedFiles(AnswerSink):
 # --- what Python workers write -------------------------------------------------------------------
 
 
-def _layout(task: WriteTask, place: str) -> Layout:
+def _layout(task: WriteTask, place: str) -> FileLayout:
     write, homes = task.write, dict(zip(task.write.members, task.write.homes, strict=True))
-    return Layout(
+    return FileLayout(
         place, task.number, len(task.members),
         tuple(homes.get(member, -1) for member in task.members) if len(write.folders) > 1 else (),
         QUERY if write.shared else "",
@@ -186,10 +186,10 @@ def _of_dataset(frame: DataFrame, write: WriteJob) -> DataFrame:
 
 def _remove_others(folder: str, names: Collection[str]) -> None:
     """Remove what failed attempts have left: nobody would know where it belongs."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name not in names:
-                os.unlink(entry.path)
+    with suppress(FileNotFoundError):
+        for file in Path(folder).iterdir():
+            if file.name not in names:
+                file.unlink()
 
 
 # --- what Spark writes ---------------------------------------------------------------------------
