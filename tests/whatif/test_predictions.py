@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.cli import main
@@ -252,6 +252,7 @@ def test_queries_that_fared_alike_are_replayed_as_one_and_shown_as_many() -> Non
 
 
 @given(st.floats(0, 5), st.floats(0, 0.01), st.lists(st.integers(1, 10_000), min_size=2))
+@example(0.0, 0.0078125, [8, 8, 8, 11])  # the last counts less, in its rows as in its seconds
 def test_a_fit_finds_the_line_that_runs_lie_on(
     fixed: float, per_row: float, sizes: list[int]
 ) -> None:

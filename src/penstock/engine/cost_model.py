@@ -29,7 +29,7 @@ CALM = 0.05
 """Jobs deviate by at least this part of their duration: a smaller deviation is chance."""
 CLEAR = 2.0
 """The largest job must take longer than the smallest by this many mean deviations before the rise
-counts."""
+counts; jobs far from the fit are weighted down in that mean, too."""
 ROUNDS = 3
 """How often outliers are searched for again, after the fit has moved away from them."""
 PAIRS = 64
@@ -148,7 +148,10 @@ def fit(
     beyond, warm = seconds - fixed - slope * rows, slice(first, None)
     away = _mean(np.abs(beyond[warm]), weight[warm])
     usual = max(_mean(seconds[warm], weight[warm]), 1e-9)
-    rises = slope * float(np.ptp(rows[warm])) >= CLEAR * away or measured is not None
+    # Disturbed jobs, which hardly moved the fit, say as little about whether it rises.
+    calm = _calmed(seconds[warm], (seconds - beyond)[warm], weight[warm])
+    noise = _mean(np.abs(beyond[warm]), calm)
+    rises = slope * float(np.ptp(rows[warm])) >= CLEAR * noise or measured is not None
     return Cost(fixed, slope, tuple(map(float, beyond[:first])), away / usual, told and rises)
 
 
@@ -161,7 +164,7 @@ def _line(
         return _of_one_size(rows, seconds, weight, cheapest, measured)
     fixed, slope = _least_squares(rows, seconds, weight)
     if slope <= 0:
-        return _level(seconds, weight), 0.0, False
+        return _mean(seconds, _around_level(seconds, weight)), 0.0, False
     if fixed < 0:
         return 0.0, _through_origin(rows, seconds, weight), True
     return fixed, slope, True
@@ -171,7 +174,8 @@ def _of_one_size(
     rows: _Floats, seconds: _Floats, weight: _Floats, cheapest: float,
     measured: tuple[float, float] | None,
 ) -> _Line:
-    x, y = _mean(rows, weight), _level(seconds, weight)
+    calmed = _around_level(seconds, weight)
+    x, y = _mean(rows, calmed), _mean(seconds, calmed)  # a job that counts less does so in both
     fixed = min(cheapest, y)
     if measured is not None:
         factor = y / (measured[0] + measured[1] * x or y)
@@ -202,12 +206,13 @@ def _through_origin(rows: _Floats, seconds: _Floats, weight: _Floats) -> float:
     return slope
 
 
-def _level(seconds: _Floats, weight: _Floats) -> float:
-    """The mean of the jobs, with outliers weighted down."""
-    level = _median(seconds, weight)
+def _around_level(seconds: _Floats, weight: _Floats) -> _Floats:
+    """The weights of jobs that take equally long, with outliers weighted down."""
+    level, calmed = _median(seconds, weight), weight
     for _ in range(ROUNDS):
-        level = _mean(seconds, _calmed(seconds, np.full_like(seconds, level), weight))
-    return level
+        calmed = _calmed(seconds, np.full_like(seconds, level), weight)
+        level = _mean(seconds, calmed)
+    return calmed
 
 
 def _calmed(seconds: _Floats, fitted: _Floats, weight: _Floats) -> _Floats:
