@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCHMARKS := aggregates bursts core fanout latency response simulator sustained
+BENCHMARKS := aggregates bursts core fanout joins latency panes response simulator sustained
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo picture test longtest check bench reproduce clean
@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 java:
 	@.ci/prerequisites java
 
-demo: java $(STAMP) ## eighteen standing queries over a bursty stream, about a minute
+demo: java $(STAMP) ## twenty-one standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
 
 picture: java $(STAMP) ## the picture in the README, from the record of a demo

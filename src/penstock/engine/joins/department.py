@@ -163,7 +163,7 @@ class JoinsDepartment:
         match event:
             case ev.QueryAdded():
                 self._add(event)
-            case ev.BlockArrived(block=block) if block.rows:
+            case ev.BlockArrived(block=block) if block.rows and self._owed:
                 for member in self.state.readers.get(block.stream, ()):
                     if member in self._owed:
                         self._owed[member][block.number] = block

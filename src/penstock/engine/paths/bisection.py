@@ -20,6 +20,8 @@ class Riders:
     _formed: int = 0
     _lanes: dict[Member, int] = field(default_factory=dict)
     _lane: int = 0
+    changes: int = 0
+    """How often a member has changed its lane: while it stays, lanes are as they were."""
 
     def group(self, path: str, members: tuple[Member, ...]) -> tuple[int, bool]:
         """The number of a group, and whether it is new."""
@@ -42,10 +44,13 @@ class Riders:
     def set_apart(self, members: Iterable[Member], first: Callable[[Member], bool]) -> None:
         """Give two new lanes: one to the ``first`` half, one to the others."""
         self._lane += 2
+        self.changes += 1
         for member in members:
             self._lanes[member] = self._lane - first(member)
 
     def clear(self, members: Iterable[Member]) -> None:
         """Members whose job succeeded may ride with the others again."""
-        for member in members:
-            self._lanes.pop(member, None)
+        if self._lanes:
+            self.changes += 1
+            for member in members:
+                self._lanes.pop(member, None)

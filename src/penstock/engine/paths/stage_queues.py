@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TypeAlias
 
 from penstock.engine.blocks import Blocks
 from penstock.engine.instructions import Cool, Forget, Instruction
@@ -13,6 +14,9 @@ from penstock.engine.paths.queue_entries import AGAIN, QueueEntry, StageQueue
 from penstock.engine.queue_memory import Place, QueueMemory
 from penstock.model import Block
 from penstock.plan import Member, Plan
+
+_Share: TypeAlias = tuple[str, int, tuple[Member, ...]]
+"""A path, a lane, and the members that ride there."""
 
 
 @dataclass(slots=True)
@@ -36,6 +40,8 @@ class StageQueues:
     _changed: dict[Place, None] = field(default_factory=dict)
     """The places that the scheduler must be told about."""
     _count: int = 0
+    _latest: tuple[object, Sequence[_Share]] = (None, ())
+    """Whose shares were asked for last, under which lanes, and the shares."""
 
     def adopt(self, plan: Plan) -> None:
         """Move what waits to the paths that now carry it."""
@@ -50,7 +56,7 @@ class StageQueues:
         self.numbers = {place: number for number, place in enumerate(self.places)}
         self.queues = {place: StageQueue() for place in self.places}
         self._changed = dict.fromkeys(self.places)
-        self._count = 0
+        self._count, self._latest = 0, (None, ())
         for place, entry in waiting:
             self.memory.leave(place, entry)
             self.put_back(place, entry, entry.members)
@@ -61,19 +67,28 @@ class StageQueues:
         self, block: Block, members: Iterable[Member], retry: bool = False, lane: int | None = None
     ) -> None:
         """Put a block before the paths of these members."""
-        shares: dict[tuple[str, int], list[Member]] = {}
-        for member in members:
-            if member in self._home:
-                own = self.riders.lane(member) if lane is None else lane
-                shares.setdefault((self._home[member], own), []).append(member)
-        for (path, own), riders in shares.items():
-            entry = QueueEntry((block,), tuple(sorted(riders, key=self._rank.__getitem__)), own)
+        for path, own, riders in self._shares_of(tuple(members), lane):
+            entry = QueueEntry((block,), riders, own)
             if self._enter((path, 0), entry):
                 self.blocks.take(block)
                 self.memory.hold(entry)
                 self.memory.enter((path, 0), entry)
             if retry:
                 self._retry.add(((path, 0), *entry.order))
+
+    def _shares_of(self, members: tuple[Member, ...], lane: int | None) -> Sequence[_Share]:
+        """The members of each path and lane, in plan order; they are found once for many blocks."""
+        asked = members, lane, self.riders.changes
+        if asked != self._latest[0]:
+            shares: dict[tuple[str, int], list[Member]] = {}
+            for member in members:
+                if member in self._home:
+                    own = self.riders.lane(member) if lane is None else lane
+                    shares.setdefault((self._home[member], own), []).append(member)
+            self._latest = asked, [
+                (path, own, tuple(sorted(riders, key=self._rank.__getitem__)))
+                for (path, own), riders in shares.items()]
+        return self._latest[1]
 
     def keep(
         self, entries: Iterable[QueueEntry], kept: QueueEntry, place: Place,
