@@ -32,6 +32,7 @@ def test_a_fit_recovers_both_parts_under_noise_and_outliers(
 
 
 @given(JOBS, st.floats(0, 10), st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)))
+@example([(0, 0.0)], 0.0, (0.0, 0.0))
 def test_no_part_is_negative_whatever_the_jobs(
     jobs: list[tuple[int, float]], cheapest: float, measured: tuple[float, float] | None
 ) -> None:

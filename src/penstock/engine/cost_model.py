@@ -178,7 +178,7 @@ def _of_one_size(
     x, y = _mean(rows, calmed), _mean(seconds, calmed)  # a job that counts less does so in both
     fixed = min(cheapest, y)
     if measured is not None:
-        factor = y / (measured[0] + measured[1] * x or y)
+        factor = y / (measured[0] + measured[1] * x or y or 1.0)
         fixed = max(y - min(max(factor, 1 / OFF), OFF) * measured[1] * x, 0.0)
     return fixed, (y - fixed) / x if x else 0.0, measured is not None
 
