@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.engine.aggregates.coverage import EVERYTHING
 from penstock.engine.positions import (
@@ -167,3 +170,14 @@ def test_the_events_that_a_host_gives_its_core_say_where_a_query_stands() -> Non
     assert found.added(APP.queries["q"], 5.0, has_fault=True).backlog == ()
     begun = found.begun(group, 6.0)
     assert (begun.at, begun.group, begun.blocks) == (6.0, group.id, (4, 5, 6, 7, 8, 9))
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4))))
+def test_ranges_hold_the_numbers_that_were_put_in_and_never_touch(put: list[tuple[int, int]]):
+    numbers, wanted = Intervals(), set()
+    for low, more in put:
+        numbers.add(low, low + more)
+        wanted.update(range(low, low + more + 1))
+        assert [number for number in range(40) if number in numbers] == sorted(wanted)
+        assert all(one[1] + 1 < other[0] for one, other in pairwise(numbers.ranges))
+    assert Intervals.of(sorted(wanted)) == numbers

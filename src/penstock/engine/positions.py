@@ -27,28 +27,29 @@ class Intervals:
     ...     numbers.add(number)
     >>> numbers.ranges, 2 in numbers, 5 in numbers
     ([[1, 3], [7, 7]], True, False)
+    >>> numbers.add(2, 5)
+    >>> numbers.ranges
+    [[1, 5], [7, 7]]
     """
 
     ranges: list[list[int]] = field(default_factory=list)
 
-    def add(self, number: int) -> None:
-        """Put a number in."""
-        if number in self:
-            return
-        place = bisect.bisect_left(self.ranges, [number])
-        before = self.ranges[place - 1] if place else None
-        after = self.ranges[place] if place < len(self.ranges) else None
-        joins_before = before is not None and before[1] == number - 1
-        joins_after = after is not None and after[0] == number + 1
-        if before and after and joins_before and joins_after:
-            before[1] = after[1]
-            del self.ranges[place]
-        elif before and joins_before:
-            before[1] = number
-        elif after and joins_after:
-            after[0] = number
-        else:
-            self.ranges.insert(place, [number, number])
+    @classmethod
+    def of(cls, numbers: Iterable[int]) -> Intervals:
+        """The set of some numbers."""
+        found = cls()
+        for number in numbers:
+            found.add(number)
+        return found
+
+    def add(self, low: int, high: int | None = None) -> None:
+        """Put a number in, or all from ``low`` to ``high``."""
+        high = low if high is None else high
+        first = bisect.bisect_left(self.ranges, low - 1, key=lambda range: range[1])
+        last = bisect.bisect_right(self.ranges, high + 1, key=lambda range: range[0])
+        if met := self.ranges[first:last]:
+            low, high = min(low, met[0][0]), max(high, met[-1][1])
+        self.ranges[first:last] = [[low, high]]
 
     def __contains__(self, number: int) -> bool:
         """Whether the number is in."""

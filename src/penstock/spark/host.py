@@ -447,11 +447,12 @@ class SparkHost(HostShutdown):
         texts = digests(self.application)
         if starts := self._positions.starts(queries, texts):
             self._deliveries.join(starts, self._clock.now(), texts, self._core.last_job)
+        faults |= {query.name: fault for query in queries
+                   if query.name not in faults and (fault := self._needs.fault(query))}
+        faults |= self._delivery.faults(query for query in queries if query.name not in faults)
         for query in queries:
-            fault = (faults.get(query.name) or self._needs.fault(query)
-                     or self._delivery.fault(query))
-            faults |= {query.name: fault} if fault else {}
-            added = self._positions.added(query, self._clock.now(), has_fault=bool(fault))
+            added = self._positions.added(query, self._clock.now(),
+                                          has_fault=query.name in faults)
             self._windows.join(query, added.since, self._until_drained)
             self._handle(added)
         self._begin_synopses(queries)

@@ -7,7 +7,7 @@ removed. If it was written, what was staged is published, if necessary by the ne
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -96,9 +96,17 @@ class Delivery:
         self.folders.adopt(application)
         self._writes = plan, {}
 
-    def fault(self, query: Query) -> str:
-        """Why the sink of a query cannot take its answers, if it cannot."""
-        return self._sinks[query.sink.kind].fault(query)
+    def faults(self, queries: Iterable[Query]) -> dict[str, str]:
+        """By query, why its sink cannot take its answers. A folder is tried once for all."""
+        tried: dict[tuple[str, str], str] = {}
+        found: dict[str, str] = {}
+        for query in queries:
+            sink = query.sink.kind, query.sink.folder or query.name
+            if sink not in tried:
+                tried[sink] = self._sinks[query.sink.kind].fault(query)
+            if tried[sink]:
+                found[query.name] = tried[sink]
+        return found
 
     def give_up(self, job: int, reason: str) -> bool:
         """Stop waiting for user code; return False if no sink waits for it in this job."""

@@ -156,11 +156,13 @@ class Deliveries:
         job = line["job"]
         self.last_job = max(self.last_job, job)
         self.committed.add(job)
-        for query, branch, input in self._riders[line["riders"]] if "riders" in line else ():
+        riders = self._riders[line["riders"]] if "riders" in line else ()
+        delivered = Intervals.of(line["blocks"]).ranges if riders else []
+        for query, branch, input in riders:
             if position := self._current(query, job):
                 had = position.had.setdefault((branch, input), Intervals())
-                for block in line["blocks"]:
-                    had.add(block)
+                for low, high in delivered:
+                    had.add(low, high)
         for query, end in line.get("ends", {}).items():
             if position := self._current(query, job):
                 position.end(end)
