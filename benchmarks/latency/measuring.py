@@ -18,7 +18,7 @@ from benchmarks.latency.workloads import COLUMNS, Case, Window, application, opt
 from benchmarks.native import StreamingQueries, streaming
 
 PATIENCE = 60.0
-"""Seconds for which what is late may still come after the steady part."""
+"""Seconds for which what is late may still come after the steady part of a measurement."""
 SLACK = 1.0
 """A query may have no row in the last second; of a window aggregate a slide is added."""
 
@@ -30,6 +30,8 @@ class Span:
     warm: float
     """After the first answer."""
     steady: float
+    patience: float = PATIENCE
+    """For what is late after that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +165,16 @@ def _observe(case: Case, span: Span, came: Called | Filed, began: float) -> Meas
     begin = time.time()
     time.sleep(span.steady)
     end = time.time()
-    behind = _caught_up(case, came, begin, end)
+    behind = _caught_up(case, came, begin, end, span.patience)
     found = came.all(begin)
     upto = end - SLACK  # the answers of the last second may yet be under way
     return Measured(first, of_rows(found, case.workload.conditions, begin, upto),
                     of_windows(found, case.workload.aggregates, begin, upto), behind)
 
 
-def _caught_up(case: Case, came: Called | Filed, begin: float, end: float) -> float:
+def _caught_up(
+    case: Case, came: Called | Filed, begin: float, end: float, patience: float
+) -> float:
     """Wait until every query is answered for the steady part; how far the last one is from that."""
     slack = {name: SLACK + (case.workload.aggregates[name].slide
                             if name in case.workload.aggregates else 0)
@@ -179,6 +183,6 @@ def _caught_up(case: Case, came: Called | Filed, begin: float, end: float) -> fl
     while True:
         reached = came.reached(since)
         behind = max(end - slack[name] - max(begin, reached.get(name, begin)) for name in slack)
-        if behind <= 0 or time.time() > end + PATIENCE:
+        if behind <= 0 or time.time() > end + patience:
             return max(0.0, behind)
         time.sleep(0.5)
