@@ -135,6 +135,7 @@ SEEDS = st.integers(0, 10**6)
 @settings(max_examples=80, deadline=None)
 @given(seed=SEEDS, refresh=st.sampled_from(REFRESH))
 @example(seed=0, refresh="hybrid+late_pending")
+@example(seed=116436, refresh="hybrid")  # a period that changed before the first answer
 def test_a_machine_in_time_answers_every_stream_without_a_gap(seed: int, refresh: str) -> None:
     chance = random.Random(seed)
     queries, blocks = asked(chance, 3), streamed(chance, 12)

@@ -341,12 +341,16 @@ class Deadlines:
         if task.exactly:
             ends = [end for query in task.queries if (end := self._next(query)) is not None]
             return min(ends, default=None)
-        known = [query for query in task.queries if query.name in self.answered]
-        if known:
-            return min(max(self.since(query.name) + task.period, self._earliest(query))
-                       for query in known)
-        # A new task begins at a multiple of its period, so that it is in step with the others.
-        return _multiple(task.period, min(map(self._earliest, task.queries)))
+        # One that has joined since the tasks were made waits for the others.
+        before = [query for query in task.queries
+                  if query.name in self.answered or query.name in self._floor]
+        latest = min(max(self.since(query.name) + task.period, self._earliest(query))
+                     for query in before or task.queries)
+        if any(query.name in self.answered for query in before):
+            return latest
+        # A new task begins at a multiple of its period, so that it is in step with the others; but
+        # not later than a period after the pane from which its queries count.
+        return min(_multiple(task.period, min(map(self._earliest, task.queries))), latest)
 
     def _next(self, query: WindowQuery) -> int | None:
         """The next multiple of its period whose window holds a row; None while there is no row."""
