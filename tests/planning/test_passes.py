@@ -189,6 +189,15 @@ def test_check_tells(fault):
     (branch(lookups=(replace(HOSTS, relation="nowhere"),)), "no relation 'nowhere'"),
     (branch(lookups=(replace(HOSTS, kind="full"),)), "kind 'full'"),
     (branch(lookups=(replace(HOSTS, on=over(Column("id", INT, 2), 1)), HOSTS)), "a later one"),
+])
+def test_a_query_that_names_what_was_not_declared_is_refused(query, fault):
+    with pytest.raises(PlanError) as told:
+        plan(application(q=query))
+    assert str(told.value).startswith("query 'q': ")
+    assert fault in str(told.value)
+
+
+@pytest.mark.parametrize(("query", "fault"), [
     (branch(lookups=(replace(HOSTS, on=BOTNET),)), "joins on a Python function"),
     (Branch((Input("packets"),), (Output("@Member", PORT),)), "which is ours"),
     (Branch((Input("packets"), Input("events")), (Output("x", PORT),)), "one of several inputs"),

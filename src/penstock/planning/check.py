@@ -28,10 +28,18 @@ _ORDER = ("lookup", "filter", "python", "fanout", "panes", "window", "project", 
 def check(plan: Plan, application: Application | None = None) -> None:
     """Raise PlanError if the plan breaks an invariant.
 
-    With the application, streams, relations, functions and columns are checked too.
+    With the application, a path may read any of its streams.
     """
     for fault in _faults(plan, application):
         raise PlanError(fault)
+
+
+def check_names(application: Application) -> None:
+    """Raise PlanError if a query names what was not declared. No pass can change that."""
+    for query in application.queries.values():
+        for branch in query.branches:
+            for fault in _unknown(branch, application):
+                raise PlanError(f"query {query.name!r}: {fault}")
 
 
 def _faults(plan: Plan, application: Application | None) -> Iterator[str]:
@@ -48,11 +56,6 @@ def _faults(plan: Plan, application: Application | None) -> Iterator[str]:
     paths = {path.id: path for path in plan.paths}
     for path in plan.paths:
         yield from _path(plan, [*reversed(_upstream(paths, path)), path])
-    if application is not None:
-        for query in plan.queries:
-            for branch in query.branches:
-                for fault in _unknown(branch, application):
-                    yield f"query {query.name!r}: {fault}"
 
 
 def _repeated(what: str, names: Iterable[str]) -> Iterator[str]:
@@ -178,8 +181,8 @@ def _path(plan: Plan, whole: Sequence[Path]) -> Iterator[str]:
         if asked != lookups:
             yield f"{member} does not have the lookups of path {path.id!r}"
     yield from _members(plan, path)
-    expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
-    if path.end != "window" and any(part.expensive for part in whole) != expensive:
+    expensive = any(part.expensive for part in whole)
+    if path.end != "window" and expensive != _calls_python(branches):
         yield f"path {path.id!r} is wrongly marked {'' if path.expensive else 'not '}expensive"
     yield from _order(path)
 
@@ -192,9 +195,12 @@ def _members(plan: Plan, path: Path) -> Iterator[str]:
             yield f"{member} names a column {MEMBER}, which is ours"
         if any(is_expensive(lookup.on) for lookup in branch.lookups):
             yield f"{member} joins on a Python function"
-    expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
-    if expensive and len(path.members) > 1 and path.end == "sink":
+    if len(path.members) > 1 and path.end == "sink" and _calls_python(branches):
         yield f"path {path.id!r} shares a branch that calls Python"
+
+
+def _calls_python(branches: Iterable[Branch]) -> bool:
+    return any(is_expensive(e) for branch in branches for e in branch.expressions)
 
 
 def _order(path: Path) -> Iterator[str]:

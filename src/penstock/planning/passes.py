@@ -1,7 +1,7 @@
 """Planning: many queries become one shared plan, in an explicit order of passes.
 
-Every pass takes a plan and returns a better one. `check` runs after each, so that an error names
-the pass that broke the plan.
+Every pass takes a plan and returns a better one. `check` runs after each that has changed it, so
+that an error names the pass that broke the plan.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import quote
 from penstock.errors import PlanError
 from penstock.model import Application, Query, Sink, is_expensive
 from penstock.plan import Member, Operator, Path, Plan, members_of
-from penstock.planning.check import check
+from penstock.planning.check import check, check_names
 from penstock.planning.path_operators import fanned_out, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, share_aggregates
 from penstock.planning.share_joins import own_join, share_joins
@@ -31,9 +31,13 @@ def plan(source: Application | Iterable[Query]) -> Plan:
     """
     application = source if isinstance(source, Application) else None
     queries = source.queries.values() if isinstance(source, Application) else source
+    if application is not None:
+        check_names(application)
     result = Plan(tuple(queries), ())
     for step in PASSES:
-        result = step(result)
+        before, result = result, step(result)
+        if result == before:
+            continue
         try:
             check(result, application)
         except PlanError as error:
