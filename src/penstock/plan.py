@@ -175,7 +175,7 @@ class SharedJoin:
     group of window aggregates."""
     left_where: tuple[Expression, ...] = ()
     right_where: tuple[Expression, ...] = ()
-    """Selections over one side that all members have: they are made before the join."""
+    """Selections over one side, made before the join: no member wants the rows that fail them."""
     rows: bool = False
     """Whether its windows are windows of rows; ``span`` is then a number of rows."""
 

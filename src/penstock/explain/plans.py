@@ -6,8 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from penstock.model import Application, Query, Sink, Stream, Window
+from penstock.model import STREAM, Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
+from penstock.planning.early_selections import (
+    MOST_ALTERNATIVES,
+    EarlySelection,
+    early_selection,
+    told,
+)
 from penstock.planning.fanout import Fanout, TaggedKey, fan_out
 from penstock.planning.shapes import conjunction
 from penstock.rendering import apart, render, signed_span, span, window_length
@@ -164,15 +170,21 @@ def _conditions(shape: Shape) -> str:
 
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
+    sides = [early_selection(branches, side) for side in (STREAM, STREAM + 1)]
+    made = [condition for side in sides for condition in side.all_ask]
     above = [condition for branch in branches for condition in branch.where
-             if condition not in (*join.left_where, *join.right_where)]
+             if condition not in made]
     return {
         "id": join.id,
         "left": join.left,
         "right": join.right,
         "on": conjunction(join.on),
         "span": join.span,
-        "before": conjunction((*join.left_where, *join.right_where)),
+        "before": conjunction(made),
+        "before_some": {alias: told(side.one_of) for alias, side in zip(
+            _aliases(join), sides, strict=True) if side.one_of},
+        "whole": {alias: _why_whole(join, side) for alias, side in zip(
+            _aliases(join), sides, strict=True) if side.wants_all is not None or side.too_many},
         "above": len(above),
         "shared": not join.path.expensive,
         "panes": join.path.end == "panes",
@@ -182,6 +194,21 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
                     if branch.join is not None],
         "path": _path(plan, join.path, None),
     }
+
+
+def _aliases(join: SharedJoin) -> tuple[str, str]:
+    """The sides of a join by their streams; those of one stream are told apart."""
+    if join.left != join.right:
+        return join.streams
+    return f"{join.left} (left)", f"{join.right} (right)"
+
+
+def _why_whole(join: SharedJoin, side: EarlySelection) -> str:
+    """Why rows are not selected before a join, although some of its queries select."""
+    if side.wants_all is not None:
+        return f"{join.members[side.wants_all].query} asks for all of them"
+    return (f"its queries ask for {side.too_many} different things, and more than "
+            f"{MOST_ALTERNATIVES} would cost a row more than they save")
 
 
 def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
@@ -299,6 +326,11 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["before"]:
         every = "" if len(names) == 1 else ", which all its queries ask for"
         yield f"    before the join: {join['before']}{every}"
+    for side, alternatives in join["before_some"].items():
+        yield f"    before the join, of {side}: {alternatives}, since no query wants other rows"
+    rest = " that are left" if join["before"] else ""
+    for side, why in join["whole"].items():
+        yield f"    before the join, of {side}: all rows{rest}, since {why}"
     if join["above"] and len(names) > 1 and not join["panes"]:
         which = "every other selection" if join["before"] else "all selections"
         yield f"    above the join: {which}, so that queries share it whatever they select"
