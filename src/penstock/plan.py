@@ -173,7 +173,7 @@ class SharedJoin:
     """What comes out of the join is what this path reads. If it ends in panes, the members are one
     group of window aggregates."""
     where: tuple[tuple[Expression, ...], ...] = ()
-    """By stream: selections over its rows that all members have. They are made before the join."""
+    """By stream: selections made before the join. No member wants the rows that fail them."""
     rows: bool = False
     """Whether its windows are windows of rows; ``span`` is then a number of rows."""
 

@@ -19,6 +19,9 @@ import pytest
 
 from penstock.engine.joins import outers
 from penstock.events import kinds as ev
+from penstock.language import bind
+from penstock.planning import plan
+from penstock.rendering import render
 
 pytestmark = pytest.mark.spark
 
@@ -204,6 +207,30 @@ def sides_of(folder: Path, seed: int) -> dict[str, list[tuple]]:
     for stream, some in blocks.items():
         write(folder, stream, some)
     return {stream: timely(stream, some) for stream, some in blocks.items()}
+
+
+def test_rows_that_no_query_wants_are_left_out_before_the_join(engine, folder, small_outers):
+    sides = sides_of(folder, 43)
+    asked = {"high": "A.v > 50 AND B.v < 40", "higher": "A.v > 55 AND B.v < 30", "one": "A.v = 7",
+             "text": "A.v IN (3, 9) AND B.v % 2 = 1 AND A.v < B.v"}
+    sql = STREAMS + "".join(
+        f"CREATE QUERY {name}{number} {sink} AS SELECT {COLUMNS} FROM a A, b B WHERE A.k = B.k "
+        f"AND {condition} WINDOW {window};\n"
+        for number, (sink, window) in enumerate((
+            ("", "5 SECONDS"), ("INTO noop", "9 SECONDS"), ("", "1000000 ROWS")))
+        for name, condition in asked.items())
+    tables, _, summary = run(engine, folder, sql, readable=False)
+    assert {render(one) for join in plan(bind(sql, folder=folder)).joins
+            for one in join.left_where} == {"(v > 50) OR (v IN (7, 3, 9))"}
+    with engine() as e:
+        tables = {name: e.results(name) for name in summary.queries if not name.endswith("1")}
+    for name, condition in asked.items():
+        close, wide = (oracle(sides, f"A.k = B.k AND {condition} AND {WITHIN.format(length)}")
+                       for length in (5, 9))
+        assert pairs(tables[f"{name}0"]) == close and close.total() > 0, name
+        assert summary.queries[f"{name}1"].rows_out == wide.total(), name
+        known = "A.ts IS NOT NULL AND B.ts IS NOT NULL"
+        assert pairs(tables[f"{name}2"]) == oracle(sides, f"A.k = B.k AND {condition} AND {known}")
 
 
 def test_lookups_python_and_a_stream_with_itself_over_pairs(engine, folder):

@@ -6,8 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from penstock.model import Application, Query, Sink, Stream, Window
+from penstock.model import STREAM, Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
+from penstock.planning.early_selections import (
+    MOST_ALTERNATIVES,
+    EarlySelection,
+    early_selection,
+    told,
+)
 from penstock.planning.fanout import Fanout, TaggedKey, fan_out
 from penstock.planning.shapes import conjunction
 from penstock.rendering import apart, render, signed_span, span, window_length
@@ -164,14 +170,20 @@ def _conditions(shape: Shape) -> str:
 
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
+    sides = [early_selection(branches, STREAM + side) for side in range(len(join.streams))]
+    made = [condition for side in sides for condition in side.all_ask]
     above = [condition for branch in branches for condition in branch.where
-             if condition not in join.selections]
+             if condition not in made]
     return {
         "id": join.id,
         "streams": list(join.streams),
         "on": conjunction(join.on),
         "span": join.span,
-        "before": conjunction(join.selections),
+        "before": conjunction(made),
+        "before_some": {alias: told(side.one_of) for alias, side in zip(
+            _aliases(join), sides, strict=True) if side.one_of},
+        "whole": {alias: _why_whole(join, side) for alias, side in zip(
+            _aliases(join), sides, strict=True) if side.wants_all is not None or side.too_many},
         "above": len(above),
         "shared": not join.path.expensive,
         "panes": join.path.end == "panes",
@@ -181,6 +193,21 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
                     if branch.join is not None],
         "path": _path(plan, join.path, None),
     }
+
+
+def _aliases(join: SharedJoin) -> tuple[str, ...]:
+    """The sides of a join by their streams; those of one stream are numbered."""
+    if len(set(join.streams)) == len(join.streams):
+        return join.streams
+    return tuple(f"{stream} ({number})" for number, stream in enumerate(join.streams, start=1))
+
+
+def _why_whole(join: SharedJoin, side: EarlySelection) -> str:
+    """Why rows are not selected before a join, although some of its queries select."""
+    if side.wants_all is not None:
+        return f"{join.members[side.wants_all].query} asks for all of them"
+    return (f"its queries ask for {side.too_many} different things, and more than "
+            f"{MOST_ALTERNATIVES} would cost a row more than they save")
 
 
 def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
@@ -298,6 +325,11 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["before"]:
         every = "" if len(names) == 1 else ", which all its queries ask for"
         yield f"    before the join: {join['before']}{every}"
+    for side, alternatives in join["before_some"].items():
+        yield f"    before the join, of {side}: {alternatives}, since no query wants other rows"
+    rest = " that are left" if join["before"] else ""
+    for side, why in join["whole"].items():
+        yield f"    before the join, of {side}: all rows{rest}, since {why}"
     if join["above"] and len(names) > 1 and not join["panes"]:
         which = "every other selection" if join["before"] else "all selections"
         yield f"    above the join: {which}, so that queries share it whatever they select"

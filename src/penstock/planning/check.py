@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from penstock.errors import PlanError
 from penstock.model import (
+    STREAM,
     Application,
     Branch,
     Field,
@@ -17,6 +18,7 @@ from penstock.model import (
     name_key,
 )
 from penstock.plan import Path, Plan, SharedJoin, members_of
+from penstock.planning.early_selections import lets_through
 from penstock.planning.shapes import columns
 
 MEMBER = "@member"
@@ -156,7 +158,8 @@ def _join(plan: Plan, join: SharedJoin) -> Iterator[str]:
             yield f"{member} does not have the lookups of path {join.path.id!r}"
         if branch.join.reach > join.span:
             yield f"the window of {member} is longer than that of join {join.id!r}"
-        if not set(join.selections) <= set(branch.where):
+        if not all(lets_through(conditions, branch, side)
+                   for side, conditions in enumerate(join.where, start=STREAM)):
             yield f"join {join.id!r} leaves rows out that {member} wants"
     if plan.groups and join.path.end == "panes" and len(plan.groups_on(join.path.id)) != 1:
         yield f"the pairs of join {join.id!r} go into the panes of several groups"
