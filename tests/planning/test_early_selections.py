@@ -116,8 +116,8 @@ def test_the_plan_is_refused_if_a_row_is_left_out_that_a_query_wants():
                    "WINDOW 1 MIN;" for n in (1, 5))
     made = plan(bound(text))
     (join,) = made.joins
-    assert [render(one) for one in join.left_where] == ["v > 1"]
-    stricter = replace(join, left_where=(join.left_where[0], made.branch(join.members[1]).where[0]))
+    assert [[render(one) for one in side] for side in join.where] == [["v > 1"], []]
+    stricter = replace(join, where=((*join.where[0], made.branch(join.members[1]).where[0]), ()))
     with pytest.raises(PlanError, match="leaves rows out that q1 wants"):
         check(replace(made, joins=(stricter,)))
 
