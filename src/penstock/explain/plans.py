@@ -320,7 +320,8 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     names = [query["name"] for query in join["queries"]]
     whose = "a window of its own" if len(names) == 1 else "one window for all"
     yield f"{join['id']}: {_names(names, 'queries')}, {whose}"
-    yield f"    {join['left']} and {join['right']} on {join['on']}"
+    on = join["on"] or "nothing that Spark can compare: Python is asked of every two rows in reach"
+    yield f"    {join['left']} and {join['right']} on {on}"
     if not join["shared"]:
         yield "    not shared: a query that calls Python does not hold others up"
     if join["before"]:
