@@ -76,6 +76,8 @@ class ProbeWork:
     """How far apart the rows of a pair are: at least, and less than this."""
     rows: int
     """Rows of the blocks that may hold the later rows."""
+    size: float = 0.0
+    """What its cost goes by: these rows times the seconds that are scanned, in all of its scans."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,10 @@ class EngineStarted:
     """Bytes of the smallest block that is worth keeping there."""
     quantum: float | None = None
     """Seconds that a job should take at most, by the cost model; None means no limit."""
+    until_drained: bool = False
+    """Whether the run ends when all rows of its streams are answered for."""
+    paced: bool = False
+    """Whether rows come at their own pace even if the run ends with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

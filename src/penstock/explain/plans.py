@@ -319,7 +319,8 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     names = [query["name"] for query in join["queries"]]
     whose = "a window of its own" if len(names) == 1 else "one window for all"
     yield f"{join['id']}: {_names(names, 'queries')}, {whose}"
-    yield f"    {' and '.join(join['streams'])} on {join['on']}"
+    on = join["on"] or "nothing that Spark can compare: Python is asked of every two rows in reach"
+    yield f"    {' and '.join(join['streams'])} on {on}"
     if not join["shared"]:
         yield "    not shared: a query that calls Python does not hold others up"
     if join["before"]:

@@ -127,7 +127,8 @@ class FakeHost(VirtualHost):
             at=0.0, streams=tuple(application.streams), cores=1,
             policies={"operators": str(policy), "refresh": refresh, "joins": joins},
             slots=known.slots, overlap=known.overlap, gather=known.gather, hold=known.hold,
-            memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
+            memory=known.memory, quantum=None if known.quantum == inf else known.quantum,
+            until_drained=known.until_drained, paced=known.paced))
         host._join(application.queries)
         return host
 

@@ -31,6 +31,16 @@ class RecordedJob:
     result: ev.PathResult
 
     @property
+    def urgent(self) -> bool:
+        """Whether it preempted active jobs."""
+        return self.work.urgent
+
+    @property
+    def sampling(self) -> float:
+        """Seconds that a sample took, beside it."""
+        return self.result.sampling
+
+    @property
     def entering(self) -> float:
         """Rows that entered its first stage."""
         return self.work.rows if self.work.entering is None else self.work.entering

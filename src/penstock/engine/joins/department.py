@@ -393,4 +393,4 @@ def _work(job: ProbeJob, turn: ProbeTurn) -> ev.ProbeWork:
         join=job.join, riders=job.riders, outer=turn.outer.number, since=turn.outer.since,
         until=turn.outer.until, rows=turn.outer.rows,
         nearest=min((scan.nearest for scan in turn.scans), default=0),
-        farthest=max((scan.farthest for scan in turn.scans), default=0))
+        farthest=max((scan.farthest for scan in turn.scans), default=0), size=turn.size)
