@@ -221,7 +221,7 @@ def test_rows_that_no_query_wants_are_left_out_before_the_join(engine, folder, s
         for name, condition in asked.items())
     tables, _, summary = run(engine, folder, sql, readable=False)
     assert {render(one) for join in plan(bind(sql, folder=folder)).joins
-            for one in join.left_where} == {"(v > 30) OR (v <= 5) OR (v IN (3, 9))"}
+            for side in join.where for one in side} == {"(v > 30) OR (v <= 5) OR (v IN (3, 9))"}
     with engine() as e:
         tables = {name: e.results(name) for name in summary.queries if not name.endswith("1")}
     for name, condition in asked.items():
