@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.positions import SpoolContents
@@ -37,6 +38,7 @@ from penstock.spark.ingest.sources import files_frame
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files, as_pattern, local_path
 from penstock.spark.storage.guarded import Witness, damaged
+from penstock.spark.storage.merged_blocks import BLOCK, SMALL, MergedBlocks
 
 ARRIVED = "@arrived"
 """The column with the time at which a row's block arrived, for streams without a time of their own.
@@ -135,7 +137,9 @@ class Spool:
         self._released: set[int] = set()
         """Blocks that may go once all earlier ones have gone: numbers have no gaps."""
         self._closed = False
+        self._merged = MergedBlocks(lambda: checkpoint.folder("merged", stream.name), self._small)
         if writing:
+            files.remove(str(checkpoint.root / "merged" / folder_name(stream.name)))
             checkpoint.folder("spool", stream.name)
             if not self._manifests:
                 self._first.begin(0)
@@ -299,6 +303,7 @@ class Spool:
         damage. On a full disk a block may have to stay until the next one comes.
         """
         self.cool(number)
+        self._merged.forget(number)
         with self._lock:
             self._released.add(number)
             if self.last is not None and number == self.last.number:
@@ -376,6 +381,36 @@ class Spool:
         frames = [self.timed_frame([n], keep).where(~self._is_late(n)) for n in late]
         frames += [self.timed_frame(timely, keep)] if timely else []
         return reduce(DataFrame.unionAll, frames)
+
+    def window_frame(self, numbers: Sequence[int]) -> DataFrame:
+        """The timely rows for a window of many blocks: neighbouring small ones are one file."""
+        cover = self._merged.cover(numbers)
+        if not cover.files:
+            return self.timely_frame(numbers)
+        columns = T.StructType([*self._schema.fields, T.StructField(BLOCK, T.IntegerType())])
+        frame = self._spark.read.schema(columns).parquet(*map(str, cover.files))
+        if self.stream.unit:
+            frame = frame.withColumn(EVENT_TIME, F.timestamp_micros(times.micros(self.stream)))
+        known, first = [self._manifests[n] for n in cover.merged], cover.merged[0]
+        if self.stream.time is None:
+            arrived = _by_block(first, {one.number: round(one.arrived * 1e6) for one in known})
+            frame = frame.withColumn(ARRIVED, F.timestamp_micros(arrived))
+        if any(one.late for one in known):
+            cutoffs = {one.number: one.cutoff for one in known if one.late and one.cutoff}
+            late = times.micros(self.stream) < _by_block(first, cutoffs)
+            frame = frame.where(~F.coalesce(late, F.lit(False)))
+        frame = frame.drop(BLOCK)
+        return frame.unionByName(self.timely_frame(cover.apart)) if cover.apart else frame
+
+    def _small(self, number: int) -> list[Path] | None:
+        """The files of a block, if it may be copied into one with others."""
+        manifest = self._manifests.get(number)
+        if manifest is None or manifest.released or number in self._released or manifest.files:
+            return None
+        if sum(stored.size for stored in manifest.stored) > SMALL:
+            return None
+        files = [self.folder(number) / stored.path for stored in manifest.stored]
+        return files if manifest.rows else []
 
     def numbered_frame(self, numbers: Sequence[int]) -> DataFrame:
         """The timely rows with their `PLACE`, by which rows of one time are told apart."""
@@ -501,6 +536,16 @@ def contents_of(spools: Mapping[str, Spool], stream: str) -> SpoolContents | Non
 def is_late(stream: Stream, cutoff: int) -> Column:
     """Whether a row's time lies before the cut-off; a row without a time is not late."""
     return F.coalesce(times.micros(stream) < F.lit(cutoff), F.lit(False))
+
+
+def _by_block(first: int, values: Mapping[int, int]) -> Column:
+    """A number for each row by the number of its block; NULL for a block that has none.
+
+    The numbers are one constant, so that the plan is the same however many blocks there are.
+    """
+    texts = [str(values.get(number, "")) for number in range(first, max(values, default=first) + 1)]
+    array = F.split(F.lit(" ".join(texts)), " ")
+    return F.get(array, F.col(BLOCK) - F.lit(first)).try_cast("bigint")
 
 
 def _write_file(path: Path, columns: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
