@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.errors import CheckpointError
 from penstock.model import BIGINT, TIMESTAMP, Field, Stream
 from penstock.spark.storage import merged_blocks
 from penstock.spark.storage.checkpoint import Checkpoint
@@ -35,7 +36,8 @@ def merging(tmp_path: Path, **others: list[Path] | None) -> MergedBlocks:
     files = {n: [written(tmp_path / "blocks", n)] for n in range(200)}
     files |= {int(name[1:]): found for name, found in others.items()}
     (tmp_path / "merged").mkdir()
-    return MergedBlocks(lambda: tmp_path / "merged", lambda number: files.get(number))
+    return MergedBlocks(lambda: tmp_path / "merged", lambda number: files.get(number),
+                        lambda number: None)
 
 
 def test_neighbours_of_which_all_are_wanted_are_in_one_file(tmp_path):
@@ -117,6 +119,16 @@ def fill(spool: Spool, first: int, last: int, late: bool) -> None:
                            seen=seen))
 
 
+@pytest.mark.spark
+def test_a_block_whose_file_was_changed_is_not_copied(spark, checkpoint):
+    spool = spool_of(spark, checkpoint, STREAM)
+    fill(spool, 0, 64, late=False)
+    (file,) = spool.folder(9).iterdir()
+    pq.write_table(pq.read_table(file).slice(0, 2), file)
+    with pytest.raises(CheckpointError, match="was changed"):
+        spool.window_frame(range(64))
+
+
 def bag(frame: Any) -> Counter:
     return Counter(map(tuple, frame.collect()))
 
@@ -133,6 +145,8 @@ def test_a_window_of_many_blocks_has_the_same_rows_from_few_files(spark, checkpo
     assert frame.columns == whole.columns
     assert (kind == "late") == (whole.count() < 4 * len(wanted))
     assert len(frame.inputFiles()) == 4 + (64 - 5) + (326 - 320), "four files for 256 blocks"
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("Relation [") == 2, "one scan of these, one of the rest"
 
 
 @pytest.mark.spark

@@ -137,7 +137,8 @@ class Spool:
         self._released: set[int] = set()
         """Blocks that may go once all earlier ones have gone: numbers have no gaps."""
         self._closed = False
-        self._merged = MergedBlocks(lambda: checkpoint.folder("merged", stream.name), self._small)
+        self._merged = MergedBlocks(
+            lambda: checkpoint.folder("merged", stream.name), self._small, self.check)
         if writing:
             files.remove(str(checkpoint.root / "merged" / folder_name(stream.name)))
             checkpoint.folder("spool", stream.name)
@@ -383,24 +384,41 @@ class Spool:
         return reduce(DataFrame.unionAll, frames)
 
     def window_frame(self, numbers: Sequence[int]) -> DataFrame:
-        """The timely rows for a window of many blocks: neighbouring small ones are one file."""
+        """The timely rows for a window of many blocks, by a plan that does not grow with them.
+
+        Neighbouring small blocks are one file, and what differs by block is looked up by its
+        number. The stream's own files, and blocks in memory, are read as `timely_frame` does.
+        """
         cover = self._merged.cover(numbers)
-        if not cover.files:
-            return self.timely_frame(numbers)
-        columns = T.StructType([*self._schema.fields, T.StructField(BLOCK, T.IntegerType())])
-        frame = self._spark.read.schema(columns).parquet(*map(str, cover.files))
+        alone = [n for n in cover.apart if self._manifests[n].files or n in self._hot]
+        apart = [n for n in cover.apart if not self._manifests[n].files and n not in self._hot]
+        frames = []
+        if cover.files:
+            columns = T.StructType([*self._schema.fields, T.StructField(BLOCK, T.IntegerType())])
+            frames.append(self._spark.read.schema(columns).parquet(*map(str, cover.files)))
+        if apart:
+            folder = F.substring_index("_metadata.file_path", "/", -2)
+            number = F.substring_index(folder, "/", 1).cast("int")
+            frames.append(self._read(apart, [number.alias(BLOCK)]))
+        if frames:
+            whole = reduce(DataFrame.unionAll, frames)
+            frames = [self._timely(whole, [*cover.merged, *apart])]
+        frames += [self.timely_frame(alone)] if alone else []
+        return reduce(DataFrame.unionByName, frames)
+
+    def _timely(self, frame: DataFrame, numbers: Sequence[int]) -> DataFrame:
+        """Rows that have the number of their block, with a time and without late ones."""
+        known = {number: self._manifests[number] for number in numbers}
         if self.stream.unit:
             frame = frame.withColumn(EVENT_TIME, F.timestamp_micros(times.micros(self.stream)))
-        known, first = [self._manifests[n] for n in cover.merged], cover.merged[0]
         if self.stream.time is None:
-            arrived = _by_block(first, {one.number: round(one.arrived * 1e6) for one in known})
+            arrived = _by_block({n: round(one.arrived * 1e6) for n, one in known.items()})
             frame = frame.withColumn(ARRIVED, F.timestamp_micros(arrived))
-        if any(one.late for one in known):
-            cutoffs = {one.number: one.cutoff for one in known if one.late and one.cutoff}
-            late = times.micros(self.stream) < _by_block(first, cutoffs)
+        cutoffs = {n: one.cutoff for n, one in known.items() if one.late and one.cutoff is not None}
+        if cutoffs:
+            late = times.micros(self.stream) < _by_block(cutoffs)
             frame = frame.where(~F.coalesce(late, F.lit(False)))
-        frame = frame.drop(BLOCK)
-        return frame.unionByName(self.timely_frame(cover.apart)) if cover.apart else frame
+        return frame.drop(BLOCK)
 
     def _small(self, number: int) -> list[Path] | None:
         """The files of a block, if it may be copied into one with others."""
@@ -457,23 +475,26 @@ class Spool:
                     f"{place} {fault} since block {number} of stream {self.stream.name} was made "
                     "of it; put the file back as it was, or start over with another --checkpoint")
 
-    def _read(self, numbers: Sequence[int], placed: bool = False) -> DataFrame:
+    def _read(
+        self, numbers: Sequence[int], more: Sequence[Column] = (), placed: bool = False
+    ) -> DataFrame:
         """The rows of some blocks; a block with rejected rows is read alone.
 
-        ``placed``: with their `PLACE`.
+        ``placed``: with their `PLACE`. ``more`` columns are for blocks in folders.
         """
         for number in numbers:
             self.check(number)
         files = [file for number in numbers for file in self._manifests[number].files]
         own = [n for n in numbers if self._manifests[n].copied or not self._manifests[n].files]
-        frame = self.read_files(files, *own, placed=placed)
+        frame = self.read_files(files, *own, more=more, placed=placed)
         manifest = self._manifests[numbers[0]]
         if manifest.bounds is not None:
             frame = frame.where(times.fault(self.stream, times.Bounds(*manifest.bounds)).isNull())
         return frame
 
     def read_files(
-        self, files: Sequence[str], *numbers: int | None, placed: bool = False
+        self, files: Sequence[str], *numbers: int | None, more: Sequence[Column] = (),
+        placed: bool = False,
     ) -> DataFrame:
         """The rows of the stream's own files and of blocks' folders, with its columns.
 
@@ -487,7 +508,8 @@ class Spool:
         if folders:
             read = self._spark.read.schema(self._schema).parquet(*folders)
             none = F.lit(None).cast("timestamp")
-            frames.append(read.select("*", _place(none)) if placed else read)
+            more = [*more, _place(none)] if placed else more
+            frames.append(read.select("*", *more) if more else read)
         return reduce(DataFrame.unionAll, frames)
 
     def is_hot(self, number: int) -> bool:
@@ -538,12 +560,13 @@ def is_late(stream: Stream, cutoff: int) -> Column:
     return F.coalesce(times.micros(stream) < F.lit(cutoff), F.lit(False))
 
 
-def _by_block(first: int, values: Mapping[int, int]) -> Column:
+def _by_block(values: Mapping[int, int]) -> Column:
     """A number for each row by the number of its block; NULL for a block that has none.
 
     The numbers are one constant, so that the plan is the same however many blocks there are.
     """
-    texts = [str(values.get(number, "")) for number in range(first, max(values, default=first) + 1)]
+    first, last = min(values), max(values)
+    texts = [str(values.get(number, "")) for number in range(first, last + 1)]
     array = F.split(F.lit(" ".join(texts)), " ")
     return F.get(array, F.col(BLOCK) - F.lit(first)).try_cast("bigint")
 
