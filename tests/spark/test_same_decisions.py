@@ -88,6 +88,9 @@ JOINS = """
     CREATE QUERY close AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 1 SECOND;
     CREATE QUERY near AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 4 SECONDS;
     CREATE QUERY far AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 20 SECONDS;
+    CREATE QUERY latest AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 4 ROWS;
+    CREATE QUERY counts AS SELECT COUNT(*) AS rows FROM l A, r B WHERE A.n = B.n
+      WINDOW 6 SECONDS SLIDE EXACTLY 3 SECONDS;
 """
 JOIN_POLICIES = (*joins.POLICIES, "swf(merge=false)", "mqt(merge=false)")
 PANES, SCAN = 0.2, 0.3
@@ -473,3 +476,9 @@ def test_every_joins_policy_in_turn_decides_alike_on_both_hosts(
                         if n == m and abs(a - b) < window and max(a, b) < passed)
         found = [(row["a"].timestamp(), row["b"].timestamp()) for row in answers[name].to_pylist()]
         assert sorted(found) == wanted, name
+    assert 0 < answers["latest"].num_rows < answers["far"].num_rows
+    pairs = [(a, b) for a, n in rows["l"] for b, m in rows["r"] if n == m]
+    assert answers["counts"].num_rows > 10
+    for row in answers["counts"].to_pylist():
+        start, end = (row[at].timestamp() for at in ("window_start", "window_end"))
+        assert row["rows"] == sum(start <= min(pair) and max(pair) < end for pair in pairs), row
