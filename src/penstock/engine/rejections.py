@@ -72,6 +72,9 @@ def _reached(running: ActiveJob, result: ev.PathResult, rejected: int) -> int | 
     Rows for which a condition is false are dropped, so if fewer were rejected than came, the
     function does answer for some.
     """
+    for figures in result.measured.values():
+        if figures.raised >= figures.rows_in > 0:
+            return round(figures.rows_in)
     before = running.rows
     for operator in running.path.operators[running.first:]:
         after = result.operators.get(operator.id)

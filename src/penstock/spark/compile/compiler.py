@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
-from penstock.engine.instructions import ProbeScan
+from penstock.engine.instructions import AS_WRITTEN, Evaluation, ProbeScan
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
 from penstock.model import (
@@ -268,7 +268,8 @@ class Compiler:
         self._pair_paths = {join.path.id for join in plan.joins}
 
     def answers(
-        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
+        evaluation: Evaluation = AS_WRITTEN,
     ) -> PathAnswers:
         """The answers of some members of a path to a block of its stream.
 
@@ -278,7 +279,7 @@ class Compiler:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
         branches = {member: self._branch(path, member) for member in members}
         if path.expensive:
-            return self._through_python(path, branches, block, first)
+            return self._through_python(path, branches, block, first, evaluation)
         rows = self._joined(path, block)
         if len(members) > 1:
             return self._fanned_out(path, branches, rows)
@@ -369,14 +370,17 @@ class Compiler:
         return self._joins[join.id]
 
     def part(
-        self, path: Path, member: Member, block: DataFrame, first: int, last: int
+        self, path: Path, member: Member, block: DataFrame, first: int, last: int,
+        evaluation: Evaluation = AS_WRITTEN,
     ) -> Progress:
         """A block after the stages first to last - 1 of a path that calls Python."""
         placed = self._placed(path, block) if first == 0 else block
-        return self._pipeline(path, self._branch(path, member)).run(placed, first, last)
+        pipeline = self._pipeline(path, self._branch(path, member), evaluation)
+        return pipeline.run(placed, first, last)
 
     def summarised(
-        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
+        evaluation: Evaluation = AS_WRITTEN,
     ) -> Summarised:
         """The rows of a block that the window aggregates of a path summarise."""
         time = self._time(path.reads)
@@ -387,7 +391,7 @@ class Compiler:
             return Summarised(rows.where(compiled(time).isNotNull()), time,
                               columns=tuple(own))
         branch = self._branch(path, members[0])
-        answers = self._through_python(path, {members[0]: branch}, block, first)
+        answers = self._through_python(path, {members[0]: branch}, block, first, evaluation)
         # An aggregate's argument may be the time, or a grouping key: then it is one column.
         named = {output.expression: output.name for output in branch.select}
         places = {expression: Column(output_name(n), expression.type, OURS)
@@ -450,10 +454,11 @@ class Compiler:
         return self._fanouts[key]
 
     def _through_python(
-        self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int
+        self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int,
+        evaluation: Evaluation,
     ) -> PathAnswers:
         (branch,) = branches.values()
-        pipeline = self._pipeline(path, branch)
+        pipeline = self._pipeline(path, branch, evaluation)
         placed = self._placed(path, block) if first == 0 else block
         progress = pipeline.run(placed, first, len(path.stages))
         progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
@@ -463,8 +468,8 @@ class Compiler:
         return PathAnswers(
             progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
 
-    def _pipeline(self, path: Path, branch: Branch) -> Pipeline:
-        return Pipeline(path, branch, partial(self._looked_up, path), self._function)
+    def _pipeline(self, path: Path, branch: Branch, evaluation: Evaluation) -> Pipeline:
+        return Pipeline(path, branch, partial(self._looked_up, path), self._function, evaluation)
 
 
 def _plain(branches: dict[Member, Branch], rows: DataFrame) -> PathAnswers:
