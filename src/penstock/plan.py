@@ -107,6 +107,8 @@ class Path:
     movable: int = 0
     """How many of its conditions in Python, the first ones, are a conjunction: they may be
     evaluated in any order."""
+    shared: bool = False
+    """Whether its members share predicates in Python: then it is one job."""
 
     @property
     def before_python(self) -> int:
@@ -131,11 +133,12 @@ class Path:
     def stages(self) -> tuple[tuple[Operator, ...], ...]:
         """The operators in the smallest parts that a job may run, in order.
 
-        A job may stop after every operator of a path that calls Python; its rows are kept until
-        they go on. Projecting and writing belong together. Any other path is one pass of code that
-        Spark generates, and is not worth a cut.
+        A job may stop after every operator of a path that calls Python for one query; its rows are
+        kept until they go on. Projecting and writing belong together. Queries that share predicates
+        need one job. Any other path is one pass of code that Spark generates, and is not worth a
+        cut.
         """
-        if not self.expensive:
+        if not self.expensive or self.shared:
             return (self.operators,)
         last = -2 if self.end == "sink" else -1
         return (*((operator,) for operator in self.operators[:last]), self.operators[last:])

@@ -239,3 +239,78 @@ def test_a_window_aggregate_over_a_conjunction_counts_the_same_rows(
     counted = [row["n"] for row in one.results("q").to_pylist()]
     answers, _ = expected(WRITTEN, files=3)
     assert sum(counted) == len(answers)
+
+
+# --- queries that share predicates ---------------------------------------------------------------
+
+SHARING = {
+    "a1": ("slow(a)", "half(a)", "fussy(b)", "few(b)"), "a2": ("fussy(b)", "half(a)", "id % 3 > 0"),
+    "a3": ("few(b)", "fussy(b)"), "a4": ("half(a)",), "a5": ("half(a)", "few(b)"),
+}
+
+
+def sharing(more: str = "", **queries: tuple[str, ...]) -> str:
+    return STREAM.format(options="OPTIONS (maxFilesPerTrigger = 1)") + "".join(
+        f"CREATE QUERY {name} INTO parquet 'out' AS SELECT id, b AS {name} FROM s "
+        f"WHERE {' AND '.join(conditions)};" for name, conditions in queries.items()) + more
+
+
+def test_queries_that_share_predicates_get_what_each_would_get_alone(
+    engine: Any, folder: Path
+) -> None:
+    sql = sharing(f"SET filters = '{FILTERS}'; SET slots = 1;", **SHARING)
+    events, summary, one = played(engine, folder, sql)
+    table = pq.read_table(folder / "out").to_pylist()
+    for name, conditions in SHARING.items():
+        answers, rejects = expected(conditions)
+        mine = [row for row in table if row["query"] == name]
+        assert sorted(row["id"] for row in mine) == answers, name
+        assert all(row[name] == row["id"] * 11 % 10_007 for row in mine if row["id"] % 37 != 3)
+        assert summary.queries[name].rejected == len(rejects), name
+    jobs = [event for event in events if isinstance(event, JobFinished)]
+    assert len(jobs) <= 5, "one trip for all of them"
+    assert orders(events) and orders(events)[0].path == "a1#0+"
+
+
+def test_rejects_of_shared_predicates_are_kept_with_the_columns_of_each_query(
+    engine: Any, folder: Path
+) -> None:
+    _, _, one = played(engine, folder, sharing(**SHARING))
+    for name in ("a2", "a3"):
+        files = sorted((one.checkpoint / "rejects" / name).rglob("*.json"))
+        found = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        assert {line["error"] for line in found} == {"ValueError: it ends in seven"}
+        shown = {frozenset(json.loads(line["row"])) for line in found}
+        assert shown == {frozenset({"a", "b", "id"} if name == "a2" else {"b", "id"})}
+
+
+def test_a_broken_function_stops_only_the_queries_that_ask_for_it(
+    engine: Any, folder: Path
+) -> None:
+    more = """CREATE QUERY bad WITH (rejects = 'fail') AS
+              SELECT id FROM s WHERE broken(a) AND half(a);"""
+    one = engine()
+    one.execute(sharing(more, **SHARING), folder=folder)
+    summary = one.run()
+    states = {name: query.state for name, query in summary.queries.items()}
+    assert states == {**dict.fromkeys(SHARING, "done"), "bad": "failed"}
+    table = pq.read_table(folder / "out").to_pylist()
+    for name, conditions in SHARING.items():
+        assert sorted(row["id"] for row in table if row["query"] == name) == expected(conditions)[0]
+
+
+def test_a_function_that_ends_its_worker_stops_only_the_queries_that_ask_for_it(
+    engine: Any, folder: Path
+) -> None:
+    with (folder / "conjoined.py").open("a") as module:
+        module.write("\nimport os\n\n@penstock.predicate\ndef deadly(a):\n    os._exit(3)\n")
+    more = """CREATE FUNCTION deadly FROM 'conjoined:deadly';
+              CREATE QUERY bad AS SELECT id FROM s WHERE half(a) AND deadly(a);"""
+    one = engine()
+    one.execute(sharing(more, a1=SHARING["a1"], a4=SHARING["a4"]), folder=folder)
+    summary = one.run()
+    assert summary.queries["bad"].state == "failed"
+    table = pq.read_table(folder / "out").to_pylist()
+    for name in ("a1", "a4"):
+        assert sorted(row["id"] for row in table if row["query"] == name) == expected(
+            SHARING[name])[0]

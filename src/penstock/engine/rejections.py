@@ -40,7 +40,7 @@ class Rejections:
     ) -> Iterator[tuple[str, str]]:
         """A job has finished; the queries to report now, each with a text."""
         for query, rejected in result.rejected.items():
-            reached = _reached(running, result, rejected)
+            reached = result.raising.get(query) or _reached(running, result, rejected)
             if reached is None:
                 self._streaks.pop(query, None)
                 continue
@@ -72,9 +72,6 @@ def _reached(running: ActiveJob, result: ev.PathResult, rejected: int) -> int | 
     Rows for which a condition is false are dropped, so if fewer were rejected than came, the
     function does answer for some.
     """
-    for figures in result.measured.values():
-        if figures.raised >= figures.rows_in > 0:
-            return round(figures.rows_in)
     before = running.rows
     for operator in running.path.operators[running.first:]:
         after = result.operators.get(operator.id)

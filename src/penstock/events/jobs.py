@@ -170,6 +170,8 @@ class PathResult:
     bare: float = 0.0
     """Seconds that a stage of the sample took for hardly any rows: the fixed cost of a Spark job.
     """
+    raising: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that came to one of its predicates in Python, which raised for all of them."""
     profile: ConjunctionProfile | None = None
     """What was found out about the rows that the conjunction of the path dropped."""
 

@@ -38,7 +38,8 @@ STREAM = """
     CREATE FUNCTION stays FROM 'ordered:stays';
 """
 APPLICATION = STREAM + "CREATE QUERY q AS SELECT a FROM s WHERE one(a) AND two(a) AND three(a);"
-COSTS = {"q#0:python1": (4e-3, 0.5), "q#0:python2": (1e-3, 0.9), "q#0:python3": (1e-3, 0.2)}
+COSTS = {"q#0+:python1": (4e-3, 0.5), "q#0:python1": (4e-3, 0.5), "q#0:python2": (1e-3, 0.9),
+         "q#0:python3": (1e-3, 0.2)}
 DROPS = {"100": 0.2, "001": 0.5, "101": 0.2, "010": 0.05}
 FAST = "a_greedy(p=0.1, enough=20)"
 
@@ -164,10 +165,34 @@ def test_another_query_leaves_the_order_as_it_is() -> None:
     for number in range(2):
         played.arrive("s", at=100.0 * number, rows=1000)
     played.run(until=150.0)
-    played.add("CREATE QUERY other AS SELECT a FROM s WHERE one(a) AND three(a)")
+    played.add("CREATE QUERY other AS SELECT a FROM s WHERE one(a) AND two(a) AND stays(a)")
     played.arrive("s", at=400.0, rows=1000)
     played.run()
     assert [job.evaluation.order for job in played.runs if job.path == "q#0"][-1] == (2, 0, 1)
+
+
+def test_queries_with_common_predicates_have_one_order() -> None:
+    sql = APPLICATION + "CREATE QUERY more AS SELECT a FROM s WHERE three(a) AND one(a);"
+    played = feed(host("chain", sql=sql))
+    assert {job.path for job in played.runs} == {"q#0+"}
+    assert {(job.first, job.last) for job in played.runs} == {(0, 1)}, "it is not cut"
+    (change,) = changes(played)
+    assert change.order[0] == "three(a)"
+    assert Summary.of(played.record).accounting() == []
+
+
+def test_a_query_that_joins_in_the_middle_shares_what_waits() -> None:
+    played = host("chain")
+    for number in range(8):
+        played.arrive("s", at=0.5 * number, rows=1000)
+    played.run(until=6.0)
+    played.add("CREATE QUERY more AS SELECT a FROM s WHERE three(a) AND one(a)")
+    played.arrive("s", at=10.0, rows=1000)
+    played.end("s", at=11.0)
+    played.run()
+    summary = Summary.of(played.record)
+    assert summary.accounting() == []
+    assert summary.queries["q"].rows_in == 9000 and summary.queries["more"].rows_in == 1000
 
 
 # --- cuts within the conjunction ---------------------------------------------------------------

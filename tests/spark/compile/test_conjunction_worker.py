@@ -187,3 +187,9 @@ def test_chunks_of_batches_are_one_column(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(conjunction_worker, "PART_ROWS", 6)
     list(evaluate([Predicate(call, 0)], NAMES, batches(["t"] * 14, 4)))
     assert sizes == [8, 6]
+
+
+def test_wide_rows_are_evaluated_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conjunction_worker, "PART_BYTES", 1)
+    found = list(evaluate([predicate(0)], NAMES, batches(["t"] * 14, 4)))
+    assert [part.num_rows for part in found] == [4, 4, 4, 2]

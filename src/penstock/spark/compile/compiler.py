@@ -47,6 +47,7 @@ from penstock.spark.compile.pairs import PairCompiler
 from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
+from penstock.spark.compile.shared_conjunction import SharedConjunction
 from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -278,6 +279,8 @@ class Compiler:
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
         branches = {member: self._branch(path, member) for member in members}
+        if path.shared:
+            return self._through_shared(path, branches, block, evaluation)
         if path.expensive:
             return self._through_python(path, branches, block, first, evaluation)
         rows = self._joined(path, block)
@@ -467,6 +470,16 @@ class Compiler:
         stage = pipeline.stage
         return PathAnswers(
             progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
+
+    def _through_shared(
+        self, path: Path, branches: dict[Member, Branch], block: DataFrame, evaluation: Evaluation
+    ) -> PathAnswers:
+        """The answers of queries that have predicates in common."""
+        planned = [self._plan.branch(member) for member in path.members]
+        trip = SharedConjunction(path, planned, branches, self._function, evaluation)
+        progress = trip.run(self._joined(path, block))
+        progress.observe(REJECTED, ours(ERROR).isNotNull())
+        return PathAnswers(progress.frame, branches, trip.outputs(), trip.row(), (), progress)
 
     def _pipeline(self, path: Path, branch: Branch, evaluation: Evaluation) -> Pipeline:
         return Pipeline(path, branch, partial(self._looked_up, path), self._function, evaluation)

@@ -43,6 +43,8 @@ often each pattern was found, as bits of its number; and the rows and seconds of
 PART_ROWS = 1 << 16
 """Rows that are evaluated at once: a call then costs little beside its rows, and what it reads is
 still in the cache."""
+PART_BYTES = 16 << 20
+"""Fewer rows are evaluated at once if they are wide."""
 _NOBODY = np.iinfo(np.int32).max
 
 
@@ -90,8 +92,8 @@ def evaluate(
     settle()
     meter = TripMeter([(0, 0, 0.0)] * len(predicates))
     raised = [0] * len(predicates)
-    sample = _Sample(sampling) if sampling is not None and sampling.rate > 0 else None
-    for table in _parts(batches):
+    sample = Sample(sampling) if sampling is not None and sampling.rate > 0 else None
+    for table in parts(batches):
         meter.arrive(table.num_rows)
         yield _passed(predicates, columns, table, meter, raised, sample)
         meter.leave()
@@ -102,26 +104,26 @@ def evaluate(
             profile((tuple(raised), *(sample.report if sample is not None else ((), ()))))
 
 
-def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The rows in parts of a suitable size."""
     held: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         if batch.num_rows:
             held.append(batch)
-            rows += batch.num_rows
-        if rows >= PART_ROWS:
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= PART_ROWS or size >= PART_BYTES:
             yield pa.Table.from_batches(held)
-            held, rows = [], 0
+            held, rows, size = [], 0, 0
     if held:
         yield pa.Table.from_batches(held)
 
 
 def _passed(
     predicates: Sequence[Predicate], columns: Columns, table: pa.Table, meter: TripMeter,
-    raised: list[int], sample: _Sample | None,
+    raised: list[int], sample: Sample | None,
 ) -> pa.RecordBatch:
-    part = _Part(table)
+    part = Part(table)
     left: Rows | None = None  # all of them
     faults = _Faults(table, columns)
     for place, predicate in enumerate(predicates):
@@ -142,7 +144,7 @@ def _passed(
 
 
 @dataclass(slots=True)
-class _Part:
+class Part:
     """Some rows, whose columns are taken only as predicates read them."""
 
     table: pa.Table
@@ -150,6 +152,7 @@ class _Part:
 
     @property
     def rows(self) -> int:
+        """How many there are."""
         return int(self.table.num_rows)
 
     def column(self, name: str, rows: Rows | None) -> pa.Array:
@@ -164,7 +167,10 @@ class _Part:
     def decided(
         self, call: FunctionCall, rows: Rows | None
     ) -> tuple[npt.NDArray[np.bool_], Rows, list[str]]:
-        """Which of the rows a predicate does not drop; those it raises for, and the errors."""
+        """Which of the rows a predicate does not drop; those it raises for, and the errors.
+
+        The rows it raises for are told by their places among these rows.
+        """
         count = self.rows if rows is None else len(rows)
         args = [self.column(name, rows) for name in call.args]
         values, texts = answers(call, args, count)
@@ -216,17 +222,18 @@ class _Faults:
                 names.blamed: pa.array(blamed, pa.int32(), mask=blamed == _NOBODY)}
 
 
-class _Sample:
+class Sample:
     """The rows of a task that are profiled, gathered until its end."""
 
     def __init__(self, asked: Sampling) -> None:
+        """Begin without any rows."""
         self._asked = asked
         self._chance = np.random.default_rng(asked.seed)
         self._args = list(dict.fromkeys(
             name for predicate in asked.predicates for name in predicate.call.args))
         self._gathered: list[pa.Table] = []
 
-    def take(self, part: _Part) -> None:
+    def take(self, part: Part) -> None:
         """Choose some rows, at independent distances."""
         rate = self._asked.rate
         gaps = self._chance.geometric(rate, size=int(part.rows * rate * 1.2) + 12)
@@ -245,7 +252,7 @@ class _Sample:
         """
         if not self._gathered:
             return (), ()
-        part = _Part(pa.concat_tables(self._gathered))
+        part = Part(pa.concat_tables(self._gathered))
         dropped, spent = profiled(part.rows, self._asked, part.decided)
         numbers = dropped @ (1 << np.arange(dropped.shape[1]))
         patterns = Counter(numbers.tolist())

@@ -47,7 +47,7 @@ from penstock.model import (
 )
 from penstock.planning.conjunctions import conditions, is_predicate
 from penstock.planning.shapes import columns
-from penstock.spark.compile import conjunction_worker
+from penstock.spark.compile import conjunction_worker, shared_worker
 from penstock.spark.compile import python_worker as batches
 from penstock.spark.compile.columns import compiled, ours
 from penstock.spark.compile.conjunction_worker import Columns, Predicate, Sampling
@@ -80,28 +80,41 @@ class PythonStage:
         self._select = [self._met(output.expression) for output in branch.select]
         self._results = _numbered([*self._conditions, *self._select])
         # mapInArrow does not accept every name that a user may choose, so columns travel under ours
-        self._carried = {
+        self.carried = {
             column: Column(f"@in{n}", column.type, OURS)
             for n, column in enumerate(columns([*branch.where, *self._select]))
             if column.source >= STREAM
         }
+        """The columns that travel, with their places in the frame."""
 
     @property
     def outputs(self) -> list[Expression]:
         """The columns of the answer over the frame that `run` gives."""
-        return [self._settled(expression) for expression in self._select]
+        return [self.settled(expression) for expression in self._select]
 
     @property
     def row(self) -> SparkColumn:
         """The row as JSON: the columns that the query reads."""
-        if not self._carried:
+        return self.row_of(self._branch)
+
+    def row_of(self, branch: Branch) -> SparkColumn:
+        """The row as JSON: the columns that one of several branches reads."""
+        shown = self.shown_of(branch)
+        if not shown:
             return sf.lit("{}")
-        return sf.to_json(sf.struct(*self.shown), {**JSON, "ignoreNullFields": "false"})
+        return sf.to_json(sf.struct(*shown), {**JSON, "ignoreNullFields": "false"})
 
     @property
     def shown(self) -> list[SparkColumn]:
         """The columns that the query reads, by their own names."""
-        return [ours(at.name).alias(self._shown(c)) for c, at in self._carried.items()]
+        return self.shown_of(self._branch)
+
+    def shown_of(self, branch: Branch) -> list[SparkColumn]:
+        """The columns that one of several branches reads, by their own names."""
+        selected = [self._met(output.expression) for output in branch.select]
+        read = columns([*branch.where, *selected])
+        return [ours(self.carried[column].name).alias(self._shown(column))
+                for column in read if column.source >= STREAM]
 
     @property
     def conditions(self) -> int:
@@ -111,7 +124,7 @@ class PythonStage:
     def begin(self, rows: DataFrame) -> DataFrame:
         """The rows with the columns that travel. The first trip adds the errors."""
         return rows.select(
-            *(compiled(column).alias(at.name) for column, at in self._carried.items()))
+            *(compiled(column).alias(at.name) for column, at in self.carried.items()))
 
     def held(
         self, frame: DataFrame, first: int, last: int, stages: Sequence[str]
@@ -146,7 +159,7 @@ class PythonStage:
         number, tell = reports.begin()
         profile, told = reports.begin() if asked[0] in self._movable else (None, None)
         kept = tuple(name for name in frame.columns if name not in (ERROR, BLAMED))
-        steps = {call: self._step(call) for call in (*asked, *sampled)}
+        steps = {call: self.step(call) for call in (*asked, *sampled)}
         schema = StructType(
             [StructField(name, frame.schema[name].dataType) for name in kept]
             + [StructField(ERROR, StringType()), StructField(BLAMED, IntegerType())])
@@ -155,7 +168,7 @@ class PythonStage:
             Columns(kept, ERROR, BLAMED), tell=tell, profile=told,
             sampling=self._sampling(asked, sampled, steps))
         trip = Trip(number, tuple(stages), (True,) * len(asked), profile)
-        return frame.select("*", *self._args(steps)).mapInArrow(work, schema), [trip]
+        return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema), [trip]
 
     def _predicate(self, call: PythonCall, steps: Mapping[PythonCall, FunctionCall]) -> Predicate:
         return Predicate(steps[call], self._written[call])
@@ -191,7 +204,7 @@ class PythonStage:
         raised = {condition: f"@raised{self._written[condition]}" for condition in asked}
         frame, trips = self._evaluated(frame, asked, stages, list(raised.values()))
         for condition, name in raised.items():
-            frame = frame.where(ours(name).isNotNull() | compiled(self._settled(condition)))
+            frame = frame.where(ours(name).isNotNull() | compiled(self.settled(condition)))
         if ERROR not in frame.columns:
             frame = _faultless(frame)
         for condition, name in raised.items():
@@ -222,7 +235,7 @@ class PythonStage:
         for level in sorted({_level(call) for call in owners}):
             calls = [call for call in owners if _level(call) == level]
             number, tell = worker_reports(frame.sparkSession.sparkContext).begin()
-            steps = {call: self._step(call, blamed[call]) for call in calls}
+            steps = {call: self.step(call, blamed[call]) for call in calls}
             frame = self._trip(frame, steps, list(dict.fromkeys(errors)), tell)
             trips.append(Trip(number, tuple(owners[call] for call in calls),
                               (False,) * len(calls)))
@@ -239,14 +252,15 @@ class PythonStage:
             + [StructField(name, StringType()) for name in errors]
             + [StructField(step.result, data_type(call.type)) for call, step in steps.items()])
         work = partial(batches.evaluate, list(steps.values()), kept, errors, tell=tell)
-        return frame.select("*", *self._args(steps)).mapInArrow(work, schema)
+        return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema)
 
-    def _step(self, call: PythonCall, errors: tuple[str, ...] = (ERROR,)) -> FunctionCall:
+    def step(self, call: PythonCall, errors: tuple[str, ...] = (ERROR,)) -> FunctionCall:
+        """What a worker needs to know of a call."""
         function, result = self._function(call.function), self._results[call].name
         ship_by_value(function)
         return FunctionCall(
             result=result,
-            args=tuple(self._carried[arg].name if isinstance(arg, Column) else f"{result}_{n}"
+            args=tuple(self.carried[arg].name if isinstance(arg, Column) else f"{result}_{n}"
                        for n, arg in enumerate(call.args)),
             function=function.call,
             form=function.columns,
@@ -254,9 +268,9 @@ class PythonStage:
             errors=errors,
         )
 
-    def _args(self, steps: Mapping[PythonCall, FunctionCall]) -> list[SparkColumn]:
+    def arguments(self, steps: Mapping[PythonCall, FunctionCall]) -> list[SparkColumn]:
         """The arguments that Spark computes; a column of the row travels already."""
-        return [compiled(self._settled(arg)).alias(name) for call, step in steps.items()
+        return [compiled(self.settled(arg)).alias(name) for call, step in steps.items()
                 for arg, name in zip(call.args, step.args, strict=True)
                 if not isinstance(arg, Column)]
 
@@ -268,14 +282,14 @@ class PythonStage:
             return replace(expression, args=tuple(self._met(arg) for arg in expression.args))
         return expression
 
-    def _settled(self, expression: Expression) -> Expression:
+    def settled(self, expression: Expression) -> Expression:
         """The expression over the frame: columns at their places, results in place of calls."""
         if isinstance(expression, Column):
-            return self._carried[expression]
+            return self.carried[expression]
         if isinstance(expression, PythonCall):
             return self._results[expression]
         if isinstance(expression, Call):
-            return replace(expression, args=tuple(self._settled(a) for a in expression.args))
+            return replace(expression, args=tuple(self.settled(a) for a in expression.args))
         return expression
 
     def _shown(self, column: Column) -> str:
@@ -289,7 +303,7 @@ class PythonStage:
 @lru_cache(maxsize=256)  # it examines every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may lack them."""
-    for module in (batches, conjunction_worker, penstock.functions,
+    for module in (batches, conjunction_worker, shared_worker, penstock.functions,
                    *_neighbours(function.call)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 

@@ -55,6 +55,6 @@ class Panes(Segments):
             rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
             added=added(job, taken.passed, done.rejected) if path.lookups else {},
             panes=taken.panes, summarised=taken.rows, late=taken.missed, measured=measured,
-            profile=profile)
+            profile=profile, raising=self._raising(order, measured))
         return finished(job, result, bytes_out=done.bytes, spark_jobs=done.jobs + taken.jobs,
                         failed=done.failed)

@@ -14,6 +14,8 @@ from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.model import Block
 from penstock.plan import Path, Plan
+from penstock.planning.conjunctions import conditions
+from penstock.rendering import render
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.partitioning import dealt
@@ -43,6 +45,8 @@ class Order:
     def stages(self) -> list[str]:
         """The names of its stages, with its conjunction in the order of the job."""
         ordered = self.path.in_order(self.job.evaluation.order)
+        if self.path.shared:  # what its predicates did is told beside the whole
+            return [operator.id for operator in ordered.conjunction]
         return names(ordered)[self.job.first:self.job.last]
 
 
@@ -114,6 +118,17 @@ class Segments:
         entering = self.parts.rows(job.parts) if job.parts else job.rows
         return progress.measured(order.stages, entering, self.cores)
 
+    def _raising(self, order: Order, measured: Mapping[str, ev.StageFigures]) -> dict[str, int]:
+        """The queries one of whose predicates raised for all rows that came to it."""
+        stages = {operator.text: operator.id for operator in order.path.conjunction}
+        found: dict[str, int] = {}
+        for member in order.job.members:
+            for predicate in conditions(order.plan.branch(member).where).movable:
+                told = measured.get(stages.get(render(predicate), ""))
+                if told is not None and told.raised >= told.rows_in > 0:
+                    found[member.query] = round(told.rows_in)
+        return found
+
     def _profile(
         self, order: Order, progress: Progress | None
     ) -> ev.ConjunctionProfile | None:
@@ -178,7 +193,7 @@ class Segments:
         result = ev.SegmentResult(
             rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
             added=added(job, done.rows, done.rejected) if path.lookups else {}, measured=measured,
-            profile=profile)
+            profile=profile, raising=self._raising(order, measured))
         return finished(job, result, rows_out=done.rows, bytes_out=done.bytes,
                         spark_jobs=done.jobs + job.in_driver, failed=done.failed)
 
