@@ -18,7 +18,7 @@ from benchmarks.filters.sides import Ran
 from penstock import Engine
 
 SCHEMA = "id INT, port INT, level STRING, path STRING"
-CONDITIONS = ("path RLIKE '(/[a-z]+)+/(x|y)[0-9]{2,}[a-f]+$'", "CAST(level AS DOUBLE) > 0.5",
+CONDITIONS = ("path RLIKE '^/usr.*/[0-9a-f]+/x[0-9]*[1-4][0-9]*ab$'", "CAST(level AS DOUBLE) > 0.5",
               "port < 10")
 """The most costly first: the comparison keeps a tenth of the rows."""
 

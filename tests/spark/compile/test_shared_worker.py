@@ -31,7 +31,7 @@ def shared(number: int, members: list[list[int]], seen: list[int] | None = None)
 
 
 def names(members: int, wanted: tuple[str, ...] = ()) -> SharedColumns:
-    return SharedColumns(("id",), wanted, members, "@member", "@error")
+    return SharedColumns(("id",), (), wanted, members, "@member", "@error", "@reject")
 
 
 def delivered(parts: Any) -> Found:
@@ -109,3 +109,13 @@ def test_what_a_sample_says_is_of_all_predicates() -> None:
     ((_, patterns, spent),) = profiles
     assert dict(patterns) == {0b11: 3, 0b10: 2, 0: 4}
     assert [rows for rows, _ in spent] == [9, 9]
+
+
+def test_what_only_rejects_are_shown_with_is_null_for_answers() -> None:
+    columns = SharedColumns(("id",), ("p0", "p1"), (), 1, "@member", "@error", "@reject")
+    members = [[0]]
+    for rows, shown in ((["tx", "rx", "fx"], [None, {"p0": "r", "p1": "x"}]),
+                        (["tx", "tx"], [None, None])):
+        (found,) = evaluate_shared([shared(0, members)], columns,
+                                   batches([list(one) for one in rows], 5))
+        assert found["@reject"].to_pylist() == shown

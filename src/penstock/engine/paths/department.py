@@ -31,8 +31,9 @@ from penstock.policies.filters import Policy as FiltersPolicy
 from penstock.policies.operators import Policy, Queue, Segment
 
 FIRST_ROWS = 10_000
-"""Rows of the first train of a path if somebody waits for its answers. Their cost is unknown, and
-the first job waits for code to be compiled anyway."""
+"""Rows of the first train of a path if somebody waits for its answers, or if the best order of its
+predicates is to be learnt. Their cost is unknown, and the first job waits for code to be compiled
+anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +307,8 @@ class PathsDepartment:
             self.scheduler.onward(segment))
         longest = settings.longest(path.end == "panes")
         hurried = seconds < inf and not settings.only_the_end_counts
-        if hurried and not self.costs.has_run(*place):
+        learning = hurried or len(path.conjunction) > 1
+        if learning and not self.costs.has_run(*place):
             longest = min(longest, FIRST_ROWS)
         return self.queues.take(place, min(most, longest), turn.most_blocks)
 

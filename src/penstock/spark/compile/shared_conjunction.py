@@ -49,6 +49,8 @@ from penstock.spark.compile.worker_reports import Trip, worker_reports
 
 WANTED = "@wanted"
 """The columns of bits."""
+REJECT = "@reject"
+"""The columns that only rejects are shown with."""
 
 
 class SharedConjunction:
@@ -82,23 +84,32 @@ class SharedConjunction:
         if len(selective) == len(cheap):
             rows = rows.where(reduce(lambda one, other: one | other, selective))
         bits = self._bits(cheap) if selective else {}
-        kept = tuple(at.name for at in self._stage.carried.values())
+        delivered = columns([output.expression for branch in self._branches
+                             for output in branch.select])
+        carried = self._stage.carried
+        kept = tuple(at.name for column, at in carried.items() if column in delivered)
+        shown = tuple(at.name for column, at in carried.items() if column not in delivered)
         frame = rows.select(
-            *(compiled(column).alias(at.name) for column, at in self._stage.carried.items()),
+            *(compiled(column).alias(at.name) for column, at in carried.items()),
             *(column.alias(name) for name, column in bits.items()))
         steps = {call: self._stage.step(call) for call in self._predicates}
         schema = StructType(
             [StructField(name, frame.schema[name].dataType) for name in kept]
-            + [StructField(MEMBER, IntegerType(), False), StructField(ERROR, StringType())])
+            + [StructField(MEMBER, IntegerType(), False), StructField(ERROR, StringType())]
+            + ([StructField(REJECT, StructType([frame.schema[name] for name in shown]))]
+               if shown else []))
         reports = worker_reports(rows.sparkSession.sparkContext)
         (number, tell), (profile, told) = reports.begin(), reports.begin()
         work = partial(
             evaluate_shared, [self._asked(call, Predicate(steps[call], 0))
                               for call in self._predicates],
-            SharedColumns(kept, tuple(bits), len(self._branches), MEMBER, ERROR),
+            SharedColumns(kept, shown, tuple(bits), len(self._branches), MEMBER, ERROR, REJECT),
             sampling=self._sampling([Predicate(steps[call], 0) for call in self._predicates]),
             tell=tell, profile=told)
         frame = frame.select("*", *self._stage.arguments(steps)).mapInArrow(work, schema)
+        if shown:
+            frame = frame.withColumns({
+                name: ours(REJECT).getField(name) for name in shown}).drop(REJECT)
         trip = Trip(number, tuple(self._stages), (True,) * len(self._stages), profile)
         return Progress(frame, trips=[trip])
 

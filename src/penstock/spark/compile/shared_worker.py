@@ -19,6 +19,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.spark.compile.conjunction_worker import (
     Part,
@@ -42,11 +43,15 @@ class SharedColumns:
     """The names of the columns that a worker reads, passes on and fills."""
 
     kept: tuple[str, ...]
+    shown: tuple[str, ...]
+    """Columns that only rejects are shown with: they travel in one, which is null for answers."""
     wanted: tuple[str, ...]
     """The columns of bits that Spark has computed from SQL conditions; none if there are none."""
     members: int
     member: str
     error: str
+    reject: str
+    """The column that holds those that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +149,22 @@ def _pairs(
     members = np.repeat(np.arange(columns.members, dtype=np.int32), [len(some) for some in rows])
     all_rows = np.concatenate(rows)
     kept = {name: part.column(name, all_rows) for name in columns.kept}
-    errors = (pa.nulls(len(all_rows), pa.string()) if not faults else
-              pa.array(_errors(columns.members, part.rows, all_rows, members, faults),
-                       pa.string()))
+    errors = pa.nulls(len(all_rows), pa.string())
+    if faults:
+        errors = pa.array(_errors(columns.members, part.rows, all_rows, members, faults),
+                          pa.string())
+    told = {columns.reject: _shown(columns, part, all_rows, errors)} if columns.shown else {}
     return pa.RecordBatch.from_pydict(
-        {**kept, columns.member: pa.array(members), columns.error: errors})
+        {**kept, columns.member: pa.array(members), columns.error: errors, **told})
+
+
+def _shown(columns: SharedColumns, part: Part, rows: Rows, errors: pa.Array) -> pa.Array:
+    """What rejects are shown with; null for all other rows."""
+    fields = [pa.field(name, part.table.schema.field(name).type) for name in columns.shown]
+    if errors.null_count == len(errors):
+        return pa.nulls(len(rows), pa.struct(fields))
+    values = [part.column(name, rows) for name in columns.shown]
+    return pa.StructArray.from_arrays(values, fields=fields, mask=pc.is_null(errors))
 
 
 def _errors(
