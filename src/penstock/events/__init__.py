@@ -12,6 +12,7 @@ from penstock.events.kinds import (
     BlockHeld,
     BlockHot,
     BlockReleased,
+    ConjunctionProfile,
     EngineStarted,
     EngineStopped,
     Event,
@@ -23,6 +24,7 @@ from penstock.events.kinds import (
     KeptRows,
     LatencyMissed,
     Memory,
+    OrderChanged,
     PanesResult,
     PathCut,
     PathWork,
@@ -54,6 +56,7 @@ from penstock.events.kinds import (
     WatermarkMoved,
 )
 from penstock.events.measures import QueryMeasures, QueueMeasures, RunMeasures, StreamMeasures
+from penstock.events.orders import ConjunctionMeasures
 from penstock.events.reading import find_record, read_events
 from penstock.events.record import Recorder, new_record
 from penstock.events.summary import Summary
@@ -66,6 +69,8 @@ __all__ = [
     "BlockHeld",
     "BlockHot",
     "BlockReleased",
+    "ConjunctionMeasures",
+    "ConjunctionProfile",
     "EngineStarted",
     "EngineStopped",
     "Event",
@@ -78,6 +83,7 @@ __all__ = [
     "KeptRows",
     "LatencyMissed",
     "Memory",
+    "OrderChanged",
     "PanesResult",
     "PathCut",
     "PathWork",

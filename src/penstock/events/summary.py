@@ -17,6 +17,7 @@ from penstock.events.measures import (
     StreamMeasures,
     Wait,
 )
+from penstock.events.orders import CONJUNCTIONS_KEPT, ConjunctionMeasures, Profiling
 from penstock.model import Block
 
 WARNINGS_KEPT = 100
@@ -61,6 +62,9 @@ class Summary:
         self.queries: dict[str, QueryMeasures] = {}
         self.queues: dict[str, QueueMeasures] = {}
         """By the name of the queue, what waits before a stage of a path."""
+        self.conjunctions: dict[str, ConjunctionMeasures] = {}
+        """By path, the conjunctions whose order has changed."""
+        self.profiling = Profiling()
         self.warnings: deque[k.Warned] = deque(maxlen=WARNINGS_KEPT)
         """The latest warnings."""
         self.warned = 0
@@ -351,6 +355,12 @@ class Summary:
     def _policy_changed(self, event: k.PolicyChanged) -> None:
         self.run.policies |= event.policies
 
+    def _order_changed(self, event: k.OrderChanged) -> None:
+        found = self.conjunctions.setdefault(event.path, ConjunctionMeasures(event.path))
+        found.take(event)
+        if len(self.conjunctions) > CONJUNCTIONS_KEPT:
+            self.conjunctions.pop(next(iter(self.conjunctions)))
+
     def _job_decided(self, event: k.JobDecided) -> None:
         self.run.decided += 1
         self.run.seconds_deciding += event.seconds
@@ -380,6 +390,8 @@ class Summary:
         run.jobs += event.spark_jobs
         run.bytes_out += event.bytes_out
         run.seconds_running += event.seconds
+        if isinstance(event.result, k.PathResult):
+            self.profiling.take(event.result.profile)
         if event.kind == "refresh":
             run.refreshes += 1
         else:
@@ -551,6 +563,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.RidersFormed: Summary._riders_formed,
     k.PolicyChanged: Summary._policy_changed,
     k.PathCut: Summary._tick,
+    k.OrderChanged: Summary._order_changed,
     k.JobDecided: Summary._job_decided,
     k.Queued: Summary._queued,
     k.JobFinished: Summary._job_finished,

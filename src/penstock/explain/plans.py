@@ -107,8 +107,9 @@ def _path(plan: Plan, path: Path, segments: Segments | None) -> dict[str, Any]:
         "queries": list(dict.fromkeys(member.query for member in path.members)),
         "members": [str(member) for member in path.members],
         "operators": [_operator(operator) for operator in path.operators],
+        "conjunction": [operator.id for operator in path.conjunction],
         "segments": _segments(path, segments),
-        **(_sharing(plan, path) if shared else {}),
+        **(_sharing(plan, path) if shared and not path.shared else {}),
     }
 
 
@@ -289,8 +290,10 @@ def _path_text(path: Mapping[str, Any]) -> Iterator[str]:
         for id in segment:
             operator = operators[id]
             line = f"{operator['kind']:<8} {operator['text']}"
+            if len(path["conjunction"]) > 1 and id in path["conjunction"]:
+                line += "  (any order)"
             yield f"{'└─' if id == last else '├─'} {f'{line:<60} {mark}' if mark else line}"
-            if operator["kind"] == "fanout":
+            if "shapes" in path and operator["kind"] == "fanout":
                 yield from (f"│    {line}" for line in _shapes_text(path))
             mark = mark and "    ″"
     yield ""

@@ -20,6 +20,7 @@ from penstock.model import (
 from penstock.plan import Path, Plan, SharedJoin, members_of
 from penstock.planning.early_selections import lets_through
 from penstock.planning.shapes import columns
+from penstock.planning.share_predicates import may_share, shared_predicates
 
 MEMBER = "@member"
 """The column that says whose answer a row is."""
@@ -199,7 +200,12 @@ def _members(plan: Plan, path: Path) -> Iterator[str]:
         if any(is_expensive(lookup.on) for lookup in branch.lookups):
             yield f"{member} joins on a Python function"
     if len(path.members) > 1 and path.end == "sink" and _calls_python(branches):
-        yield f"path {path.id!r} shares a branch that calls Python"
+        if not path.shared:
+            yield f"path {path.id!r} shares a branch that calls Python"
+        elif not all(map(may_share, branches)):
+            yield f"path {path.id!r} shares a branch that needs Python for itself"
+        elif path.movable != len(shared_predicates(branches)):
+            yield f"path {path.id!r} does not have the predicates of its members"
 
 
 def _calls_python(branches: Iterable[Branch]) -> bool:

@@ -169,12 +169,15 @@ class _RecordReader:
                 self.homes[group] = path
                 if stages:
                     self.told.names[path] = stages
+            case ev.OrderChanged(path=path, stages=stages):
+                self.told.reorder(path, stages)
             case ev.JobDecided(job=job):
                 self.decided[job] = event
             case ev.JobFinished(job=job, result=ev.PathResult() as result) if job in self.decided:
                 decided = self.decided.pop(job)
                 assert isinstance(decided.work, ev.PathWork)
-                self.finished.append(RecordedJob(decided, decided.work, event, result))
+                stages = self.told.stages(self._home_of(decided.work))
+                self.finished.append(RecordedJob(decided, decided.work, event, result, stages))
                 self.told.take(event.at, result)
             case ev.JobFinished(job=job, result=ev.ProbeResult() as found) if job in self.decided:
                 decided = self.decided.pop(job)
@@ -208,7 +211,10 @@ class _RecordReader:
     # --- what it amounts to ------------------------------------------------------------------
 
     def _home(self, job: RecordedJob) -> str:
-        return self.homes.get(job.work.riders, job.work.segment)
+        return self._home_of(job.work)
+
+    def _home_of(self, work: ev.PathWork) -> str:
+        return self.homes.get(work.riders, work.segment)
 
     @property
     def _overlaps(self) -> bool:
