@@ -97,6 +97,10 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "all pairs committed": Moment("storage.guarded:Log.append", "after", about="'ends'", nth=2),
         "late rows set aside, not probed": Moment(
             "storage.spool:Spool.set_late_aside", "after", nth=2),
+        "pairs in panes, not committed": Moment("jobs.probes:Probes.summarise", "after", nth=2),
+        "answers over pairs committed": Moment(
+            "storage.guarded:Log.append", "after", about="'tallied'"),
+        "pairs by rows staged": Moment("delivery.commit:Delivery.deliver", "200", about="latest"),
         "a probe is over": Moment("jobs.probes:Probes.run", "after", alone=True),
     },
     "executors": {

@@ -82,6 +82,11 @@ CREATE QUERY next INTO json 'out/next' AS SELECT p.src, l.src AS other FROM plai
     ON p.port = l.port AND l.ts BETWEEN p.ts AND p.ts + INTERVAL 7 SECONDS;
 CREATE QUERY itself AS SELECT p.src, q.src AS other FROM plain p, plain q
     WHERE p.port = q.port AND odd(q.src) WINDOW 4 SECONDS;
+CREATE QUERY latest INTO json 'out/latest' AS SELECT p.src, l.src AS other FROM plain p, lines l
+    WHERE p.port = l.port AND l.src % 2 = 1 WINDOW 5 ROWS;
+CREATE QUERY tallied INTO parquet 'out/tallied' AS SELECT p.port, COUNT(*) AS n, SUM(l.src) AS total
+    FROM plain p, lines l WHERE p.port = l.port GROUP BY p.port
+    WINDOW 6 SECONDS SLIDE EXACTLY 3 SECONDS;
 """
 SLICED = "SET joins = 'swf(merge=false)';"
 """Every slice of a window is a job; what is undisturbed scans the largest window at once."""
@@ -129,6 +134,8 @@ OUTPUTS = {
     "near": "SELECT src, other FROM read_parquet('{root}/out/near/*')",
     "wide": f"SELECT src, other, name FROM {RESULTS} WHERE query = 'wide'",
     "next": "SELECT src, other FROM read_json('{root}/out/next/*')",
+    "latest": "SELECT src, other FROM read_json('{root}/out/latest/*')",
+    "tallied": "SELECT * FROM read_parquet('{root}/out/tallied/*')",
     "itself": f"SELECT src, other FROM {RESULTS} WHERE query = 'itself'",
     "rejected by itself": "SELECT * FROM read_json('{root}/checkpoint/rejects/itself/*')",
     "rejected by detected": "SELECT * FROM read_json('{root}/checkpoint/rejects/detected/*')",
@@ -264,6 +271,7 @@ def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, 
     for stream in ("plain", "lines"):
         assert sum(expected.rows(f"late {stream}").values()) == STEPS - 5
     assert sum(expected.rows("malformed lines").values()) == STEPS
+    assert all(expected.rows(output) for output in ("near", "wide", "next", "latest", "tallied"))
     for name in chains:
         site = sites[name]
         for output in site.outputs():
