@@ -141,8 +141,7 @@ def drift(report: Report, spark: Any, work: Path, quick: bool, progress: Progres
     first, second = [0.5] * PREDICATES, [0.5] * PREDICATES
     first[3], second[3] = 0.02, 0.98
     first[5], second[5] = 0.98, 0.02
-    load = Load(12 if quick else 24, 200_000 if quick else 1_000_000,
-                keeps=(tuple(first), tuple(second)))
+    load = Load(12 if quick else 24, 1_000_000, keeps=(tuple(first), tuple(second)))
     data, home = write(load, work / "data"), write_module(load, work)
     progress("penstock")
     took = penstock(spark, data, home, work / "ours", [WORST])

@@ -29,17 +29,16 @@ def combined(
     """
     order = evaluation.order[first:]
     spent = [[one[place] for _, _, one in profiles if one] for place in range(len(order))]
-    if not any(spent):
+    if not tasks or not any(spent):
         return None
     places = min(len(order), len(tasks[0][0]))  # predicates that must stay come after them
     ran = [[steps[place] for steps, _, _ in tasks] for place in range(places)]
     seconds: list[float | None] = [None] * len(evaluation.order)
     for place, number in enumerate(order):
-        figures = [(sum(rows for rows, _ in spent[place]), sum(took for _, took in spent[place]))]
+        measured = [spent[place]]
         if place < len(ran):
-            figures.append((sum(one[0] for one in ran[place]), sum(one[2] for one in ran[place])))
-        rows, took = max(figures)
-        seconds[number] = took / rows if rows else None
+            measured.append([(rows, took) for rows, _, took in ran[place]])
+        seconds[number] = typical(max(measured, key=lambda some: sum(rows for rows, _ in some)))
     found: Counter[str] = Counter()
     for _, patterns, _ in profiles:
         for bits, rows in patterns:
@@ -50,6 +49,21 @@ def combined(
         version=evaluation.version, patterns=dict(sorted(found.items())), seconds=tuple(seconds),
         passed=passed / dropped if dropped else 0.0,
         sampling=sum(took for task in spent for _, took in task))
+
+
+def typical(measured: Sequence[tuple[int, float]]) -> float | None:
+    """Seconds per row that half of the rows do not exceed: a task may have waited for its core.
+
+    >>> typical([(100, 1.0), (50, 20.0), (100, 1.5)]), typical([(0, 0.0)])
+    (0.015, None)
+    """
+    each = sorted((took / rows, rows) for rows, took in measured if rows)
+    half = sum(rows for _, rows in each) / 2
+    for cost, rows in each:
+        half -= rows
+        if half <= 0:
+            return cost
+    return None
 
 
 def _in_plan_order(bits: int, order: Sequence[int], count: int) -> str:

@@ -84,8 +84,8 @@ class SharedConjunction:
         if len(selective) == len(cheap):
             rows = rows.where(reduce(lambda one, other: one | other, selective))
         bits = self._bits(cheap) if selective else {}
-        delivered = columns([output.expression for branch in self._branches
-                             for output in branch.select])
+        delivered = set(columns([output.expression for branch in self._branches
+                                 for output in branch.select]))
         carried = self._stage.carried
         kept = tuple(at.name for column, at in carried.items() if column in delivered)
         shown = tuple(at.name for column, at in carried.items() if column not in delivered)
