@@ -161,11 +161,10 @@ class SharedJoin:
 
     id: str
     """It stays the same when queries join it and leave it."""
-    left: str
-    right: str
-    """The streams, which may be one."""
+    streams: tuple[str, ...]
+    """Two or more; one may stand several times."""
     on: tuple[Expression, ...]
-    """What must hold of both rows of a pair, beside their times."""
+    """What must hold of the rows of a pair, beside their times."""
     members: tuple[Member, ...]
     """By their first inputs."""
     span: int
@@ -173,16 +172,15 @@ class SharedJoin:
     path: Path
     """What comes out of the join is what this path reads. If it ends in panes, the members are one
     group of window aggregates."""
-    left_where: tuple[Expression, ...] = ()
-    right_where: tuple[Expression, ...] = ()
-    """Selections over one side that all members have: they are made before the join."""
+    where: tuple[tuple[Expression, ...], ...] = ()
+    """By stream: selections over its rows that all members have. They are made before the join."""
     rows: bool = False
     """Whether its windows are windows of rows; ``span`` is then a number of rows."""
 
     @property
-    def streams(self) -> tuple[str, str]:
-        """Both of them."""
-        return self.left, self.right
+    def selections(self) -> tuple[Expression, ...]:
+        """All selections that are made before the join."""
+        return tuple(condition for conditions in self.where for condition in conditions)
 
 
 @dataclass(frozen=True)  # no slots: the look-ups below are made once and kept

@@ -63,10 +63,10 @@ def test_selections_of_one_side_that_all_queries_have_are_made_before_the_join()
         one="a A, b B WHERE A.k = B.k AND A.v > 5 AND B.v > 7 AND A.v < B.v WINDOW 1 MIN",
         two="a A, b B WHERE A.k = B.k AND A.v > 5 WINDOW 1 HOUR")
     (join,) = made.joins
-    assert len(join.left_where) == 1 and join.right_where == ()
+    assert list(map(len, join.where)) == [1, 0]
     (alone,) = planned(
         one="a A, b B WHERE A.k = B.k AND A.v > 5 AND B.v > 7 AND A.v < B.v WINDOW 1 MIN").joins
-    assert len(alone.left_where) == len(alone.right_where) == 1
+    assert list(map(len, alone.where)) == [1, 1]
 
 
 def test_a_join_stays_the_same_when_queries_come_and_go():
@@ -79,7 +79,7 @@ def test_a_join_stays_the_same_when_queries_come_and_go():
 
 @pytest.mark.parametrize("change, told", [
     (lambda join: replace(join, span=1), "longer than that of join"),
-    (lambda join: replace(join, left="b"), "joins other rows"),
+    (lambda join: replace(join, streams=("b", "b")), "joins other rows"),
     (lambda join: replace(join, members=()), "no path carries one#0"),
     (lambda join: replace(join, path=replace(join.path, members=())), "does not have the members"),
     (lambda join: replace(join, path=replace(join.path, reads="a")), "reads 'a'"),

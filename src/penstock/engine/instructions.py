@@ -134,8 +134,8 @@ class JoinSide:
 class ProbeScan:
     """Find the pairs whose later row is from some time, and whose rows are so far apart.
 
-    All times are in microseconds. A left row is the later one of a pair also where both have the
-    same time, so that each pair is found once.
+    All times are in microseconds. Of rows with the same time, that of the stream
+    that is named first counts as the later one, so that each pair is found once.
     """
 
     since: int
@@ -144,10 +144,16 @@ class ProbeScan:
     nearest: int
     farthest: int
     """The rows are at least the first apart, and less than the second."""
-    left: JoinSide
-    right: JoinSide
+    sides: tuple[JoinSide, ...]
+    """By stream of the join."""
     members: tuple[Member, ...]
     """Those that get the pairs which their own windows cover."""
+
+    @property
+    def may_find(self) -> bool:
+        """Whether the blocks allow pairs: fresh rows of one stream, and rows of all others."""
+        return any(side.fresh and all(other.window for other in self.sides if other is not side)
+                   for side in self.sides)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

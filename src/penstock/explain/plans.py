@@ -165,14 +165,13 @@ def _conditions(shape: Shape) -> str:
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
     above = [condition for branch in branches for condition in branch.where
-             if condition not in (*join.left_where, *join.right_where)]
+             if condition not in join.selections]
     return {
         "id": join.id,
-        "left": join.left,
-        "right": join.right,
+        "streams": list(join.streams),
         "on": conjunction(join.on),
         "span": join.span,
-        "before": conjunction((*join.left_where, *join.right_where)),
+        "before": conjunction(join.selections),
         "above": len(above),
         "shared": not join.path.expensive,
         "panes": join.path.end == "panes",
@@ -293,7 +292,7 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     names = [query["name"] for query in join["queries"]]
     whose = "a window of its own" if len(names) == 1 else "one window for all"
     yield f"{join['id']}: {_names(names, 'queries')}, {whose}"
-    yield f"    {join['left']} and {join['right']} on {join['on']}"
+    yield f"    {' and '.join(join['streams'])} on {join['on']}"
     if not join["shared"]:
         yield "    not shared: a query that calls Python does not hold others up"
     if join["before"]:

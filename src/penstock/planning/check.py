@@ -156,7 +156,7 @@ def _join(plan: Plan, join: SharedJoin) -> Iterator[str]:
             yield f"{member} does not have the lookups of path {join.path.id!r}"
         if branch.join.reach > join.span:
             yield f"the window of {member} is longer than that of join {join.id!r}"
-        if not {*join.left_where, *join.right_where} <= set(branch.where):
+        if not set(join.selections) <= set(branch.where):
             yield f"join {join.id!r} leaves rows out that {member} wants"
     if plan.groups and join.path.end == "panes" and len(plan.groups_on(join.path.id)) != 1:
         yield f"the pairs of join {join.id!r} go into the panes of several groups"

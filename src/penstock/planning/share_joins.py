@@ -98,11 +98,11 @@ def _join(
              else fanned_out(behind, one.lookups, len(members)))
     path = Path(behind, id, one.lookups, members, steps, expensive=expensive,
                 end="sink" if one.grouping is None else "panes")
-    left, right = (_before(branches, side) for side in (STREAM, STREAM + 1))
     reaches = [branch.join.reach for branch in branches if branch.join is not None]
     return SharedJoin(
-        id=id, left=one.streams[0], right=one.streams[1], on=one.join.on, members=members,
-        span=max(reaches), path=path, left_where=left, right_where=right, rows=one.join.rows)
+        id=id, streams=one.streams, on=one.join.on, members=members, span=max(reaches), path=path,
+        where=tuple(_before(branches, STREAM + side) for side in range(len(one.streams))),
+        rows=one.join.rows)
 
 
 def _panes(id: str, branch: Branch, members: int) -> tuple[Operator, ...]:

@@ -135,12 +135,12 @@ class _Question:
 
     def _paired(self, compiler: Compiler, join: SharedJoin) -> pa.Table:
         """The pairs of a window join among all blocks in the spool."""
-        left, right = (tuple(self._blocks(stream)) for stream in join.streams)
-        if not left or not right:
+        blocks = [tuple(self._blocks(stream)) for stream in join.streams]
+        if not all(blocks):
             return self._schema.empty_table()
         scan = ProbeScan(
             since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
-            left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
+            sides=tuple(JoinSide(fresh=some, window=some) for some in blocks))
 
         def rows(stream: str, numbers: Sequence[int]) -> DataFrame:
             spool = self.spools[stream]
@@ -167,19 +167,19 @@ class _Question:
     def _windowed_pairs(self, compiler: Compiler, group: Group) -> pa.Table:
         """The answer of an aggregate over a join, from the pairs of its window."""
         branch, join = self.query.branches[0], self.plan.join(group.reads)
-        left, right = (self._blocks(stream) for stream in join.streams)
+        blocks = [self._blocks(stream) for stream in join.streams]
         window = branch.window
         assert window is not None
-        end = pairs_end(group.pane, window, [left, right], self.by.running)
+        end = pairs_end(group.pane, window, blocks, self.by.running)
         if end is None:
             return self._schema.empty_table()
         start = end - window.length
         scan = ProbeScan(
             since=start, until=end, nearest=0, farthest=join.span, members=join.members,
-            left=side(left, start, end, 0, join.span), right=side(right, start, end, 0, join.span))
+            sides=tuple(side(some, start, end, 0, join.span) for some in blocks))
         families = families_of(group)
         synopsis = Synopsis([key.type for key in group.keys], families, group.span, paired=True)
-        if scan.left.fresh and scan.right.window or scan.right.fresh and scan.left.window:
+        if scan.may_find:
             rows = compiler.summarised_pairs(join, [scan], lambda stream, numbers:
                                              self.spools[stream].timely_frame(numbers))
             asked = rows.group(group, families)

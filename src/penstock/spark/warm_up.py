@@ -218,10 +218,10 @@ class _Doubles:
 
 
 def _probe(number: int, join: SharedJoin) -> ProbeJob:
-    left, right = ((Block(stream, 0, 0, 0, 0.0),) for stream in join.streams)
+    empty = [(Block(stream, 0, 0, 0, 0.0),) for stream in join.streams]
     scan = ProbeScan(
         since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
-        left=JoinSide(fresh=left, window=left), right=JoinSide(fresh=right, window=right))
+        sides=tuple(JoinSide(fresh=one, window=one) for one in empty))
     return ProbeJob(number=number, join=join.id, riders=number, members=join.members,
                     scans=(scan,), outer=0)
 

@@ -76,14 +76,14 @@ class JoinRows:
         if not join.rows or not job.scans:
             return ()
         scan = job.scans[0]
-        sides = (_before(self._rows(side.window), scan.until) for side in (scan.left, scan.right))
+        sides = (_before(self._rows(side.window), scan.until) for side in scan.sides)
         return tuple(rows[-join.span].time if len(rows) >= join.span else EARLIEST
                      for rows in sides)
 
     def _over_rows(self, scan: ProbeScan) -> Iterator[tuple[JoinedPair, int]]:
         """Pairs, and how many rows of the earlier one's stream lie between their rows."""
         lefts, rights = (_before(self._rows(side.window), scan.until)
-                         for side in (scan.left, scan.right))
+                         for side in scan.sides)
         for left in lefts:
             for right in rights:
                 pair = JoinedPair(left, right)
@@ -96,10 +96,11 @@ class JoinRows:
 
     def _by_time(self, scan: ProbeScan) -> Iterator[tuple[JoinedPair, int]]:
         """Pairs, and how far apart their times are."""
-        fresh = [(left, right) for left in self._rows(scan.left.fresh)
-                 for right in self._rows(scan.right.window) if right.time <= left.time]
-        fresh += [(left, right) for right in self._rows(scan.right.fresh)
-                  for left in self._rows(scan.left.window) if left.time < right.time]
+        one, other = scan.sides
+        fresh = [(left, right) for left in self._rows(one.fresh)
+                 for right in self._rows(other.window) if right.time <= left.time]
+        fresh += [(left, right) for right in self._rows(other.fresh)
+                  for left in self._rows(one.window) if left.time < right.time]
         for left, right in fresh:
             pair = JoinedPair(left, right)
             apart = abs(left.time - right.time)

@@ -100,7 +100,7 @@ def host_of(sql: str, policy: str, **options) -> FakeHost:
 
 def slow(job: ProbeJob) -> float:
     """Seconds of a probe: a fixed part, and a part for each row and second that it scans."""
-    rows = [sum(block.rows for side in (scan.left, scan.right) for block in side.fresh)
+    rows = [sum(block.rows for side in scan.sides for block in side.fresh)
             for scan in job.scans]
     return 0.2 + sum(count * (scan.farthest - scan.nearest) / 8e7
                      for count, scan in zip(rows, job.scans, strict=True))

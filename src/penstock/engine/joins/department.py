@@ -268,7 +268,7 @@ class JoinsDepartment:
         """Whether some blocks are not through for members of a join."""
         members = run.join.members if run.join.path.end == "panes" else run.members
         return any(self._owed.get(replace(member, input=input))
-                   for member in members for input in (0, 1))
+                   for member in members for input in range(len(run.join.streams)))
 
     def begin(self, at: float, job: int, offer: ProbeOffer) -> Begun:
         """Order the probe."""

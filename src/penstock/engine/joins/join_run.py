@@ -287,7 +287,7 @@ class JoinRun:
         """By side, the time of the earliest row that may still be in a pair."""
         if self.join.rows:
             return self._oldest_at(self.begins)
-        return (max(self.begins - self.join.span, EARLIEST),) * 2
+        return (max(self.begins - self.join.span, EARLIEST),) * len(self.join.streams)
 
     def reach_back(self, until: int, oldest: Sequence[int]) -> None:
         """Later rows from a time on meet no rows before these times."""
@@ -298,7 +298,7 @@ class JoinRun:
 
     def _oldest_at(self, since: int) -> tuple[int, ...]:
         found = [rows for time, rows in self.oldest if time <= since]
-        return found[-1] if found else (EARLIEST, EARLIEST)
+        return found[-1] if found else (EARLIEST,) * len(self.join.streams)
 
     # --- probes ------------------------------------------------------------------------------
 
@@ -419,22 +419,21 @@ class JoinRun:
         members: Iterable[Member],
     ) -> ProbeScan | None:
         """What a host is to scan; None if the blocks show that there are no pairs."""
-        left, right = self._sides(state, outer, since, nearest, farthest)
-        if not (left.fresh and right.window or right.fresh and left.window):
-            return None
         rank = {member: number for number, member in enumerate(self.join.members)}
-        return ProbeScan(
-            since=since, until=outer.until, nearest=nearest, farthest=farthest, left=left,
-            right=right, members=tuple(sorted(members, key=lambda m: rank.get(m, len(rank)))))
+        scan = ProbeScan(
+            since=since, until=outer.until, nearest=nearest, farthest=farthest,
+            sides=self._sides(state, outer, since, nearest, farthest),
+            members=tuple(sorted(members, key=lambda m: rank.get(m, len(rank)))))
+        return scan if scan.may_find else None
 
     def _sides(
         self, state: EngineState, outer: Outer, since: int, nearest: int, farthest: int
-    ) -> list[JoinSide]:
-        """The blocks of both streams that a scan reads."""
+    ) -> tuple[JoinSide, ...]:
+        """The blocks of all streams that a scan reads."""
         blocks = [state.blocks.of(stream) for stream in self.join.streams]
         if not self.join.rows:
-            return [side(some, since, outer.until, nearest, farthest) for some in blocks]
+            return tuple(side(some, since, outer.until, nearest, farthest) for some in blocks)
         # A row's number is known only together with all rows between it and the later one.
-        return [JoinSide(fresh=reaching(some, since, outer.until),
-                         window=reaching(some, oldest, outer.until))
-                for some, oldest in zip(blocks, self._oldest_at(since), strict=True)]
+        return tuple(JoinSide(fresh=reaching(some, since, outer.until),
+                              window=reaching(some, oldest, outer.until))
+                     for some, oldest in zip(blocks, self._oldest_at(since), strict=True))

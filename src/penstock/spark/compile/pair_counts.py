@@ -125,7 +125,7 @@ class PairCounts:
         """Find out which of them differ in their windows only."""
         self._windows = {member: _window(branch) for member, branch in branches.items()}
         self._slots = Slots.of(self._windows.values())
-        made = {*join.left_where, *join.right_where}
+        made = set(join.selections)
         self._selections: dict[tuple[Expression, ...], list[Member]] = {}
         for member, branch in branches.items():
             rest = tuple(condition for condition in branch.where if condition not in made)

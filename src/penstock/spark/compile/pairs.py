@@ -61,7 +61,7 @@ class ScanPart:
 
 def parts(scan: ProbeScan) -> list[ScanPart]:
     """Both parts of a scan; one whose blocks show that it has no pairs is left out."""
-    left, right = scan.left, scan.right
+    left, right = scan.sides
     around = {block.number: block for block in (*right.window, *right.fresh)}
     before = [block for block in left.window if scan.since > EARLIEST
               and (block.cutoff is None or block.cutoff < scan.since)]
@@ -77,9 +77,9 @@ def least_read(join: SharedJoin, scans: Iterable[ProbeScan]) -> int:
     those of the window, and both sides are numbered together.
     """
     if join.rows:
-        return sum(block.rows for scan in scans for side in (scan.left, scan.right)
+        return sum(block.rows for scan in scans for side in scan.sides
                    for block in side.window)
-    streams = {LEFT: join.left, RIGHT: join.right}
+    streams = dict(zip((LEFT, RIGHT), join.streams, strict=True))
     found = [part for scan in scans for part in parts(scan)]
     fresh = {(streams[part.side], block.number): block.rows
              for part in found for block in part.fresh}
@@ -120,7 +120,7 @@ class PairCompiler:
     def _rows(
         self, rows: Callable[[str, Sequence[int]], DataFrame], side: int, blocks: Iterable[Block]
     ) -> DataFrame:
-        stream = self.join.left if side == LEFT else self.join.right
+        stream = self.join.streams[side - LEFT]
         return self._side(rows(stream, [block.number for block in blocks]), side)
 
     def _met(
@@ -152,9 +152,9 @@ class PairCompiler:
     def _side(self, rows: DataFrame, side: int) -> DataFrame:
         """The rows of a stream that may be in pairs: what is looked at, and the time."""
         frame = renamed(rows, side)
-        where = all_of(self.join.left_where if side == LEFT else self.join.right_where)
+        where = all_of(self.join.where[side - LEFT])
         frame = frame if where is None else frame.where(where)
-        stream = self.join.left if side == LEFT else self.join.right
+        stream = self.join.streams[side - LEFT]
         time = sf.unix_micros(compiled(self.time(stream, side)))
         kept = frame.select(*self._columns(side), time.alias(_TIMES[side]))
         return kept.where(ours(_TIMES[side]).isNotNull())

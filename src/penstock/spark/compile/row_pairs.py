@@ -73,8 +73,8 @@ class RowPairCompiler:
 
     def _union(self, scan: ProbeScan, rows: NumberedRows) -> DataFrame:
         """The rows of both streams before the end of the scan, each with its own columns."""
-        left = self._rows(LEFT, self.join.left, scan.left.window, rows)
-        right = self._rows(RIGHT, self.join.right, scan.right.window, rows)
+        left, right = (self._rows(side, self.join.streams[side - LEFT],
+                                  scan.sides[side - LEFT].window, rows) for side in (LEFT, RIGHT))
         both = left.unionByName(right, allowMissingColumns=True)
         return both.where(ours(_TIME) < sf.lit(scan.until))
 
@@ -103,7 +103,7 @@ class RowPairCompiler:
 
     def _of_side(self, numbered: DataFrame, side: int) -> DataFrame:
         """The rows of one stream that may be in pairs, by names of their own."""
-        where = all_of(self.join.left_where if side == LEFT else self.join.right_where)
+        where = all_of(self.join.where[side - LEFT])
         mine = numbered.where(ours(_SIDE) == side)
         mine = mine if where is None else mine.where(where)
         named = [ours(name).alias(f"{name}{side}") for name in (_TIME, _NUMBER, *_SEEN)]
