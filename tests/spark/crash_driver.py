@@ -97,6 +97,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "all pairs committed": Moment("storage.guarded:Log.append", "after", about="'ends'", nth=2),
         "late rows set aside, not probed": Moment(
             "storage.spool:Spool.set_late_aside", "after", nth=2),
+        "keys are dropped, nothing is joined": Moment("jobs.drop_probes:DropProbes.run", "after"),
         "a probe is over": Moment("jobs.probes:Probes.run", "after", alone=True),
     },
     "executors": {

@@ -76,6 +76,8 @@ CREATE QUERY next INTO json 'out/next' AS SELECT p.src, l.src AS other FROM plai
     ON p.port = l.port AND l.ts BETWEEN p.ts AND p.ts + INTERVAL 7 SECONDS;
 CREATE QUERY itself AS SELECT p.src, q.src AS other FROM plain p, plain q
     WHERE p.port = q.port AND odd(q.src) WINDOW 4 SECONDS;
+CREATE QUERY three INTO parquet 'out/three' AS SELECT p.src, l.src AS other, q.src AS more
+    FROM plain p, lines l, plain q WHERE p.port = l.port AND l.port = q.port WINDOW 2 SECONDS;
 """
 SLICED = "SET joins = 'swf(merge=false)';"
 """Every slice of a window is a job; what is undisturbed scans the largest window at once."""
@@ -116,6 +118,7 @@ OUTPUTS = {
     "near": "SELECT src, other FROM read_parquet('{root}/out/near/*')",
     "wide": f"SELECT src, other, name FROM {RESULTS} WHERE query = 'wide'",
     "next": "SELECT src, other FROM read_json('{root}/out/next/*')",
+    "three": "SELECT src, other, more FROM read_parquet('{root}/out/three/*')",
     "itself": f"SELECT src, other FROM {RESULTS} WHERE query = 'itself'",
     "rejected by itself": "SELECT * FROM read_json('{root}/checkpoint/rejects/itself/*')",
     "rejected by detected": "SELECT * FROM read_json('{root}/checkpoint/rejects/detected/*')",
