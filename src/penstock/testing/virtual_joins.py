@@ -135,32 +135,40 @@ class JoinRows:
 
     def profiles(self, job: ProbeJob, plan: Plan) -> tuple[ev.ProbeProfile, ...]:
         """How the fresh keys of each stream of a multiway join fare; all dropped are profiled."""
-        found = []
-        for scan in job.scans if job.orders else ():
-            for stream, side in enumerate(scan.sides):
-                fresh = [row for row in self._rows(side.fresh)
-                         if scan.since <= row.time < scan.until]
-                if fresh:
-                    found.append(self._profile(job, scan, stream, fresh))
-        return tuple(found)
+        return tuple(profile for scan in job.scans if job.orders
+                     for profile in self._profiles(job, scan))
 
-    def _profile(
-        self, job: ProbeJob, scan: ProbeScan, stream: int, fresh: Sequence[JoinRow]
-    ) -> ev.ProbeProfile:
-        others = [other for other in range(len(scan.sides)) if other != stream]
-        drops = {key: [self._drops(scan, other, [row for row in fresh if row.key == key])
-                       for other in others]
-                 for key in dict.fromkeys(row.key for row in fresh)}
-        ordered = job.orders[stream]
-        left, probed = list(drops), []
-        for other in ordered.order:
-            probed.append(len(left))
-            left = [key for key in left if not drops[key][others.index(other)]]
-        patterns = Counter(sum(1 << n for n, one in enumerate(bits) if one)
-                           for bits in drops.values() if any(bits))
-        return ev.ProbeProfile(
-            stream=stream, version=ordered.version, order=ordered.order, probed=tuple(probed),
-            left=len(left), seconds=(1.0,) * len(others), dropped=tuple(sorted(patterns.items())))
+    def _profiles(self, job: ProbeJob, scan: ProbeScan) -> Iterator[ev.ProbeProfile]:
+        """In rounds, which end when nothing is left or every stream has been asked."""
+        drops = {stream: found for stream in range(len(scan.sides))
+                 if (found := self._dropped(scan, stream))}
+        left = {stream: [list(found)] for stream, found in drops.items()}
+        rounds = 0
+        while rounds < len(scan.sides) - 1 and any(keys[-1] for keys in left.values()):
+            for stream, found in drops.items():
+                other = job.orders[stream].order[rounds]
+                left[stream].append([key for key in left[stream][-1] if other not in found[key]])
+            rounds += 1
+        for stream, found in drops.items():
+            others = [other for other in range(len(scan.sides)) if other != stream]
+            patterns = Counter(sum(1 << others.index(other) for other in dropping)
+                               for dropping in found.values() if dropping)
+            ordered = job.orders[stream]
+            yield ev.ProbeProfile(
+                stream=stream, version=ordered.version, order=ordered.order,
+                probed=tuple(map(len, left[stream][:-1])), left=len(left[stream][-1]),
+                seconds=(1.0,) * rounds,
+                dropped=tuple(sorted(patterns.items())) if rounds == len(others) else ())
+
+    def _dropped(self, scan: ProbeScan, stream: int) -> dict[int, set[int]]:
+        """By key of a stream's fresh rows: the streams that have nothing for them."""
+        found: dict[int, list[JoinRow]] = {}
+        for row in self._rows(scan.sides[stream].fresh):
+            if scan.since <= row.time < scan.until:
+                found.setdefault(row.key, []).append(row)
+        return {key: {other for other in range(len(scan.sides))
+                      if other != stream and self._drops(scan, other, rows)}
+                for key, rows in sorted(found.items())}
 
     def _drops(self, scan: ProbeScan, other: int, rows: Sequence[JoinRow]) -> bool:
         """Whether a stream has nothing for fresh rows with a key."""
