@@ -24,6 +24,14 @@ from tests.spark.test_joins import BEGIN, bag, pairs, run, write
 pytestmark = pytest.mark.spark
 folder, small_outers = test_joins.folder, test_joins.small_outers
 
+
+
+@pytest.fixture(autouse=True)
+def always_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys are probed, however few rows there are."""
+    monkeypatch.setattr(department, "WORTH_PROBING", 0)
+
+
 LATENESS = {"a": 4.0, "b": 2.0, "c": 0.0, "d": 1.0}
 KEYS = {"a": "k INT, v INT", "b": "k INT, v INT", "c": "k INT, v INT", "d": "k INT, v INT"}
 STREAMS = "".join(
@@ -160,6 +168,17 @@ def test_rows_that_are_too_many_to_be_broadcast_are_joined_alike(
     monkeypatch.setattr(multiway, "FEW", 0)
     sides = written(folder, 4)
     check(run(engine, folder, application())[0], sides)
+
+
+def test_so_few_rows_that_they_are_not_worth_probing_are_joined_alike(
+    engine, folder, monkeypatch, small_outers
+):
+    monkeypatch.setattr(department, "WORTH_PROBING", 1_000_000)
+    sides = written(folder, 9)
+    tables, events, _ = run(engine, folder, application())
+    check(tables, sides)
+    assert not any(e.result.profiles for e in events
+                   if isinstance(e, ev.JobFinished) and e.kind == "probe")
 
 
 def test_lookups_and_python_see_the_rows_of_all_streams(engine, folder):

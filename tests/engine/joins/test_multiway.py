@@ -197,7 +197,19 @@ def test_seconds_count_as_the_policy_weighs_them():
     assert changed.order == ("b", "d", "c"), "d drops more, and takes nine times as long"
 
 
-def test_an_order_changes_the_jobs_that_follow_and_is_told():
+@pytest.mark.parametrize("rows, probed", [(20, True), (19, False)])
+def test_windows_of_few_rows_are_joined_without_asking_for_keys(rows, probed, monkeypatch):
+    monkeypatch.setattr(department, "WORTH_PROBING", 60)
+    host = FakeHost.of(STREAMS + QUERIES, settings=Settings(until_drained=True))
+    for number, stream in enumerate(LATENESS, 1):
+        host.arrive(stream, at=float(number), times=[0.0] * rows, keys=range(rows))
+        host.end(stream, at=10.0 + number)
+    host.run()
+    assert {bool(job.orders) for job in host.probes if job.scans} == {probed}
+
+
+def test_an_order_changes_the_jobs_that_follow_and_is_told(monkeypatch):
+    monkeypatch.setattr(department, "WORTH_PROBING", 0)
     sql = STREAMS + QUERIES
     blocks: list[tuple[str, float, tuple[float, ...], tuple[int, ...]]] = []
     for number in range(30):

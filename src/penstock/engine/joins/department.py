@@ -25,6 +25,8 @@ from penstock.policies.joins import Policy
 PROBE_POLICY = "a_greedy(p=0.1)"
 """The filters policy that orders the probes of multiway joins. A probe asks for thousands of keys
 at once, and a tenth of the dropped ones costs it next to nothing."""
+WORTH_PROBING = 20_000
+"""A multiway join of fewer rows takes less time than to ask which of them are needed."""
 IN_DRIVER = 20_000
 """If the last probe found no more pairs than this, the driver writes those of the next."""
 
@@ -300,7 +302,7 @@ class JoinsDepartment:
                 member.query: (outer.until, had) for outer, member, had in turn.had},
             through=tuple(_told(through)), late=_by_query(through, lambda block: block.late),
             passed=_by_query(through, lambda block: block.rows), expected=expected,
-            group=run.join.id if paned else "", orders=self._orders_of(run.join),
+            group=run.join.id if paned else "", orders=self._orders_of(run.join, turn),
             in_driver=not paned and self._pairs.get(run.join.id, IN_DRIVER + 1) <= IN_DRIVER
             and not run.retried)
         self._active[job] = _ActiveProbe(run, turn, order, through, run.join.span)
@@ -313,9 +315,14 @@ class JoinsDepartment:
         return Begun(instructions=[*notes, Note(event=decided), order], riders=members,
                      expected=expected, fixed=fixed)
 
-    def _orders_of(self, join: SharedJoin) -> tuple[ProbeOrder, ...]:
-        """In which order each stream of a multiway join probes the others now."""
-        if len(join.streams) < 3:
+    def _orders_of(self, join: SharedJoin, turn: ProbeTurn) -> tuple[ProbeOrder, ...]:
+        """In which order each stream of a multiway join probes the others now.
+
+        None if its windows have so few rows that they are joined as they are.
+        """
+        rows = sum(block.rows for scan in turn.scans for side in scan.sides
+                   for block in side.window)
+        if len(join.streams) < 3 or rows < WORTH_PROBING:
             return ()
         if join.id not in self._orders:
             self._orders[join.id] = ProbeOrders(filters.policy(PROBE_POLICY), join)
