@@ -130,7 +130,7 @@ class StorageUse:
 
     def _used(self) -> int:
         # Not the block manager's status: it is not told of broadcast rows.
-        manager = self.spark._jvm.org.apache.spark.SparkEnv.get().memoryManager()
+        manager = self.spark.sparkContext._jsc.sc().env().memoryManager()
         return int(manager.storageMemoryUsed())
 
 
