@@ -117,14 +117,16 @@ class JoinGraph:
     def valid(self, root: int, order: Sequence[int]) -> tuple[int, ...]:
         """An order of the other streams in which each comes after those that lead to it.
 
-        Those go before it where they are not there yet; the others stay as they are.
+        Those go before it where they are not there yet; the others stay as they are. So do streams
+        that nothing leads to, as in a replay that does not know the equalities.
         """
         parents, found = self.parents(root), [root]
         for stream in order:
-            path, through = [], stream
-            while through not in found:
+            path: list[int] = []
+            through: int | None = stream
+            while through is not None and through not in found:
                 path.append(through)
-                through = parents[through] or 0
+                through = parents[through]
             found += reversed(path)
         return tuple(found[1:])
 
