@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from datetime import timedelta
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.engine.joins import department
@@ -282,3 +284,21 @@ def test_a_hot_key_and_rows_of_one_time_are_joined_once(engine, folder, small_ou
     found = run(engine, folder, sql)[0]["q"]
     sides = {name: timely(blocks, LATENESS[name]) for name, blocks in made.items()}
     assert pairs(found) == oracle(sides, tables, condition, 2)
+
+
+def test_keys_that_are_equal_in_sql_are_equal_as_hashes(engine, folder):
+    keys = {"a": [0.0, math.nan, 1.5, None], "b": [-0.0, math.nan, 2.5, None],
+            "c": [0.0, math.nan, 1.5, None]}
+    for name, some in keys.items():
+        (folder / name).mkdir()
+        pq.write_table(pa.table({
+            "ts": pa.array([BEGIN] * len(some), pa.timestamp("us", "UTC")),
+            "k": pa.array(some, pa.float64()), "v": pa.array(range(len(some)), pa.int32())}),
+            folder / name / "0.parquet")
+    sql = "".join(f"CREATE STREAM {name} (ts TIMESTAMP, k DOUBLE, v INT) FROM parquet '{name}' "
+                  "TIME ts;\n" for name in keys)
+    tables = run(engine, folder, sql + """
+        CREATE QUERY q AS SELECT A.v, B.v AS u, C.v AS w FROM a A, b B, c C
+          WHERE A.k = B.k AND B.k = C.k WINDOW 1 SECOND;
+    """)[0]
+    assert pairs(tables["q"]) == Counter([(0, 0, 0), (1, 1, 1)])

@@ -37,11 +37,12 @@ Rows = Callable[[str, Sequence[int]], DataFrame]
 """The timely rows of blocks of a stream."""
 FEW = 1_000_000
 """If streams have no more rows than this for the keys that are left, they are broadcast."""
-FRESH, KEY, FIRST, LAST, HELD = "@fresh", "@key", "@from", "@upto", "@rows"
+FRESH, KEY, HELD, TIME = "@fresh", "@key", "@rows", "@time"
 _LOW, _HIGH, _GOES_ON, _LEFT = "@low", "@high", "@goes_on", "@survives"
-_TIME = "@time"
 _EARLIEST, _LATEST = "@left", "@right"
 """The times of the earliest and of the latest row of a result, as those of a pair are called."""
+_AS_ROWS = "spark.sql.execution.arrow.localRelationThreshold"
+"""Tables of fewer bytes than this become rows in the plan."""
 _SALT = 0x9E3779B97F4A7C15
 """Keys of different streams are told apart by multiples of this odd number, modulo 2 to the 64."""
 
@@ -117,18 +118,20 @@ class MultiwayCompiler:
     # --- drop probing ------------------------------------------------------------------------
 
     def fresh_keys(self, scan: ProbeScan, rows: Rows) -> DataFrame:
-        """By stream and keys of fresh rows, the times of the first and the last such row."""
+        """By fresh row: its stream, its keys and its time.
+
+        Rows with the same keys are not put together here: an outer has not many rows, and Spark
+        would shuffle them for it.
+        """
         found = []
         for stream, side in enumerate(scan.sides):
             if side.fresh:
                 frame = self._rows(stream, side.fresh, rows)
-                since, last = as_data((scan.since, scan.until - 1), ours(_TIME))
-                fresh = frame.where((ours(_TIME) >= since) & (ours(_TIME) <= last))
+                since, last = as_data((scan.since, scan.until - 1), ours(TIME))
+                fresh = frame.where((ours(TIME) >= since) & (ours(TIME) <= last))
                 found.append(fresh.select(sf.lit(stream).alias(FRESH), *self._padded(stream),
-                                          _TIME))
-        keys = [link(number) for number in range(self._most_links)]
-        return reduce(DataFrame.unionAll, found).groupBy(FRESH, *keys).agg(
-            sf.min(_TIME).alias(FIRST), sf.max(_TIME).alias(LAST))
+                                          TIME))
+        return reduce(DataFrame.unionAll, found)
 
     def _padded(self, stream: int) -> list[SparkColumn]:
         own = len(self.links[stream])
@@ -149,21 +152,34 @@ class MultiwayCompiler:
         key: whose `FRESH` rows ask, the salted `KEY`, between which times, and whether the keys by
         which the stream leads on to others are wanted, too.
         """
-        keys = sf.broadcast(self.spark.createDataFrame(table))
+        keys = sf.broadcast(self._frame(table))
         found = [self._held_by(scan, stream, number, keys, rows) for stream, number in asked]
         onward = [link(number) for number in range(self._most_links)]
         onward = onward if any(map(self.leads_on, range(len(self.join.streams)))) else []
         return reduce(DataFrame.unionAll, found).groupBy(FRESH, KEY, *onward).agg(
             sf.count(sf.lit(1)).alias(HELD))
 
+    def _frame(self, table: pa.Table) -> DataFrame:
+        """A table of keys as a scan of Arrow batches, however small it is.
+
+        As rows in the plan, half a million keys would be hashed and compared again and again while
+        Spark plans: rounds took up to 8 s.
+        """
+        before = self.spark.conf.get(_AS_ROWS)
+        self.spark.conf.set(_AS_ROWS, "0")
+        try:
+            return self.spark.createDataFrame(table)
+        finally:
+            self.spark.conf.set(_AS_ROWS, str(before))
+
     def _held_by(
         self, scan: ProbeScan, stream: int, number: int, keys: DataFrame, rows: Rows
     ) -> DataFrame:
         window = self._rows(stream, scan.sides[stream].window, rows)
         salted = ours(link(number)).bitwiseXOR(sf.lit(self.salt(stream, number)))
-        window = window.select(*self._padded(stream), _TIME, salted.alias("@salted"))
-        met = (ours("@salted") == ours(KEY)) & (ours(_TIME) >= ours(_LOW)) & (
-            ours(_TIME) <= ours(_HIGH))
+        window = window.select(*self._padded(stream), TIME, salted.alias("@salted"))
+        met = (ours("@salted") == ours(KEY)) & (ours(TIME) >= ours(_LOW)) & (
+            ours(TIME) <= ours(_HIGH))
         onward = [sf.when(ours(_GOES_ON), ours(link(n))).alias(link(n))
                   for n in range(self._most_links)]
         return window.join(keys, met, "inner").select(FRESH, KEY, *onward)
@@ -184,8 +200,8 @@ class MultiwayCompiler:
         """The results of a scan; with ``survivors``, out of rows that have their keys."""
         order = self.graph.reachable(0)
         joined = self._side(order[0], scan, rows, survivors)
-        joined = joined.withColumn(_EARLIEST, ours(f"{_TIME}{order[0]}")).withColumn(
-            _LATEST, ours(f"{_TIME}{order[0]}"))
+        joined = joined.withColumn(_EARLIEST, ours(f"{TIME}{order[0]}")).withColumn(
+            _LATEST, ours(f"{TIME}{order[0]}"))
         for place_, stream in enumerate(order[1:], 1):
             side = self._side(stream, scan, rows, survivors)
             if survivors is not None and survivors.rows <= FEW:
@@ -202,7 +218,7 @@ class MultiwayCompiler:
         self, joined: DataFrame, stream: int, side: DataFrame, others: Sequence[int]
     ) -> DataFrame:
         """Rows of some streams beside those of one more."""
-        time = ours(f"{_TIME}{stream}")
+        time = ours(f"{TIME}{stream}")
         (farthest,) = as_data((self.join.span,), time)
         on = all_of(self.graph.equalities(stream, others))
         assert on is not None, "a stream is joined after one that leads to it"
@@ -216,16 +232,16 @@ class MultiwayCompiler:
     ) -> DataFrame:
         """The rows of a stream that may be in results."""
         frame = self._rows(stream, scan.sides[stream].window, rows)
-        low, high = as_data((scan.since - self.join.span, scan.until), ours(_TIME))
-        frame = frame.where((ours(_TIME) > low) & (ours(_TIME) < high))
+        low, high = as_data((scan.since - self.join.span, scan.until), ours(TIME))
+        frame = frame.where((ours(TIME) > low) & (ours(TIME) < high))
         if survivors is not None:
             frame = self._surviving(frame, survivors.keys[stream])
         own = [ours(place(column.source, column.name)) for column in self.needed[stream]]
-        return frame.select(*own, ours(_TIME).alias(f"{_TIME}{stream}"))
+        return frame.select(*own, ours(TIME).alias(f"{TIME}{stream}"))
 
     def _surviving(self, frame: DataFrame, keys: Mapping[int, Hashes]) -> DataFrame:
         """The rows that have one of the keys by one of the links."""
-        tables = {number: sf.broadcast(self.spark.createDataFrame(pa.table({_LEFT: some})))
+        tables = {number: sf.broadcast(self._frame(pa.table({_LEFT: some})))
                   for number, some in keys.items()}
         if len(tables) == 1:
             ((number, table),) = tables.items()
@@ -252,5 +268,5 @@ class MultiwayCompiler:
         own = [ours(place(column.source, column.name)) for column in self.needed[stream]]
         for side in sides:
             frame = frame.where(compiled(side).isNotNull())
-        kept = frame.select(*own, *hashes, time.alias(_TIME))
-        return kept.where(ours(_TIME).isNotNull())
+        kept = frame.select(*own, *hashes, time.alias(TIME))
+        return kept.where(ours(TIME).isNotNull())

@@ -22,11 +22,10 @@ import pyarrow as pa
 from penstock.engine.instructions import ProbeOrder, ProbeScan
 from penstock.events import kinds as ev
 from penstock.spark.compile.multiway import (
-    FIRST,
     FRESH,
     HELD,
     KEY,
-    LAST,
+    TIME,
     Hashes,
     MultiwayCompiler,
     Rows,
@@ -110,13 +109,13 @@ class DropProbes:
         return [self._of_stream(stream, orders[stream], found.filter(pa.array(whose == stream)))
                 for stream in range(len(scan.sides)) if (whose == stream).any()]
 
-    def _of_stream(self, stream: int, order: ProbeOrder, keys: pa.Table) -> _FreshKeys:
-        links = np.array([keys[link(n)].to_numpy()
-                          for n in range(len(self.compiler.links[stream]))], np.int64)
-        nothing = np.zeros(keys.num_rows, bool)
-        return _FreshKeys(
-            stream, order, links, keys[FIRST].to_numpy(), keys[LAST].to_numpy(), ~nothing, nothing,
-            np.zeros((len(self.compiler.links), keys.num_rows), bool))
+    def _of_stream(self, stream: int, order: ProbeOrder, rows: pa.Table) -> _FreshKeys:
+        times, own = rows[TIME].to_numpy(), range(len(self.compiler.links[stream]))
+        links, first, last = _spans(
+            np.array([rows[link(number)].to_numpy() for number in own]), times, times)
+        nothing = np.zeros(len(first), bool)
+        return _FreshKeys(stream, order, links, first, last, ~nothing, nothing,
+                          np.zeros((len(self.compiler.links), len(first)), bool))
 
     # --- one round ---------------------------------------------------------------------------
 
@@ -152,7 +151,7 @@ class DropProbes:
             keys = one.held[parent].onward[self.compiler.link_to(parent, stream), through]
             first = np.full(len(keys), one.first[asked].min() if asked.any() else 0)
             last = np.full(len(keys), one.last[asked].max() if asked.any() else 0)
-        keys, low, high = _spans(keys, first, last)
+        (keys,), low, high = _spans(keys[None], first, last)
         span = self.compiler.join.span - 1
         number = self._link_of(one, stream)
         goes_on = stream in self.compiler.graph.parents(one.stream)
@@ -236,16 +235,21 @@ class DropProbes:
         return self.compiler.link_to(stream, self._parent(one, stream))
 
 
-def _spans(keys: Hashes, first: Hashes, last: Hashes) -> tuple[Hashes, Hashes, Hashes]:
-    """Each key once, with the earliest of its first times and the latest of its last ones.
+def _spans(
+    keys: npt.NDArray[np.int64], first: Hashes, last: Hashes
+) -> tuple[npt.NDArray[np.int64], Hashes, Hashes]:
+    """Keys, each once, with the earliest of their first times and the latest of their last ones.
 
-    >>> keys, first, last = (np.array(some) for some in ([7, 5, 7], [1, 2, 3], [4, 5, 6]))
+    A key has a part in each line.
+
+    >>> keys, first, last = (np.array(some) for some in ([[7, 5, 7]], [1, 2, 3], [4, 5, 6]))
     >>> [some.tolist() for some in _spans(keys, first, last)]
-    [[5, 7], [2, 1], [5, 6]]
+    [[[5, 7]], [2, 1], [5, 6]]
     """
-    if not len(keys):
+    if not keys.size:
         return keys, first, last
-    order = np.argsort(keys, kind="stable")
-    keys, first, last = keys[order], first[order], last[order]
-    begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    return keys[begins], np.minimum.reduceat(first, begins), np.maximum.reduceat(last, begins)
+    order = np.lexsort(keys)
+    keys, first, last = keys[:, order], first[order], last[order]
+    is_new = np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+    begins = np.flatnonzero(is_new)
+    return keys[:, begins], np.minimum.reduceat(first, begins), np.maximum.reduceat(last, begins)
