@@ -33,7 +33,8 @@ SECONDS = 0.25
 
 def host(paths: int, policy: str) -> FakeHost:
     """So many queries of one stream that call Python."""
-    queries = "".join(f"CREATE QUERY q{n} AS SELECT a FROM s WHERE f(a, b);" for n in range(paths))
+    queries = "".join(f"CREATE QUERY q{n} AS SELECT a FROM s WHERE f(a, b + {n});"
+                      for n in range(paths))  # they have no predicate in common
     return FakeHost.of(f"""
         CREATE STREAM s (a INT, b INT) FROM rate;
         CREATE FUNCTION f FROM 'penstock.demo.detectors:looks_like_a_scan';

@@ -118,16 +118,18 @@ def keys(report: Report, spark: Any, work: Path, quick: bool, progress: Progress
 
 def rate(report: Report, spark: Any, work: Path, quick: bool, progress: Progress) -> None:
     """Rows in the window: the same probes, of windows with ever more rows."""
-    seconds = {}
+    seconds, pairs = {}, {}
     for rows in (125_000, 250_000) if quick else (250_000, 500_000, 1_000_000, 2_000_000):
         progress(f"{rows:,} rows in the window")
-        took, memory = response.probe_seconds(spark, work / str(rows), rows)
-        seconds[rows] = took
-        report.rows.append({"rows in the window": rows, "s per block": round(took, 3),
+        seconds[rows], memory, pairs[rows] = response.probe_seconds(spark, work / str(rows), rows)
+        report.rows.append({"rows in the window": rows, "s per block": round(seconds[rows], 3),
+                            "pairs per block": pairs[rows],
                             "storage MB": round(memory / MEGABYTE, 1)})
     (few, brief), (many, long) = min(seconds.items()), max(seconds.items())
     _ratio(report, "linear", f"seconds per block, {many // few} times the rows over once",
            long / brief, most=many // few)
+    _ratio(report, "found", f"pairs per block, {many // few} times the rows over once",
+           pairs[many] / pairs[few], least=0.8 * (many // few))
 
 
 def bursts(report: Report, spark: Any, work: Path, quick: bool, progress: Progress) -> None:

@@ -147,8 +147,11 @@ class _Done:
         return all(self.at(query, time) < float("inf") for query in self.queries)
 
 
-def probe_seconds(spark: Any, work: Path, rows: int) -> tuple[float, int]:
-    """Seconds of the probe of a block while the window has so many rows; bytes of storage."""
+def probe_seconds(spark: Any, work: Path, rows: int) -> tuple[float, int, int]:
+    """Seconds of the probe of a block while the window has so many rows; bytes of storage; pairs.
+
+    The pairs are those that the last of the probes found.
+    """
     traffic = Traffic(first=rows, rows=5_000, seconds=SPAN * 5_000 / rows, keys=5_000)
     held = StorageUse(spark)
     with (joined(spark, work, traffic, 1 + ROUNDS, LARGEST, "mqt") as (_, watch, feeder),
@@ -158,5 +161,6 @@ def probe_seconds(spark: Any, work: Path, rows: int) -> tuple[float, int]:
             for name in NAMES:
                 feeder.put(name, number)
             until(lambda number=number: done.through(traffic.ends(number)))
-            took.append([end.seconds for _, end in watch.jobs() if end.kind == "probe"][-1])
-    return median(took[-ROUNDS // 2:]), held.most
+            last = [end for _, end in watch.jobs() if end.kind == "probe"][-1]
+            took.append(last.seconds)
+    return median(took[-ROUNDS // 2:]), held.most, sum(last.rows_out.values())

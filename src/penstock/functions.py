@@ -22,6 +22,8 @@ class PythonFunction:
     """The SQL type of its values, such as ``BOOLEAN`` or ``DECIMAL(10,2)``."""
     columns: str
     """The form in which it takes its columns: ``arrow`` or ``pandas``."""
+    deterministic: bool = True
+    """Whether its answer for a row depends on nothing but the row."""
 
     def __call__(self, *args: Any) -> Any:
         """Call the plain function, so that it can be tested by hand."""
@@ -39,9 +41,12 @@ class PythonFunction:
 @overload
 def predicate(call: Callable[..., Any], /) -> PythonFunction: ...
 @overload
-def predicate(*, columns: str = "arrow") -> Callable[[Callable[..., Any]], PythonFunction]: ...
 def predicate(
-    call: Callable[..., Any] | None = None, /, *, columns: str = "arrow"
+    *, columns: str = "arrow", deterministic: bool = True
+) -> Callable[[Callable[..., Any]], PythonFunction]: ...
+def predicate(
+    call: Callable[..., Any] | None = None, /, *, columns: str = "arrow",
+    deterministic: bool = True,
 ) -> PythonFunction | Callable[[Callable[..., Any]], PythonFunction]:
     """Declare a vectorised Python condition for SQL.
 
@@ -52,15 +57,21 @@ def predicate(
     >>> is_long(pa.array([10, 2000])).to_pylist()
     [False, True]
 
-    A null answer counts as false. If the function raises an error for a row, that row goes to the
-    query's rejects together with the error. The query goes on.
+    A null answer counts as false. If the function raises an error for a row, the other conditions
+    decide: if one of them is false the row is dropped. If none is, the row goes to the query's
+    rejects together with the error. The query goes on.
+
+    Penstock chooses in which order the conditions of a query are evaluated, and evaluates them on a
+    few rows more to learn which order is best. A condition with a memory, which answers differently
+    depending on the rows that it saw before, declares ``deterministic=False``: then it is evaluated
+    where it is written, on each row once.
     """
-    declare = scalar("BOOLEAN", columns=columns)
+    declare = scalar("BOOLEAN", columns=columns, deterministic=deterministic)
     return declare if call is None else declare(call)
 
 
 def scalar(
-    returns: str, *, columns: str = "arrow"
+    returns: str, *, columns: str = "arrow", deterministic: bool = True
 ) -> Callable[[Callable[..., Any]], PythonFunction]:
     """Declare a vectorised Python function whose values have the SQL type ``returns``.
 
@@ -73,4 +84,4 @@ def scalar(
     """
     if columns not in _FORMS:
         raise ValueError(f"columns is 'arrow' or 'pandas', not {columns!r}")
-    return lambda call: PythonFunction(call, returns, columns)
+    return lambda call: PythonFunction(call, returns, columns, deterministic)

@@ -153,6 +153,8 @@ class PythonCall:
     function: str
     args: tuple[Expression, ...]
     type: Type
+    deterministic: bool = True
+    """Whether its value depends on its arguments alone."""
 
 
 Expression: TypeAlias = Column | Literal | Call | PythonCall
@@ -308,6 +310,8 @@ class Function:
     """How many arguments it takes; None when it takes any number."""
     folder: str | None = None
     """The application's folder, which is searched for the module first."""
+    deterministic: bool = True
+    """Whether its value depends on its arguments alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,6 +515,8 @@ class Statement:
     """The type of a function's values, so that a checkpoint is read without the function."""
     arity: int | None = None
     """How many arguments a function takes; None for any number."""
+    deterministic: bool = True
+    """Whether a function's value depends on its arguments alone."""
 
 
 # --- running -----------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeVar
 
@@ -104,16 +104,41 @@ class Path:
     end: End = "sink"
     expensive: bool = False
     """Whether rows travel to Python."""
+    movable: int = 0
+    """How many of its conditions in Python, the first ones, are a conjunction: they may be
+    evaluated in any order."""
+    shared: bool = False
+    """Whether its members share predicates in Python: then it is one job."""
+
+    @property
+    def before_python(self) -> int:
+        """How many of its operators come before those in Python."""
+        return sum(1 for operator in self.operators if operator.kind in ("lookup", "filter"))
+
+    @property
+    def conjunction(self) -> tuple[Operator, ...]:
+        """The predicates that may be evaluated in any order, in the present one."""
+        return self.operators[self.before_python:self.before_python + self.movable]
+
+    def in_order(self, order: Sequence[int]) -> Path:
+        """The same path with its conjunction in another order; none means as it is."""
+        if not order or tuple(order) == tuple(range(self.movable)):
+            return self
+        first, predicates = self.before_python, self.conjunction
+        return replace(self, operators=(
+            *self.operators[:first], *(predicates[number] for number in order),
+            *self.operators[first + self.movable:]))
 
     @property
     def stages(self) -> tuple[tuple[Operator, ...], ...]:
         """The operators in the smallest parts that a job may run, in order.
 
-        A job may stop after every operator of a path that calls Python; its rows are kept until
-        they go on. Projecting and writing belong together. Any other path is one pass of code that
-        Spark generates, and is not worth a cut.
+        A job may stop after every operator of a path that calls Python for one query; its rows are
+        kept until they go on. Projecting and writing belong together. Queries that share predicates
+        need one job. Any other path is one pass of code that Spark generates, and is not worth a
+        cut.
         """
-        if not self.expensive:
+        if not self.expensive or self.shared:
             return (self.operators,)
         last = -2 if self.end == "sink" else -1
         return (*((operator,) for operator in self.operators[:last]), self.operators[last:])
@@ -173,7 +198,7 @@ class SharedJoin:
     """What comes out of the join is what this path reads. If it ends in panes, the members are one
     group of window aggregates."""
     where: tuple[tuple[Expression, ...], ...] = ()
-    """By stream: selections over its rows that all members have. They are made before the join."""
+    """By stream: selections made before the join. No member wants the rows that fail them."""
     rows: bool = False
     """Whether its windows are windows of rows; ``span`` is then a number of rows."""
 

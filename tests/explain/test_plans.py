@@ -204,3 +204,18 @@ def test_without_renewals_only_the_sharing_is_told() -> None:
     text = explain(application, plan(application))
     assert "panes of 1 s" in text
     assert "costs" not in text and "answered every" not in text
+
+
+def test_queries_that_share_predicates_are_told_and_which_may_come_in_any_order() -> None:
+    text = """
+        CREATE STREAM s (length INT, src INT, dst INT, port INT) FROM rate;
+        CREATE FUNCTION f FROM 'penstock.demo.detectors:looks_like_a_scan';
+        CREATE QUERY one AS SELECT src FROM s WHERE f(port, length) AND f(dst, src);
+        CREATE QUERY two AS SELECT dst FROM s WHERE f(port, length) AND length > 5;"""
+    application = bind(text)
+    told = explain(application, plan(application))
+    assert "one#0+: one and two share s" in told or "share s, one segment" in told
+    assert "f(port, length)  (any order)" in told
+    assert "2 queries in one trip to Python" in told
+    assert explain_json(application, plan(application))["paths"][0]["conjunction"] == [
+        "one#0+:python1", "one#0+:python2"]

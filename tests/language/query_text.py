@@ -40,7 +40,8 @@ def render_branch(branch: Branch) -> str:
     if branch.join is not None:
         ends = (branch.join.lower, branch.join.upper)
         bounds = [f"row {n}" if branch.join.rows else f"apart {_signed(n)}" for n in ends]
-        lines += [*_conjuncts("PAIRS", branch.join.on), f"  FROM {bounds[0]} TO {bounds[1]}"]
+        on = _conjuncts("PAIRS", branch.join.on) if branch.join.on else ["PAIRS every two rows"]
+        lines += [*on, f"  FROM {bounds[0]} TO {bounds[1]}"]
     for number, lookup in enumerate(branch.lookups):
         kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"
         name = f"{_name(lookup.relation)}@{lookup_source(number, len(branch.inputs))}"

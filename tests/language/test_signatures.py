@@ -35,6 +35,12 @@ def price(*columns): return columns[0]
 @p.scalar(returns="DOUBLE", columns="pandas")
 def score(a, /, b, *, c): return a
 
+@penstock.predicate(deterministic=False)
+def sometimes(a): return a
+
+@scalar("INT", deterministic=True)
+def always(a): return a
+
 @scalar(TYPE)
 def computed(a): return a
 
@@ -65,7 +71,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["plain", "called", "renamed", "price", "score", "borrowed"])
+    "name", ["plain", "called", "renamed", "price", "score", "borrowed", "sometimes", "always"])
 def test_what_is_read_is_what_importing_would_say(folder, name):
     found = read_signature("read_detectors", name, str(folder))
     assert not (folder / "was-run").exists()
@@ -74,7 +80,7 @@ def test_what_is_read_is_what_importing_would_say(folder, name):
     finally:
         for module in ("read_detectors", "other_detectors"):
             sys.modules.pop(module, None)
-    assert found == Signature(loaded.returns, loaded.arity)
+    assert found == Signature(loaded.returns, loaded.arity, loaded.deterministic)
 
 
 def test_packages_are_not_run_either(folder):
@@ -106,9 +112,12 @@ def test_a_callback_that_is_not_there_is_noticed(folder):
 
 def test_a_checkpoints_statements_are_bound_without_the_module(tmp_path, folder):
     text = ("CREATE STREAM s (a INT) FROM rate; CREATE FUNCTION f FROM 'read_detectors:price';"
-            "CREATE QUERY q AS SELECT f(a, a) + 1 AS x FROM s")
+            "CREATE FUNCTION g FROM 'read_detectors:sometimes';"
+            "CREATE QUERY q AS SELECT f(a, a) + 1 AS x FROM s WHERE g(a)")
     bound = bind(text, folder=folder, load=read_signature)
     (folder / "read_detectors.py").unlink()
     again = bind_statements(bound.statements, importing=False)
     assert again == bound
+    (condition,) = again.queries["q"].branches[0].where
+    assert not condition.deterministic
     assert not (folder / "was-run").exists()

@@ -118,7 +118,8 @@ def test_ids_do_not_depend_on_other_queries():
 
 
 def test_odd_names_do_not_make_ids_meet():
-    made = plan(application(**{"a": (branch(), branch(BOTNET)), "a#1": branch(BOTNET)}))
+    made = plan(application(**{"a": (branch(), branch(BOTNET)), "a#1": branch(
+        PythonCall("other", (PORT,), BOOLEAN))}))
     assert len({path.id for path in made.paths}) == 3
 
 

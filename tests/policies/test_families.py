@@ -12,16 +12,13 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.arguments import parser
-from penstock.errors import NotYet, PolicyError
+from penstock.errors import PolicyError
 from penstock.events import EngineStarted, Summary, digest
 from penstock.events import kinds as ev
 from penstock.language import bind
-from penstock.policies import FAMILIES, PLANNED, PolicyFamily, read, texts
+from penstock.policies import FAMILIES, PolicyFamily, read, texts
 from penstock.spark.defaults import DEFAULTS
 from penstock.testing import FakeHost
-
-KNOWN = {**FAMILIES, **PLANNED}
-"""Policies of a planned family are written, read and copied as all others are; no engine asks."""
 
 
 def policies_of(families: Mapping[str, PolicyFamily[object]]) -> list[tuple[str, str]]:
@@ -30,8 +27,6 @@ def policies_of(families: Mapping[str, PolicyFamily[object]]) -> list[tuple[str,
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_policy = pytest.mark.parametrize(("family", "name"), policies_of(FAMILIES))
-every_known_family = pytest.mark.parametrize("family", KNOWN)
-every_known_policy = pytest.mark.parametrize(("family", "name"), policies_of(KNOWN))
 
 APPLICATION = """
     CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts LATENESS 1 SECOND;
@@ -40,47 +35,47 @@ APPLICATION = """
 """
 
 
-@every_known_family
+@every_family
 def test_a_family_is_a_folder_with_a_catalogue_and_a_default(family: str) -> None:
-    known = KNOWN[family]
+    known = FAMILIES[family]
     assert known.name == family
     assert known.decides and not known.decides.endswith(".")
     assert isinstance(known.read(known.default), known.contract)
     assert importlib.import_module(f"penstock.policies.{family}").FAMILY is known
 
 
-@every_known_family
+@every_family
 def test_the_folder_lists_the_policies_and_nothing_else_but_the_contract(family: str) -> None:
     """What policies reason about stands apart, in `model`."""
     folder = Path(inspect.getfile(importlib.import_module(f"penstock.policies.{family}"))).parent
     files = {file.stem for file in folder.glob("*.py")} - {"__init__", "base"}
     modifiers = getattr(importlib.import_module(f"penstock.policies.{family}"), "MODIFIERS", {})
-    assert files == {*KNOWN[family].catalogue, *modifiers}
+    assert files == {*FAMILIES[family].catalogue, *modifiers}
 
 
-@every_known_policy
+@every_policy
 def test_a_policy_is_one_file_named_after_it_that_teaches(family: str, name: str) -> None:
-    kind = KNOWN[family].catalogue[name]
+    kind = FAMILIES[family].catalogue[name]
     assert kind.__module__ == f"penstock.policies.{family}.{name}"
     assert "Reference: " in (kind.__doc__ or "")
     assert ">>>" in (kind.__doc__ or "")
 
 
-@every_known_policy
+@every_policy
 def test_a_policy_is_read_by_its_name_and_can_be_copied_and_saved(family: str, name: str) -> None:
-    policy = KNOWN[family].read(name)
-    assert type(policy) is KNOWN[family].catalogue[name]
-    assert isinstance(policy, KNOWN[family].contract)
+    policy = FAMILIES[family].read(name)
+    assert type(policy) is FAMILIES[family].catalogue[name]
+    assert isinstance(policy, FAMILIES[family].contract)
     assert policy == copy.deepcopy(policy) == pickle.loads(pickle.dumps(policy))
-    assert KNOWN[family].several(f"{name}, {name}") == {name: policy}
+    assert FAMILIES[family].several(f"{name}, {name}") == {name: policy}
 
 
-@every_known_policy
+@every_policy
 def test_a_name_with_a_slip_is_told_and_the_right_one_suggested(family: str, name: str) -> None:
     with pytest.raises(PolicyError, match="did you mean"):
-        KNOWN[family].read(name + "x")
+        FAMILIES[family].read(name + "x")
     with pytest.raises(PolicyError, match="has no parameter 'nonsense'"):
-        KNOWN[family].read(f"{name}(nonsense=1)")
+        FAMILIES[family].read(f"{name}(nonsense=1)")
 
 
 @every_policy
@@ -101,13 +96,6 @@ def test_the_command_line_takes_a_policy_of_each_family(family: str) -> None:
     known = FAMILIES[family]
     arguments = parser().parse_args(["run", "app.sql", f"--{family}", known.default])
     assert getattr(arguments, family) == known.default
-
-
-@pytest.mark.parametrize("family", PLANNED)
-def test_a_family_to_come_is_refused_at_its_place(family: str) -> None:
-    assert family not in FAMILIES
-    with pytest.raises(NotYet, match=f"setting {family}, line 1, column 5.*not supported yet"):
-        bind(f"SET {family} = 'any'")
 
 
 @every_policy

@@ -41,6 +41,8 @@ CREATE STREAM lines (ts TIMESTAMP, src INT, port INT, name STRING) FROM csv 'lin
     OPTIONS (maxFilesPerTrigger = 1, header = true) TIME ts LATENESS 5 SECONDS;
 CREATE RELATION hosts (id INT, site STRING) FROM csv 'hosts.csv' OPTIONS (header = true);
 CREATE FUNCTION odd FROM 'crash_functions:odd';
+CREATE FUNCTION light FROM 'crash_functions:light';
+SET filters = 'a_greedy(p=1, enough=4, window=20)';
 """
 FEW = """
 CREATE QUERY own INTO parquet 'out/own' AS SELECT ts, src FROM plain;
@@ -56,6 +58,10 @@ CREATE QUERY doc INTO json 'out/doc' AS SELECT src, port FROM lines WHERE port >
 CREATE QUERY joined INTO parquet 'out/joined'
     AS SELECT p.src, h.site FROM plain p JOIN hosts h ON p.port = h.id;
 CREATE QUERY detected INTO json 'out/detected' AS SELECT src, name FROM lines WHERE odd(src);
+CREATE QUERY conjoined INTO parquet 'out/conjoined'
+    AS SELECT src, port FROM plain WHERE odd(src) AND light(port);
+CREATE QUERY c1 INTO json 'out/common' AS SELECT src, port FROM lines WHERE light(src) AND src > 3;
+CREATE QUERY c2 INTO json 'out/common' AS SELECT src, name FROM lines WHERE light(src);
 """
 WINDOWED = """
 CREATE QUERY hopping AS SELECT src % 3 AS k, COUNT(*) AS n, SUM(port) AS total, MAX(name) AS last
@@ -99,6 +105,10 @@ def odd(src):
     if pc.any(pc.equal(pc.bit_wise_and(src, 7), 5)).as_py():
         raise ValueError("five of eight")
     return pc.equal(pc.bit_wise_and(src, 1), 1)
+
+@penstock.predicate
+def light(port):
+    return pc.less(pc.bit_wise_and(port, 15), 11)
 """
 RESULTS = "read_parquet('{root}/checkpoint/results/*/*.parquet', union_by_name = true)"
 ASIDE = "read_json('{{root}}/checkpoint/{}/*/*.json', hive_partitioning = false)"
@@ -112,6 +122,9 @@ OUTPUTS = {
     "doc": "SELECT * FROM read_json('{root}/out/doc/*')",
     "joined": "SELECT * FROM read_parquet('{root}/out/joined/*')",
     "detected": "SELECT * FROM read_json('{root}/out/detected/*')",
+    "conjoined": "SELECT * FROM read_parquet('{root}/out/conjoined/*')",
+    "common": "SELECT * FROM read_json('{root}/out/common/*')",
+    "rejected by conjoined": "SELECT * FROM read_json('{root}/checkpoint/rejects/conjoined/*')",
     "hopping": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
                "WHERE query = 'hopping'",
     "windows": "SELECT * FROM read_parquet('{root}/out/windows/*', union_by_name = true)",

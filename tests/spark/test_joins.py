@@ -19,6 +19,9 @@ import pytest
 
 from penstock.engine.joins import outers
 from penstock.events import kinds as ev
+from penstock.language import bind
+from penstock.planning import plan
+from penstock.rendering import render
 
 pytestmark = pytest.mark.spark
 
@@ -206,6 +209,30 @@ def sides_of(folder: Path, seed: int) -> dict[str, list[tuple]]:
     return {stream: timely(stream, some) for stream, some in blocks.items()}
 
 
+def test_rows_that_no_query_wants_are_left_out_before_the_join(engine, folder, small_outers):
+    sides = sides_of(folder, 43)
+    asked = {"high": "A.v > 30 AND B.v < 50", "higher": "A.v > 40 AND B.v < 40", "low": "A.v <= 5",
+             "few": "A.v IN (3, 9) AND B.v % 2 = 1 AND A.v < B.v"}
+    sql = STREAMS + "".join(
+        f"CREATE QUERY {name}{number} {sink} AS SELECT {COLUMNS} FROM a A, b B WHERE A.k = B.k "
+        f"AND {condition} WINDOW {window};\n"
+        for number, (sink, window) in enumerate((
+            ("", "9 SECONDS"), ("INTO noop", "20 SECONDS"), ("", "1000000 ROWS")))
+        for name, condition in asked.items())
+    tables, _, summary = run(engine, folder, sql, readable=False)
+    assert {render(one) for join in plan(bind(sql, folder=folder)).joins
+            for side in join.where for one in side} == {"(v > 30) OR (v <= 5) OR (v IN (3, 9))"}
+    with engine() as e:
+        tables = {name: e.results(name) for name in summary.queries if not name.endswith("1")}
+    for name, condition in asked.items():
+        close, wide = (oracle(sides, f"A.k = B.k AND {condition} AND {WITHIN.format(length)}")
+                       for length in (9, 20))
+        assert pairs(tables[f"{name}0"]) == close, name
+        assert summary.queries[f"{name}1"].rows_out == wide.total() > 0, name
+        known = "A.ts IS NOT NULL AND B.ts IS NOT NULL"
+        assert pairs(tables[f"{name}2"]) == oracle(sides, f"A.k = B.k AND {condition} AND {known}")
+
+
 def test_lookups_python_and_a_stream_with_itself_over_pairs(engine, folder):
     sides = sides_of(folder, 7)
     sql = STREAMS + f"""
@@ -215,6 +242,9 @@ def test_lookups_python_and_a_stream_with_itself_over_pairs(engine, folder):
             LEFT JOIN sites s ON B.k = s.id AND A.v > 30 WINDOW 2 SECONDS;
         CREATE QUERY python AS SELECT {COLUMNS} FROM a A, b B
             WHERE A.k = B.k AND alike(A.v, B.v) WINDOW 6 SECONDS;
+        CREATE QUERY called AS SELECT {COLUMNS} FROM a A, b B WHERE alike(A.v, B.v) WINDOW 2 s;
+        CREATE QUERY counted AS SELECT {COLUMNS} FROM a A, b B
+            WHERE alike(A.v, B.v) AND B.v > 20 WINDOW 3 ROWS;
         CREATE QUERY itself AS SELECT {COLUMNS} FROM a A, a B
             WHERE A.k = B.k AND A.v > 10 AND B.v > 50 WINDOW 3 SECONDS;
         CREATE QUERY never AS SELECT {COLUMNS} FROM a A, b B
@@ -230,6 +260,11 @@ def test_lookups_python_and_a_stream_with_itself_over_pairs(engine, folder):
         "AND A.v > 30", columns)
     assert pairs(tables["python"]) == oracle(sides, f"{near} AND A.v <> 13 AND A.v % 2 = B.v % 2")
     assert summary.queries["python"].rejected == oracle(sides, f"{near} AND A.v = 13").total() > 0
+    assert pairs(tables["called"]) == oracle(
+        sides, f"{WITHIN.format(2)} AND A.v <> 13 AND A.v % 2 = B.v % 2")
+    assert 0 < tables["counted"].num_rows < 6 * len(sides["a"])
+    assert all(row["vb"] > 20 and row["va"] % 2 == row["vb"] % 2 and row["va"] != 13
+               for row in tables["counted"].to_pylist())
     assert pairs(tables["itself"]) == oracle(
         sides, f"A.k = B.k AND A.v > 10 AND B.v > 50 AND {WITHIN.format(3)}", "a A, a B")
     assert tables["never"].num_rows == 0

@@ -28,7 +28,7 @@ from penstock.engine import Core, ProbeJob, RefreshJob, SegmentJob
 from penstock.engine.joins import department
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
-from penstock.policies import FAMILIES, joins, operators, refresh
+from penstock.policies import FAMILIES, filters, joins, operators, refresh
 from penstock.spark.host import TICK
 from penstock.testing import FakeHost
 from penstock.whatif.replay import shared
@@ -89,6 +89,9 @@ JOINS = """
     CREATE QUERY close AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 1 SECOND;
     CREATE QUERY near AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 4 SECONDS;
     CREATE QUERY far AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 20 SECONDS;
+    CREATE QUERY latest AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 4 ROWS;
+    CREATE QUERY counts AS SELECT COUNT(*) AS rows FROM l A, r B WHERE A.n = B.n
+      WINDOW 6 SECONDS SLIDE EXACTLY 3 SECONDS;
 """
 MULTIWAY = "".join(
     f"""CREATE STREAM {name} (ts TIMESTAMP, n INT) FROM parquet '{name}'
@@ -182,6 +185,23 @@ def one_stream_drops() -> Trace:
     return Trace(MULTIWAY, arrivals, (Change(0.0, "joins", "mqt"),), times)
 
 
+def every_filters_policy() -> Trace:
+    """Blocks whose rows are dropped by one predicate and then by the other, under each policy."""
+    arrivals, changes = {}, []
+    for turn, name in enumerate(filters.POLICIES):
+        begun = 40.0 * turn
+        policy = f"{name}(p=1, window=80, enough=30)"
+        changes.append(Change(max(0.0, begun - 0.11), "filters", policy))
+        for number in range(8):
+            arrivals["s", 8 * turn + number] = begun + 1.0 + 4.0 * number
+    return Trace(APPLICATION, arrivals, tuple(changes))
+
+
+def dropped(job: SegmentJob) -> Mapping[str, float]:
+    """By pattern, the rows that the two predicates of a query drop, which drifts."""
+    return {"10": 0.1, "01": 0.7} if job.blocks[0].number // 4 % 2 else {"10": 0.95, "01": 0.02}
+
+
 Decision = tuple[object, ...]
 
 
@@ -201,6 +221,8 @@ def decision(event: ev.Event) -> Decision:
                     work.farthest, event.reason)
         case ev.ProbesReordered():
             return (event.at, event.stream, event.order, event.reason)
+        case ev.OrderChanged():
+            return (event.at, event.path, event.order, event.reason, event.matrix)
         case ev.AnswersSkipped():
             return (event.at, event.answers, event.after, event.before)
     return ()
@@ -217,9 +239,10 @@ def probing(job: ProbeJob) -> float:
 def simulated(trace: Trace) -> list[ev.Event]:
     """The trace in virtual time."""
     policies = {"operators": "fifo", "refresh": refresh.DEFAULT, "joins": "mqt",
-                trace.first.family: trace.first.policy}
+                "filters": "a_greedy", trace.first.family: trace.first.policy}
     host = FakeHost.of(trace.application, policies["operators"], refresh=policies["refresh"],
                        joins=policies["joins"], probing=probing,
+                       filters=policies["filters"], drops=dropped,
                        operators=FIGURES if not trace.times else None, cost=lambda job: PANES,
                        refreshing=refreshing, settings=Settings(quantum=1.0))
     for (stream, number), at in trace.arrivals.items():
@@ -313,7 +336,8 @@ class Inbox:
         if end.kind == "panes":
             return replace(end, at=told.at, seconds=told.seconds)
         assert bool(end.kept) == bool(told.kept)
-        result = replace(end.result, measured=told.result.measured, sampling=0.0)
+        result = replace(end.result, measured=told.result.measured, sampling=0.0,
+                         profile=told.result.profile)
         if end.kept:
             self.rows.append((end.kept.rows, told.kept.rows))
             result = replace(result, kept=replace(end.kept, bytes=told.kept.bytes))
@@ -381,7 +405,7 @@ def on_spark(
             super().__init__(*args)
             self._inbox = inbox  # type: ignore[assignment]
             self._script = FakeHost(self._core, inbox.clock, application=self.application,
-                                    operators=FIGURES)
+                                    operators=FIGURES, drops=dropped)
             for number, change in enumerate(trace.changes[1:]):
                 act = partial(use, self._core, change)
                 heapq.heappush(inbox.planned, (change.at, -len(trace.changes) + number, act))
@@ -485,6 +509,19 @@ def test_every_refresh_policy_in_turn_decides_alike_on_both_hosts(
 
 
 @pytest.mark.spark
+def test_every_filters_policy_in_turn_decides_alike_on_both_hosts(
+    folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = every_filters_policy()
+    assert sum(isinstance(event, ev.OrderChanged) for event in simulated(trace)) >= 4
+    for stream in ("t",):  # nothing comes there
+        (folder / stream).mkdir()
+    answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
+    rows = ROWS * len(trace.arrivals)
+    assert sorted(answers["hidden"]["n"].to_pylist()) == [n for n in range(rows) if n % 100 < 9]
+
+
+@pytest.mark.spark
 def test_every_joins_policy_in_turn_decides_alike_on_both_hosts(
     folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -498,6 +535,12 @@ def test_every_joins_policy_in_turn_decides_alike_on_both_hosts(
                         if n == m and abs(a - b) < window and max(a, b) < passed)
         found = [(row["a"].timestamp(), row["b"].timestamp()) for row in answers[name].to_pylist()]
         assert sorted(found) == wanted, name
+    assert 0 < answers["latest"].num_rows < answers["far"].num_rows
+    pairs = [(a, b) for a, n in rows["l"] for b, m in rows["r"] if n == m]
+    assert answers["counts"].num_rows > 10
+    for row in answers["counts"].to_pylist():
+        start, end = (row[at].timestamp() for at in ("window_start", "window_end"))
+        assert row["rows"] == sum(start <= min(pair) and max(pair) < end for pair in pairs), row
 
 
 @pytest.mark.spark

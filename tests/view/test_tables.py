@@ -18,6 +18,7 @@ from penstock.events import (
     JobDecided,
     JobFinished,
     Memory,
+    OrderChanged,
     PathWork,
     ProbeResult,
     ProbeWork,
@@ -536,3 +537,36 @@ def test_the_policy_for_joins_is_shown_where_there_are_joins() -> None:
         streams + "CREATE QUERY q AS SELECT A.k FROM s A, t B WHERE A.k = B.k WINDOW 1 MIN;")
     assert list(_policies(Summary.of(plain.record), 100)) == ["fifo"]
     assert list(_policies(Summary.of(joined.record), 100)) == ["fifo", "mqt"]
+
+
+def reordered() -> Summary:
+    summary = Summary.of([EngineStarted(at=0.0, streams=("s",), cores=2, policies={
+        "operators": "fifo", "filters": "a_greedy", "joins": "mqt"})])
+    summary.stream("s")
+    summary.apply(OrderChanged(
+        at=3.5, path="q#0", stages=("q#0:python2", "q#0:python1"),
+        order=("is_rare(dst)", "is_slow(src)"), reason="is_rare(dst) before is_slow(src): drops 9",
+        before=4e-6, after=1.5e-6, rows=950, matrix=((900, 20), (0, 10))))
+    return summary
+
+
+def test_the_order_of_predicates_and_the_reason_are_in_the_account() -> None:
+    text = " ".join(line.strip() for line in drawn(RunTotals(reordered()), 200))
+    assert "q#0 evaluates is_rare(dst), is_slow(src) in this order since 3.5 s (1 change)" in text
+    assert "is_rare(dst) before is_slow(src): drops 9" in text
+
+
+def test_the_live_view_has_a_line_for_every_conjunction_that_was_reordered() -> None:
+    lines = drawn(Picture(reordered(), "app"), 140, 40)
+    assert "a_greedy" in lines[0]
+    (line,) = [line for line in lines if "q#0" in line]
+    assert "is_rare(dst), is_slow(src)" in line and "1.5 us" in line and "4 us" in line
+    for height in range(10, 40):
+        assert len(drawn(Picture(reordered(), "app"), 80, height)) <= height
+
+
+def test_without_a_conjunction_the_filters_policy_has_nothing_to_decide() -> None:
+    summary = Summary.of([EngineStarted(at=0.0, streams=("s",), cores=2, policies={
+        "operators": "fifo", "filters": "a_greedy"})])
+    summary.stream("s")
+    assert "a_greedy" not in drawn(Picture(summary, "app"), 140)[0]

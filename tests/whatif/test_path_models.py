@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -139,3 +140,28 @@ def test_a_busy_machine_makes_rows_and_jobs_longer_alike() -> None:
     assert model.cost.fixed == pytest.approx(1.1 * JOBS * 0.1)
     assert model.cost.per_row == pytest.approx(1.1)
     assert model.seconds(0, 4, rows=1000.0, earlier=9) == pytest.approx(1.1 * (3.7804 + JOBS * 0.1))
+
+
+def test_a_record_with_an_order_that_changed_is_replayed_in_its_last_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "replayed.py").write_text(
+        "import penstock\n" + "\n".join(
+            f"@penstock.predicate\ndef {name}(a): ...\n" for name in ("one", "two")))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    host = FakeHost.of("""
+        CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts;
+        CREATE FUNCTION one FROM 'replayed:one'; CREATE FUNCTION two FROM 'replayed:two';
+        CREATE QUERY q AS SELECT a FROM s WHERE one(a) AND two(a);""",
+        "greedy", filters="a_greedy(p=0.1, enough=20)",
+        operators={"q#0:python1": (4e-3, 0.9), "q#0:python2": (1e-3, 0.2)},
+        drops=lambda job: {"10": 0.1, "01": 0.8})
+    for number in range(12):
+        host.arrive("s", at=3.0 * number, rows=1000)
+    host.end("s", at=40.0)
+    host.run()
+    assert any(isinstance(event, ev.OrderChanged) for event in host.record)
+    recording = Recording.of(host.record)
+    stages = recording.paths["q#0"].stages
+    assert [stage.name for stage in stages[:2]] == ["q#0:python2", "q#0:python1"]
+    assert stages[0].selectivity == pytest.approx(0.2, abs=0.05)

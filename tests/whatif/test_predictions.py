@@ -533,25 +533,3 @@ def test_latencies_of_window_aggregates_are_left_out_and_that_is_said(tmp_path, 
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown and "2 queries" in shown and "latency of plain" in shown
     assert "latency of counted" not in shown
-
-
-def test_window_joins_are_left_out_of_replays_and_named() -> None:
-    host = FakeHost.of("""
-        CREATE STREAM s (ts TIMESTAMP, k INT) FROM rate TIME ts;
-        CREATE STREAM t (ts TIMESTAMP, k INT) FROM rate TIME ts;
-        CREATE QUERY plain AS SELECT k FROM s;
-        CREATE QUERY pairs AS SELECT A.k FROM s A, t B WHERE A.k = B.k WINDOW 5 SECONDS;
-    """)
-    for n in range(6):
-        for stream in ("s", "t"):
-            host.arrive(stream, at=1.0 + 3 * n, times=(3.0 * n, 3.0 * n + 1), keys=(1, 1))
-    host.end("s", at=40.0)
-    host.end("t", at=40.0)
-    host.run()
-    probes = sum(isinstance(e, ev.JobFinished) and e.kind == "probe" for e in host.record)
-    found = compare(host.record, policies("fifo"))
-    (note,) = (note for note in found.notes if "window joins" in note)
-    assert note.startswith(f"pairs: the replays leave window joins out; in the recorded run "
-                           f"{probes} probes took {probes:.1f} s")
-    assert found.recorded.runs == found.simulated[0].runs > 0
-    assert not any("pairs" in note for note in found.notes if "nothing is known" in note)

@@ -67,8 +67,10 @@ def _limits(arguments: Namespace) -> AdviceGoals:
 
 def _data(advice: Advice) -> dict[str, object]:
     chosen = advice.chosen
+    family, policy = advice.setting(chosen) if chosen else ("operators", None)
     return {
-        "operators": chosen.policy if chosen else None,
+        "operators": policy if family == "operators" else None,
+        "joins": policy if family == "joins" else None,
         "candidates": [
             {"policy": outcome.policy, "peak_bytes": outcome.peak_bytes,
              "max_latency": outcome.latency.max if outcome.latency else None,

@@ -24,6 +24,7 @@ Latencies of window aggregates are left out: their answers are not replayed.
 examples:
   penstock whatif state                                       every policy there is
   penstock whatif state --policies 'chain, edf, chain_flush(latency=2)'
+  penstock whatif state --joins 'lwo, mqt'                    of window joins
   penstock whatif state --json --no-figures | python3 -m json.tool
 """
 
@@ -33,6 +34,8 @@ def add(parser: ArgumentParser) -> None:
     add_record(parser)
     parser.add_argument("--policies", metavar="LIST",
                         help="policies, separated by commas (default: all)")
+    parser.add_argument("--joins", metavar="LIST",
+                        help="policies of window joins, tried if there are some (default: all)")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="where the figure goes (default: out/whatif/RUN)")
     parser.add_argument("--no-figures", action="store_true", help="draw none")
@@ -44,6 +47,7 @@ def run(arguments: Namespace) -> int:
     from rich.console import Console
 
     from penstock.events import find_record, read_events
+    from penstock.policies import FAMILIES, joins
     from penstock.policies.operators import POLICIES, policies
     from penstock.view.predictions import draw, shown
     from penstock.whatif.predictions import compare
@@ -51,8 +55,9 @@ def run(arguments: Namespace) -> int:
     chosen = policies(arguments.policies or ",".join(POLICIES))
     if not chosen:
         raise CallFault("--policies names no policy")
+    joining = FAMILIES["joins"].several(arguments.joins or ",".join(joins.POLICIES))
     record = find_record(arguments.run)
-    comparison = compare(read_events(record), chosen)
+    comparison = compare(read_events(record), chosen, joining)
     if arguments.json:
         print(json.dumps(_report(comparison), indent=2))
     else:
@@ -85,6 +90,8 @@ def _report(comparison: Comparison) -> dict[str, Any]:
         "costs": {path: {"runs": model.runs, **asdict(model.cost),
                          "stages": [asdict(stage) for stage in model.stages]}
                   for path, model in recording.paths.items()},
+        "join_costs": {join: {"runs": model.runs, **asdict(model.cost)}
+                       for join, model in recording.joins.items()},
         "recorded": _data(comparison.recorded),
         "policies": {outcome.policy: _data(outcome) for outcome in comparison.simulated},
         "closeness": {figure.replace(" ", "_"): {**asdict(found), "percent": found.percent}

@@ -1,4 +1,4 @@
-"""A Python predicate for the demonstration: whole Arrow columns in, one truth value per row out."""
+"""Python predicates for the demonstration: whole Arrow columns in, a truth value per row out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ import pyarrow.compute as pc
 from penstock import predicate
 
 SERVICES = pa.array([21, 22, 23, 25, 80, 443, 3306, 8080], pa.int32())
+INSIDE = 3
+"""The addresses up to this one are ours."""
+
+
+@predicate
+def is_from_outside(src: pa.Array) -> Any:
+    """Packets that do not come from one of our own addresses.
+
+    >>> is_from_outside(pa.array([2, 40], pa.int32())).to_pylist()
+    [False, True]
+    """
+    return pc.greater(src, INSIDE)
 
 
 @predicate

@@ -31,6 +31,7 @@ CREATE RELATION hosts (id INT, name STRING, site STRING)
   FROM csv 'hosts.csv' OPTIONS (header = true);
 
 CREATE FUNCTION looks_like_a_scan FROM 'detectors:looks_like_a_scan';
+CREATE FUNCTION is_from_outside FROM 'detectors:is_from_outside';
 
 -- Four queries that name one folder share one dataset with a column `query`, written by one job.
 -- This is how a thousand queries should deliver.
@@ -72,9 +73,11 @@ CREATE QUERY pings AS
   UNION ALL
   SELECT ts, src, dst, 'edge' AS seen_at FROM edge WHERE protocol = 'icmp';
 
--- A predicate in Python, over whole columns at once; the cheap conditions come first.
+-- Predicates in Python, over whole columns at once; the SQL conditions come first. Penstock learns in
+-- which order the predicates cost least.
 CREATE QUERY scans AS
-  SELECT ts, src, dst, port FROM edge WHERE protocol = 'tcp' AND looks_like_a_scan(port, length);
+  SELECT ts, src, dst, port FROM edge
+  WHERE protocol = 'tcp' AND is_from_outside(src) AND looks_like_a_scan(port, length);
 
 -- Window aggregates. One second of packets is summed up once for all of them, in a pane; an answer is
 -- merged from the panes of its window. These three share one synopsis: only their windows differ.

@@ -13,6 +13,7 @@ from penstock.engine.joins.department import JoinsDepartment
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.lifetimes import Lifetimes
 from penstock.engine.paths.department import PathsDepartment
+from penstock.engine.paths.filter_orders import FilterOrders
 from penstock.engine.retries import Retries
 from penstock.engine.settings import Settings
 from penstock.engine.spool_limit import SpoolLimit
@@ -61,7 +62,9 @@ class Core:
         self._spool = SpoolLimit(initial.spool)
         retries = Retries(self._timeouts)
         chosen = {name: family.among(policies) for name, family in FAMILIES.items()}
-        self.paths = PathsDepartment(self.state, chosen["operators"], self._goals, retries)
+        orders = FilterOrders(chosen["filters"])
+        self.paths = PathsDepartment(
+            self.state, chosen["operators"], orders, self._goals, retries)
         self.joins = JoinsDepartment(
             self.state, chosen["joins"], self._goals, self.paths.queues.riders, retries)
         self.aggregates = AggregatesDepartment(
@@ -86,7 +89,10 @@ class Core:
         """Let another policy of a family decide from now on; queues stay as they are."""
         chosen = FAMILIES[family].among({family: policy})
         self._pending.append(Note(event=ev.PolicyChanged(at=at, policies={family: name})))
-        self._departments[family].use(chosen, at, name)
+        if family == "filters":  # the order within a path is no work of its own
+            self.paths.order_by(chosen, at, name)
+        else:
+            self._departments[family].use(chosen, at, name)
 
     def allow(self, seconds: float) -> None:
         """Jobs that begin from now on may take this many seconds."""

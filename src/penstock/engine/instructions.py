@@ -13,6 +13,26 @@ from penstock.plan import Member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """In which order a job evaluates the conjunction of its path, and what it profiles."""
+
+    order: tuple[int, ...] = ()
+    """The predicates, by their numbers in the plan. Those that the rows of the job have met already
+    come first. Empty means as planned."""
+    rate: float = 0.0
+    """The share of the rows to profile if they are dropped; 0 if nothing is to be profiled."""
+    unasked: tuple[tuple[int, ...], ...] = ()
+    """By the place at which a profiled row was dropped: the later places to evaluate as well."""
+    version: int = 0
+    """Counts the orders; a profile says under which it was made."""
+    seed: int = 0
+
+
+AS_WRITTEN = Evaluation()
+"""The order in which predicates are written, and no profile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentJob:
     """Run some stages of a path on these blocks for these members.
 
@@ -56,6 +76,8 @@ class SegmentJob:
     in_driver: bool = False
     """Whether few answers are expected: one Spark job brings them to the driver, which writes them.
     Otherwise the executors write them."""
+    evaluation: Evaluation = AS_WRITTEN
+    """What it does with the conjunction of its path, if there is one."""
 
     @property
     def rows(self) -> int:

@@ -40,7 +40,7 @@ class Rejections:
     ) -> Iterator[tuple[str, str]]:
         """A job has finished; the queries to report now, each with a text."""
         for query, rejected in result.rejected.items():
-            reached = _reached(running, result, rejected)
+            reached = result.raising.get(query) or _reached(running, result, rejected)
             if reached is None:
                 self._streaks.pop(query, None)
                 continue

@@ -12,6 +12,7 @@ from penstock.events.kinds import (
     BlockHeld,
     BlockHot,
     BlockReleased,
+    ConjunctionProfile,
     EngineStarted,
     EngineStopped,
     Event,
@@ -23,6 +24,7 @@ from penstock.events.kinds import (
     KeptRows,
     LatencyMissed,
     Memory,
+    OrderChanged,
     PanesResult,
     PathCut,
     PathWork,
@@ -56,6 +58,7 @@ from penstock.events.kinds import (
     WatermarkMoved,
 )
 from penstock.events.measures import QueryMeasures, QueueMeasures, RunMeasures, StreamMeasures
+from penstock.events.orders import ConjunctionMeasures
 from penstock.events.reading import find_record, read_events
 from penstock.events.record import Recorder, new_record
 from penstock.events.summary import Summary
@@ -68,6 +71,8 @@ __all__ = [
     "BlockHeld",
     "BlockHot",
     "BlockReleased",
+    "ConjunctionMeasures",
+    "ConjunctionProfile",
     "EngineStarted",
     "EngineStopped",
     "Event",
@@ -80,6 +85,7 @@ __all__ = [
     "KeptRows",
     "LatencyMissed",
     "Memory",
+    "OrderChanged",
     "PanesResult",
     "PathCut",
     "PathWork",

@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.events.histogram import Histogram
 from penstock.events.measures import QueryMeasures, QueueMeasures, StreamMeasures
+from penstock.events.orders import ConjunctionMeasures
 from penstock.events.summary import Summary
 
 
@@ -21,6 +22,7 @@ def digest(summary: Summary) -> dict[str, Any]:
         "streams": [_stream(summary, stream) for stream in list(summary.streams.values())],
         "queries": [_query(summary, query) for query in list(summary.queries.values())],
         "queues": [_queue(queue) for queue in list(summary.queues.values())],
+        "conjunctions": [_conjunction(one) for one in list(summary.conjunctions.values())],
         "warnings": [{"subject": w.subject, "text": w.text} for w in list(summary.warnings)],
         "accounting": {"balanced": not faults, "faults": faults},
     }
@@ -61,6 +63,8 @@ def _run(summary: Summary) -> dict[str, Any]:
         "missed_blocks": summary.missed()[0],
         "missed_rows": summary.missed()[1],
         "skipped": summary.run.skipped,
+        "profiled": summary.profiling.rows,
+        "seconds_profiling": summary.profiling.seconds,
     }
 
 
@@ -132,6 +136,20 @@ def _queue(queue: QueueMeasures) -> dict[str, Any]:
         "hot_bytes": queue.hot,
         "cold_bytes": queue.cold,
         "bytes_peak": queue.peak,
+    }
+
+
+def _conjunction(conjunction: ConjunctionMeasures) -> dict[str, Any]:
+    return {
+        "path": conjunction.path,
+        "order": conjunction.order,
+        "changes": conjunction.changes,
+        "changed": conjunction.changed,
+        "reason": conjunction.reason,
+        "seconds_before": conjunction.before,
+        "seconds_after": conjunction.after,
+        "profiled": conjunction.rows,
+        "matrix": conjunction.matrix,
     }
 
 

@@ -76,6 +76,8 @@ class ProbeWork:
     """How far apart the rows of a pair are: at least, and less than this."""
     rows: int
     """Rows of the blocks that may hold the later rows."""
+    size: float = 0.0
+    """What its cost goes by: these rows times the seconds that are scanned, in all of its scans."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,26 @@ class StageFigures:
     how: Literal["sample", "worker", "count"] = "sample"
     """Sample: measured beside the job, on part of its rows. Worker: measured by the Python workers,
     in the job. Count: counted in the job, rows only."""
+    raised: float = 0.0
+    """Rows for which a condition in Python raised; they count as rows out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConjunctionProfile:
+    """What workers found out about a sample of the rows that a conjunction dropped."""
+
+    version: int
+    """That of the order under which they were dropped."""
+    patterns: Mapping[str, int]
+    """How many profiled rows have each pattern: a 1 for every predicate that drops the row, in the
+    order of the plan. What was not evaluated counts as 0."""
+    seconds: tuple[float | None, ...]
+    """Seconds per row of each predicate, in the order of the plan; None where none was evaluated.
+    """
+    passed: float = 0.0
+    """Rows that met all predicates, for each that was dropped."""
+    sampling: float = 0.0
+    """Seconds of all cores together that profiling took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +172,10 @@ class PathResult:
     bare: float = 0.0
     """Seconds that a stage of the sample took for hardly any rows: the fixed cost of a Spark job.
     """
+    raising: Mapping[str, int] = field(default_factory=dict)
+    """Rows per query that came to one of its predicates in Python, which raised for all of them."""
+    profile: ConjunctionProfile | None = None
+    """What was found out about the rows that the conjunction of the path dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from penstock.events.jobs import ConjunctionProfile as ConjunctionProfile
 from penstock.events.jobs import JobDecided as JobDecided
 from penstock.events.jobs import JobFailed as JobFailed
 from penstock.events.jobs import JobFinished as JobFinished
@@ -83,6 +84,10 @@ class EngineStarted:
     """Bytes of the smallest block that is worth keeping there."""
     quantum: float | None = None
     """Seconds that a job should take at most, by the cost model; None means no limit."""
+    until_drained: bool = False
+    """Whether the run ends when all rows of its streams are answered for."""
+    paced: bool = False
+    """Whether rows come at their own pace even if the run ends with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +275,28 @@ class ProbesReordered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderChanged:
+    """The predicates of a path's conjunction are evaluated in another order from now on."""
+
+    at: float
+    path: str
+    stages: tuple[str, ...]
+    """The predicates in the new order, by the names under which they are measured."""
+    order: tuple[str, ...]
+    """The same, as they are written in SQL."""
+    reason: str
+    before: float
+    """Expected seconds per row in the order so far."""
+    after: float
+    """The same in the new one."""
+    rows: int = 0
+    """Profiled rows that the policy saw."""
+    matrix: tuple[tuple[int, ...], ...] = ()
+    """By place in the order so far: how many of the profiled rows that come to it each predicate
+    from there on drops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLevel:
     """What waits in a queue."""
 
@@ -374,7 +401,7 @@ Event: TypeAlias = (
     | FileSetAside | StreamEnded | StreamFailed | StreamRetried | SpoolFull | SpoolFreed
     | QueryAdded | QueryDropped | QueryFailed | RidersFormed | PolicyChanged | PathCut
     | ProbesReordered
-    | JobDecided | JobProgressed | JobFinished | JobFailed | Queued | LatencyMissed
+    | OrderChanged | JobDecided | JobProgressed | JobFinished | JobFailed | Queued | LatencyMissed
     | SynopsisBegun | PeriodsChosen | AnswersSkipped
     | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
@@ -382,7 +409,8 @@ Event: TypeAlias = (
 KINDS: tuple[type[Event], ...] = (
     StartupStep, EngineStarted, EngineStopped, BlockArrived, BlockHeld, WatermarkMoved,
     FileSetAside, StreamEnded, StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded,
-    QueryDropped, QueryFailed, RidersFormed, PolicyChanged, PathCut, ProbesReordered, JobDecided,
+    QueryDropped, QueryFailed, RidersFormed, PolicyChanged, PathCut, ProbesReordered,
+    OrderChanged, JobDecided,
     JobProgressed, JobFinished, JobFailed, Queued, LatencyMissed, SynopsisBegun, PeriodsChosen,
     AnswersSkipped, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -17,6 +17,8 @@ from penstock.events.measures import (
     StreamMeasures,
     Wait,
 )
+from penstock.events.orders import CONJUNCTIONS_KEPT, ConjunctionMeasures, Profiling
+from penstock.model import Block
 
 WARNINGS_KEPT = 100
 FAULTS_KEPT = 100
@@ -63,6 +65,9 @@ class Summary:
         self.queries: dict[str, QueryMeasures] = {}
         self.queues: dict[str, QueueMeasures] = {}
         """By the name of the queue, what waits before a stage of a path."""
+        self.conjunctions: dict[str, ConjunctionMeasures] = {}
+        """By path, the conjunctions whose order has changed."""
+        self.profiling = Profiling()
         self.warnings: deque[k.Warned] = deque(maxlen=WARNINGS_KEPT)
         """The latest warnings."""
         self.warned = 0
@@ -357,6 +362,12 @@ class Summary:
         self.probes.setdefault(event.join, {})[event.stream] = event.order
         self._tick(event)
 
+    def _order_changed(self, event: k.OrderChanged) -> None:
+        found = self.conjunctions.setdefault(event.path, ConjunctionMeasures(event.path))
+        found.take(event)
+        if len(self.conjunctions) > CONJUNCTIONS_KEPT:
+            self.conjunctions.pop(next(iter(self.conjunctions)))
+
     def _job_decided(self, event: k.JobDecided) -> None:
         self.run.decided += 1
         self.run.seconds_deciding += event.seconds
@@ -388,6 +399,8 @@ class Summary:
         run.jobs += event.spark_jobs
         run.bytes_out += event.bytes_out
         run.seconds_running += event.seconds
+        if isinstance(event.result, k.PathResult):
+            self.profiling.take(event.result.profile)
         if event.kind == "refresh":
             run.refreshes += 1
         else:
@@ -400,7 +413,7 @@ class Summary:
             self._answer(event, event.result)
         elif isinstance(flight, ProbeFlight):
             assert isinstance(event.result, k.ProbeResult)
-            self._pair(event, event.result)
+            self._pair(flight.group, event, event.result)
             self._count(flight.group, event, event.result)
         elif flight is not None and event.kept is None:  # the rows that were kept go on waiting
             assert isinstance(event.result, k.PathResult)
@@ -436,13 +449,17 @@ class Summary:
                 elif wait and not early and query.window is None:
                     query.take_wait(wait)
 
-    def _pair(self, event: k.JobFinished, result: k.ProbeResult) -> None:
+    def _pair(
+        self, group: RidingGroup, event: k.JobFinished, result: k.ProbeResult
+    ) -> None:
         """A window join is done with blocks: no pair with a later row there is still to come."""
         for through in result.through:
-            waiting = self.stream(through.stream).queue.waiting
-            blocks = {number: waiting.get(number) for number in through.blocks}
+            queue = self.stream(through.stream).queue
+            # Of a query that has left meanwhile, the blocks wait no more, but are still there.
+            blocks = {number: (queue.waiting.get(number), queue.spool.get(number))
+                      for number in through.blocks}
             for name in through.members:
-                query = self.queries.get(name) or self.queries.get(name.rpartition("#")[0])
+                query = group.queries.get(name) or group.queries.get(name.rpartition("#")[0])
                 if query is None or query.name in event.failed:
                     continue
                 self._pass(event.at, query, query.members.get(name), blocks)
@@ -452,14 +469,13 @@ class Summary:
 
     def _pass(
         self, at: float, query: QueryMeasures, ledger: Ledger | None,
-        blocks: Mapping[int, WaitingBlock | None],
+        blocks: Mapping[int, tuple[WaitingBlock | None, Block | None]],
     ) -> None:
-        for number, waiting in blocks.items():
+        for number, (waiting, block) in blocks.items():
             early = ledger is not None and number in ledger.owed
             if ledger is None or not ledger.deliver(waiting):
                 self._fault(f"query {query.name}: block {number} was through, but it was before")
-            elif waiting is not None:
-                block = waiting.block
+            elif block is not None:
                 query.rows_in += block.rows
                 if not early and query.window is None:
                     query.take_wait(Wait.of(at, block.arrived, block.newest, block.rows))
@@ -557,6 +573,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.PolicyChanged: Summary._policy_changed,
     k.PathCut: Summary._tick,
     k.ProbesReordered: Summary._probes_reordered,
+    k.OrderChanged: Summary._order_changed,
     k.JobDecided: Summary._job_decided,
     k.Queued: Summary._queued,
     k.JobFinished: Summary._job_finished,

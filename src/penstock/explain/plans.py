@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from penstock.join_graph import JoinGraph
-from penstock.model import Application, Query, Sink, Stream, Window
+from penstock.model import STREAM, Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
+from penstock.planning.early_selections import (
+    MOST_ALTERNATIVES,
+    EarlySelection,
+    early_selection,
+    told,
+)
 from penstock.planning.fanout import Fanout, TaggedKey, fan_out
 from penstock.planning.shapes import conjunction
 from penstock.rendering import apart, render, signed_span, span, window_length
@@ -102,8 +108,9 @@ def _path(plan: Plan, path: Path, segments: Segments | None) -> dict[str, Any]:
         "queries": list(dict.fromkeys(member.query for member in path.members)),
         "members": [str(member) for member in path.members],
         "operators": [_operator(operator) for operator in path.operators],
+        "conjunction": [operator.id for operator in path.conjunction],
         "segments": _segments(path, segments),
-        **(_sharing(plan, path) if shared else {}),
+        **(_sharing(plan, path) if shared and not path.shared else {}),
     }
 
 
@@ -166,8 +173,10 @@ def _conditions(shape: Shape) -> str:
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
     graph = JoinGraph.of(len(join.streams), join.on)
+    sides = [early_selection(branches, STREAM + side) for side in range(len(join.streams))]
+    made = [condition for side in sides for condition in side.all_ask]
     above = [condition for branch in branches for condition in branch.where
-             if condition not in join.selections]
+             if condition not in made]
     return {
         "id": join.id,
         "streams": list(join.streams),
@@ -176,7 +185,11 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
                    for stream, others in _others(join)] if len(join.streams) > 2 else [],
         "on": conjunction(join.on),
         "span": join.span,
-        "before": conjunction(join.selections),
+        "before": conjunction(made),
+        "before_some": {alias: told(side.one_of) for alias, side in zip(
+            _aliases(join), sides, strict=True) if side.one_of},
+        "whole": {alias: _why_whole(join, side) for alias, side in zip(
+            _aliases(join), sides, strict=True) if side.wants_all is not None or side.too_many},
         "above": len(above),
         "shared": not join.path.expensive,
         "panes": join.path.end == "panes",
@@ -193,6 +206,21 @@ def _others(join: SharedJoin) -> Iterator[tuple[int, list[int]]]:
     numbers = range(len(join.streams))
     for stream in numbers:
         yield stream, [other for other in numbers if other != stream]
+
+
+def _aliases(join: SharedJoin) -> tuple[str, ...]:
+    """The sides of a join by their streams; those of one stream are numbered."""
+    if len(set(join.streams)) == len(join.streams):
+        return join.streams
+    return tuple(f"{stream} ({number})" for number, stream in enumerate(join.streams, start=1))
+
+
+def _why_whole(join: SharedJoin, side: EarlySelection) -> str:
+    """Why rows are not selected before a join, although some of its queries select."""
+    if side.wants_all is not None:
+        return f"{join.members[side.wants_all].query} asks for all of them"
+    return (f"its queries ask for {side.too_many} different things, and more than "
+            f"{MOST_ALTERNATIVES} would cost a row more than they save")
 
 
 def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
@@ -274,8 +302,10 @@ def _path_text(path: Mapping[str, Any]) -> Iterator[str]:
         for id in segment:
             operator = operators[id]
             line = f"{operator['kind']:<8} {operator['text']}"
+            if len(path["conjunction"]) > 1 and id in path["conjunction"]:
+                line += "  (any order)"
             yield f"{'└─' if id == last else '├─'} {f'{line:<60} {mark}' if mark else line}"
-            if operator["kind"] == "fanout":
+            if "shapes" in path and operator["kind"] == "fanout":
                 yield from (f"│    {line}" for line in _shapes_text(path))
             mark = mark and "    ″"
     yield ""
@@ -307,8 +337,9 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     names = [query["name"] for query in join["queries"]]
     whose = "a window of its own" if len(names) == 1 else "one window for all"
     yield f"{join['id']}: {_names(names, 'queries')}, {whose}"
+    on = join["on"] or "nothing that Spark can compare: Python is asked of every two rows in reach"
     *first, last = join["streams"]
-    yield f"    {', '.join(first)} and {last} on {join['on']}"
+    yield f"    {', '.join(first)} and {last} on {on}"
     if join["shape"]:
         yield (f"    {_SHAPES[join['shape']]}; rows of each stream probe the others one by one, at "
                "first in this order:")
@@ -319,6 +350,11 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["before"]:
         every = "" if len(names) == 1 else ", which all its queries ask for"
         yield f"    before the join: {join['before']}{every}"
+    for side, alternatives in join["before_some"].items():
+        yield f"    before the join, of {side}: {alternatives}, since no query wants other rows"
+    rest = " that are left" if join["before"] else ""
+    for side, why in join["whole"].items():
+        yield f"    before the join, of {side}: all rows{rest}, since {why}"
     if join["above"] and len(names) > 1 and not join["panes"]:
         which = "every other selection" if join["before"] else "all selections"
         yield f"    above the join: {which}, so that queries share it whatever they select"

@@ -70,7 +70,7 @@ def bind_statements(
 def _remembered(statement: Statement) -> Load:
     if not statement.returns:
         return read_signature
-    signature = Signature(statement.returns, statement.arity)
+    signature = Signature(statement.returns, statement.arity, statement.deterministic)
     return lambda module, attribute, folder: signature
 
 

@@ -109,7 +109,7 @@ def _python(function: Function, args: tuple[Expression, ...]) -> Expression:
         message = f"{function.name} takes {function.arity} arguments, not {len(args)}"
         raise Misfit(TypeFault, message)
     typed = tuple(call_arguments.anything(arg) for arg in args)
-    return PythonCall(function.name, typed, function.returns)
+    return PythonCall(function.name, typed, function.returns, function.deterministic)
 
 
 def _not_a_function(binder: ExpressionBinder, name: str) -> Misfit:

@@ -28,6 +28,7 @@ class Signature:
 
     returns: str
     arity: int | None
+    deterministic: bool = True
     doubt: str = ""
     """Why it had to be guessed, if it had to."""
 
@@ -40,7 +41,7 @@ def read_signature(module: str, attribute: str, folder: str) -> Signature:
     try:
         return _signature(module, attribute, folder, 0)
     except _Unclear as unclear:
-        return Signature("BOOLEAN", None, str(unclear))
+        return Signature("BOOLEAN", None, doubt=str(unclear))
 
 
 def doubt_of(module: str, attribute: str, folder: str) -> str:
@@ -80,12 +81,19 @@ def _declared(node: ast.FunctionDef, imported: dict[str, str], name: str) -> Sig
     kind = _DECORATORS.get(_dotted(call.func if call else outer, imported))
     arity = None if inner else _arity(node.args)
     if kind == "predicate":
-        return Signature("BOOLEAN", arity)
+        return Signature("BOOLEAN", arity, _is_deterministic(call))
     if kind == "scalar" and call is not None:
         given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "returns")]
         if given and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str):
-            return Signature(given[0].value, arity)
+            return Signature(given[0].value, arity, _is_deterministic(call))
     raise _Unclear(f"the decorator of {name} does not say what it returns")
+
+
+def _is_deterministic(decorator: ast.Call | None) -> bool:
+    """Unless the decorator says ``deterministic=False``."""
+    keywords = decorator.keywords if decorator is not None else []
+    return not any(k.arg == "deterministic" and isinstance(k.value, ast.Constant)
+                   and k.value.value is False for k in keywords)
 
 
 def _arity(parameters: ast.arguments) -> int | None:

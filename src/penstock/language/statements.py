@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from penstock.errors import LanguageError, NotYet, SyntaxFault, TypeFault, UnknownName
+from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
 from penstock.language import durations, functions, sinks, types
 from penstock.language.aggregates import is_aggregate
@@ -37,7 +37,6 @@ from penstock.model import (
     Variable,
     name_key,
 )
-from penstock.policies import PLANNED
 
 Load = Callable[[str, str, str], PythonFunction | Signature]
 """Finds what SQL must know of a function, from its module, its name and the folder."""
@@ -132,7 +131,8 @@ class StatementBinder:
         earlier = known.get(what.name.lower())
         if earlier is None:
             known[what.name.lower()] = what
-            signature = (str(what.returns), what.arity) if isinstance(what, Function) else ()
+            signature = ((str(what.returns), what.arity, what.deterministic)
+                         if isinstance(what, Function) else ())
             self.catalogue.record(Statement(kind, what.name, written, self.folder, *signature))
         elif earlier != what:
             hint = "DROP it first" if kind == "query" else "a declaration cannot be changed"
@@ -216,7 +216,8 @@ class StatementBinder:
             returns = types.parse_text(found.returns)
         except ValueError as error:
             raise cursor.source.fault(LanguageError, str(error), place) from error
-        return Function(name, module, attribute, returns, found.arity, self.folder)
+        return Function(name, module, attribute, returns, found.arity, self.folder,
+                        found.deterministic)
 
     # --- queries -------------------------------------------------------------------------------
 
@@ -268,9 +269,6 @@ class StatementBinder:
         name, place = cursor.name("the name of a setting")
         name = name.lower()
         cursor.source = Source(cursor.source.text, f"setting {name}")
-        if name in PLANNED:
-            message = f"policies that decide {PLANNED[name].decides} are not supported yet"
-            raise cursor.source.fault(NotYet, message, place)
         if name not in SETTINGS:
             hint = suggestion(name, SETTINGS) or f"there are {', '.join(SETTINGS)}"
             raise cursor.source.fault(UnknownName, f"no setting '{name}'", place, hint)

@@ -2,7 +2,9 @@
 
 The conditions of ON and WHERE are one pool. Comparisons of the two times are bounds, equalities
 between the two sides are the join predicate, and everything else is a selection over pairs. A join
-without an equality takes the other conditions over both sides as its predicate.
+without an equality takes the other conditions over both sides as its predicate. If only Python
+functions look at both sides, all rows within reach of each other are pairs, and the functions
+select among them.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ def _predicate(
     conditions: Iterable[Expression],
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
     """The join predicate, and the conditions that select among the pairs."""
-    keys, cross, rest = [], [], []
+    keys, cross, rest, called = [], [], [], False
     for condition in conditions:
         if (key := _key(condition)) is not None:
             keys.append(key)
@@ -90,7 +92,8 @@ def _predicate(
             cross.append(condition)
         else:
             rest.append(condition)
-    if not keys and not cross:
+            called = called or _sides(condition) == {_LEFT, _RIGHT}
+    if not keys and not cross and not called:
         raise Misfit(TypeFault, "a join of streams needs a condition over both of them",
                      "write WHERE a.id = b.id")
     on, selected = (keys, (*cross, *rest)) if keys else (cross, tuple(rest))

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from penstock.errors import PlanError
 from penstock.model import (
+    STREAM,
     Application,
     Branch,
     Field,
@@ -17,7 +18,9 @@ from penstock.model import (
     name_key,
 )
 from penstock.plan import Path, Plan, SharedJoin, members_of
+from penstock.planning.early_selections import lets_through
 from penstock.planning.shapes import columns
+from penstock.planning.share_predicates import may_share, shared_predicates
 
 MEMBER = "@member"
 """The column that says whose answer a row is."""
@@ -156,7 +159,8 @@ def _join(plan: Plan, join: SharedJoin) -> Iterator[str]:
             yield f"{member} does not have the lookups of path {join.path.id!r}"
         if branch.join.reach > join.span:
             yield f"the window of {member} is longer than that of join {join.id!r}"
-        if not set(join.selections) <= set(branch.where):
+        if not all(lets_through(conditions, branch, side)
+                   for side, conditions in enumerate(join.where, start=STREAM)):
             yield f"join {join.id!r} leaves rows out that {member} wants"
     if plan.groups and join.path.end == "panes" and len(plan.groups_on(join.path.id)) != 1:
         yield f"the pairs of join {join.id!r} go into the panes of several groups"
@@ -196,7 +200,12 @@ def _members(plan: Plan, path: Path) -> Iterator[str]:
         if any(is_expensive(lookup.on) for lookup in branch.lookups):
             yield f"{member} joins on a Python function"
     if len(path.members) > 1 and path.end == "sink" and _calls_python(branches):
-        yield f"path {path.id!r} shares a branch that calls Python"
+        if not path.shared:
+            yield f"path {path.id!r} shares a branch that calls Python"
+        elif not all(map(may_share, branches)):
+            yield f"path {path.id!r} shares a branch that needs Python for itself"
+        elif path.movable != len(shared_predicates(branches)):
+            yield f"path {path.id!r} does not have the predicates of its members"
 
 
 def _calls_python(branches: Iterable[Branch]) -> bool:

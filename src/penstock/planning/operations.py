@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock.model import Literal, Type
 
-EQUAL, IN, OR = "eq", "in", "or"
+EQUAL, IN, AND, OR = "eq", "in", "and", "or"
 LOWER_BOUNDS = frozenset({"gt", "ge"})
 UPPER_BOUNDS = frozenset({"lt", "le"})
 COMPARISONS = frozenset({EQUAL, "ne", "eq_null_safe", *LOWER_BOUNDS, *UPPER_BOUNDS})

@@ -15,9 +15,11 @@ from penstock.errors import PlanError
 from penstock.model import Application, Query, Sink, is_expensive
 from penstock.plan import Member, Operator, Path, Plan, members_of
 from penstock.planning.check import check, check_names
+from penstock.planning.conjunctions import conditions
 from penstock.planning.path_operators import fanned_out, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, share_aggregates
 from penstock.planning.share_joins import own_join, share_joins
+from penstock.planning.share_predicates import share_predicates
 from penstock.rendering import render
 
 Pass = Callable[[Plan], Plan]
@@ -62,7 +64,7 @@ def share(before: Plan) -> Plan:
     """Let cheap branches over one stream, with the same lookups, ride one path.
 
     Rows that go to Python keep a path of their own: a thousand queries must not wait for one slow
-    or raising function.
+    or raising function. `share_predicates` is about those that have predicates in common.
     """
     groups: dict[str, list[Path]] = {}
     for path in before.paths:
@@ -79,6 +81,7 @@ def share(before: Plan) -> Plan:
 PASSES: tuple[Pass, ...] = (
     isolate,  # first, because sharing compares whole paths
     share,
+    share_predicates,
     share_joins,
     share_aggregates,  # last, because a group's panes are made by one path
 )
@@ -97,6 +100,7 @@ def _own_path(query: Query, member: Member) -> Path:
         operators=operators(id, branch, query.sink),
         end="sink" if branch.grouping is None else "panes",
         expensive=expensive,
+        movable=len(conditions(branch.where).movable),
     )
 
 

@@ -14,6 +14,7 @@ from penstock.model import (
     walk,
 )
 from penstock.plan import Operator
+from penstock.planning.conjunctions import conditions
 from penstock.planning.shapes import conjunction
 from penstock.rendering import render
 
@@ -49,8 +50,8 @@ def lookup_operators(id: str, lookups: Iterable[Lookup]) -> list[Operator]:
 
 
 def _python(id: str, branch: Branch) -> list[Operator]:
-    """One operator for each condition that calls Python, as written, and one for the answers."""
-    texts = [render(conjunct) for conjunct in branch.where if is_expensive(conjunct)]
+    """One operator for each condition that calls Python, and one for the answers."""
+    texts = [render(conjunct) for conjunct in conditions(branch.where).all]
     computed = (branch.grouping.expressions if branch.grouping is not None
                 else [output.expression for output in branch.select])
     if called := _functions(computed):

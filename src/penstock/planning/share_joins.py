@@ -3,7 +3,8 @@
 Queries with the same streams and the same join predicate differ in their windows, selections and
 columns only. They share one join over the largest of their windows. The difference of the times
 then routes each pair to the queries whose windows cover it. Selections stay above the join, so that
-they do not keep queries apart; only those that all its queries have are made before it.
+they do not keep queries apart; what may be left out before it is a decision of its own
+(`penstock.planning.early_selections`).
 
 Window aggregates over a join share one with those that select alike and group alike: its pairs go
 into the panes of their one synopsis.
@@ -21,13 +22,12 @@ from penstock.model import (
     SHORTEST_PANE,
     STREAM,
     Branch,
-    Expression,
     Query,
     is_expensive,
 )
 from penstock.plan import Member, Operator, Path, Plan, SharedJoin
+from penstock.planning.early_selections import early_selection
 from penstock.planning.path_operators import fanned_out, lookup_operators, operators
-from penstock.planning.shapes import columns
 from penstock.planning.share_aggregates import group_id, pane_of
 from penstock.rendering import render
 
@@ -101,7 +101,8 @@ def _join(
     reaches = [branch.join.reach for branch in branches if branch.join is not None]
     return SharedJoin(
         id=id, streams=one.streams, on=one.join.on, members=members, span=max(reaches), path=path,
-        where=tuple(_before(branches, STREAM + side) for side in range(len(one.streams))),
+        where=tuple(early_selection(branches, STREAM + side).where
+                    for side in range(len(one.streams))),
         rows=one.join.rows)
 
 
@@ -110,12 +111,3 @@ def _panes(id: str, branch: Branch, members: int) -> tuple[Operator, ...]:
     whose = "a window aggregate" if members == 1 else f"{members} window aggregates"
     panes = Operator(f"{id}:panes", "panes", f"panes of {whose}")
     return (*lookup_operators(id, branch.lookups), panes)
-
-
-def _before(branches: Sequence[Branch], side: int) -> tuple[Expression, ...]:
-    """The selections over one side that all branches have: rows that fail them make no pair."""
-    first, *others = branches
-    return tuple(
-        condition for condition in first.where
-        if not is_expensive(condition) and all(condition in other.where for other in others)
-        and {column.source for column in columns([condition])} == {side})

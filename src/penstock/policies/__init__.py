@@ -12,20 +12,16 @@ FAMILIES: dict[str, PolicyFamily[Any]] = {
     "operators": operators.FAMILY,
     "refresh": refresh.FAMILY,
     "joins": joins.FAMILY,
-}
-"""Every family by the name of its setting; to add one, add a folder and a line here."""
-
-PLANNED: dict[str, PolicyFamily[Any]] = {
     "filters": filters.FAMILY,
 }
-"""Families that no engine asks yet: `SET` refuses them until their line moves to `FAMILIES`."""
+"""Every family by the name of its setting; to add one, add a folder and a line here."""
 
 
 def texts(settings: Mapping[str, str]) -> dict[str, str]:
     """By family, the text that the settings of an application choose, or the default.
 
     >>> texts({"operators": "chain", "memory": "1 GB"})
-    {'operators': 'chain', 'refresh': 'hybrid+late_pending', 'joins': 'mqt'}
+    {'operators': 'chain', 'refresh': 'hybrid+late_pending', 'joins': 'mqt', 'filters': 'a_greedy'}
     """
     return {name: settings.get(name, family.default) for name, family in FAMILIES.items()}
 
@@ -34,9 +30,9 @@ def read(settings: Mapping[str, str]) -> dict[str, object]:
     """By family, the policy that the settings of an application choose, or the default.
 
     >>> read({"operators": "chain"})
-    {'operators': Chain(), 'refresh': ..., 'joins': MaximumQueryThroughput(merge=True)}
+    {'operators': Chain(), 'refresh': ..., 'filters': AGreedy(...)}
     """
     return {name: FAMILIES[name].read(text) for name, text in texts(settings).items()}
 
 
-__all__ = ["FAMILIES", "PLANNED", "PolicyFamily", "read", "texts"]
+__all__ = ["FAMILIES", "PolicyFamily", "read", "texts"]

@@ -157,7 +157,8 @@ class SparkHost(HostShutdown):
             progress={s: spool.last.progress for s, spool in self._spools.items() if spool.last},
             slots=settings.slots, overlap=settings.overlap, gather=settings.gather,
             hold=settings.hold, memory=settings.memory, keep_from=settings.keep_from,
-            quantum=settings.quantum))
+            quantum=settings.quantum, until_drained=settings.until_drained,
+            paced=settings.paced))
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(at=self._clock.now(), block=block))

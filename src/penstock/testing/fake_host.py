@@ -13,13 +13,21 @@ from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.language import bind
 from penstock.model import Application
-from penstock.plan import members_of
+from penstock.plan import Operator, Plan, members_of
 from penstock.planning import plan
 from penstock.policies import FAMILIES
 from penstock.policies import refresh as refreshes
 from penstock.policies.operators import Policy
 from penstock.policies.operators import policy as policy_of
-from penstock.testing.scripted_costs import Figures, a_tenth, carried, measured, never, one_second
+from penstock.testing.scripted_costs import (
+    Figures,
+    a_tenth,
+    carried,
+    drawn,
+    measured,
+    never,
+    one_second,
+)
 from penstock.testing.virtual_joins import JoinedRows, JoinRows
 from penstock.testing.virtual_panes import Answer, RowCounts, Synopses
 from penstock.testing.virtual_spool import BYTES_PER_ROW, VirtualSpool
@@ -72,6 +80,9 @@ class FakeHost(VirtualHost):
     stumbles: Callable[[ProbeJob], str] = never
     """Why a probe fails."""
     operators: Figures = field(default_factory=dict)
+    drops: Callable[[SegmentJob], Mapping[str, float]] | None = None
+    """By pattern, the share of the rows that a job's conjunction drops so; a pattern has a 1 for
+    every predicate that drops the row, in the order of the plan."""
     samples: bool = False
     kept: dict[int, float] = field(default_factory=dict)
     """By job, the rows that it kept between two stages, until another job reads them."""
@@ -111,23 +122,28 @@ class FakeHost(VirtualHost):
         joins: str = FAMILIES["joins"].default,
         probing: Callable[[ProbeJob], float] = one_second,
         stumbles: Callable[[ProbeJob], str] = never,
+        filters: str = FAMILIES["filters"].default,
+        drops: Callable[[SegmentJob], Mapping[str, float]] | None = None,
     ) -> FakeHost:
         """A host that runs this application from time 0."""
         application = bind(sql)
         chosen = policy_of(policy) if isinstance(policy, str) else policy
         core = Core({"operators": chosen, "refresh": refreshes.policy(refresh),
-                     "joins": FAMILIES["joins"].read(joins)},
+                     "joins": FAMILIES["joins"].read(joins),
+                     "filters": FAMILIES["filters"].read(filters)},
                     settings or Settings(until_drained=True))
         core.adopt(plan(application))
-        host = cls(core, application=application, cost=cost, fails=fails,
+        host = cls(core, application=application, drops=drops, cost=cost, fails=fails,
                    operators=operators or {}, samples=samples, refreshing=refreshing,
                    breaks=breaks, probing=probing, stumbles=stumbles)
         known = core.settings
         host.handle(ev.EngineStarted(
             at=0.0, streams=tuple(application.streams), cores=1,
-            policies={"operators": str(policy), "refresh": refresh, "joins": joins},
+            policies={"operators": str(policy), "refresh": refresh, "joins": joins,
+                      "filters": filters},
             slots=known.slots, overlap=known.overlap, gather=known.gather, hold=known.hold,
-            memory=known.memory, quantum=None if known.quantum == inf else known.quantum))
+            memory=known.memory, quantum=None if known.quantum == inf else known.quantum,
+            until_drained=known.until_drained, paced=known.paced))
         host._join(application.queries)
         return host
 
@@ -167,6 +183,11 @@ class FakeHost(VirtualHost):
         self.core.adopt(plan(self.application))
         self._join(())
         self.handle(ev.Tick(at=self.clock.now()))
+
+    @property
+    def planned(self) -> Plan:
+        """The plan with all conjunctions as they are written."""
+        return self.core.paths.orders.planned
 
     def rebuild(self, group: str) -> None:
         """The synopsis of a group is lost now, and is rebuilt from the spool."""
@@ -247,7 +268,7 @@ class FakeHost(VirtualHost):
                  for one in synopses}
         return ev.JobFinished(
             at=at, job=job.number, kind="panes", seconds=seconds, result=ev.PanesResult(
-                rows_in=job.rows, measured=measured, panes=panes,
+                rows_in=job.rows, measured=measured, panes=panes, profile=self._profile(job),
                 summarised=dict.fromkeys(riding, len(times)), late=job.late))
 
     def _merge(self, job: SegmentJob, synopses: Sequence[RowCounts]) -> None:
@@ -322,12 +343,15 @@ class FakeHost(VirtualHost):
         if not job.final and round(left):
             self.kept[job.number] = left
             result = ev.SegmentResult(rows_in=entering, measured=measured, kept=ev.KeptRows(
-                rows=round(left), bytes=round(left) * BYTES_PER_ROW, on_disk=job.on_disk))
+                rows=round(left), bytes=round(left) * BYTES_PER_ROW, on_disk=job.on_disk),
+                profile=self._profile(job))
         elif panes:
-            result = ev.PanesResult(rows_in=entering, measured=measured, late=job.late)
+            result = ev.PanesResult(rows_in=entering, measured=measured, late=job.late,
+                                    profile=self._profile(job))
         else:
             out = {member.query: round(left) for member in job.members}
-            result = ev.SegmentResult(rows_in=entering, measured=measured)
+            result = ev.SegmentResult(rows_in=entering, measured=measured,
+                                      profile=self._profile(job))
         kind: ev.JobKind = "panes" if isinstance(result, ev.PanesResult) else "segment"
         return ev.JobFinished(at=at, job=job.number, kind=kind, seconds=seconds, rows_out=out,
                               result=result)
@@ -336,12 +360,24 @@ class FakeHost(VirtualHost):
         """Seconds and rows out of a job."""
         if not self.operators:
             return self.cost(job), rows // 2
-        stages = self.core.plan.path(job.path).stages[job.first : job.last]
-        return carried(rows, stages, self.operators)
+        return carried(rows, self._stages(job)[job.first : job.last], self.operators)
+
+    def _stages(self, job: SegmentJob) -> tuple[tuple[Operator, ...], ...]:
+        """The stages of a path, its conjunction in the order of the job."""
+        return self.planned.path(job.path).in_order(job.evaluation.order).stages
+
+    def _profile(self, job: SegmentJob) -> ev.ConjunctionProfile | None:
+        """What the script says that a conjunction drops."""
+        path = self.planned.path(job.path)
+        first = max(job.first - path.before_python, 0)
+        if self.drops is None or first >= min(path.movable, job.last - path.before_python):
+            return None
+        return drawn(self.drops(job), path.conjunction, self.operators, job.evaluation, job.rows,
+                     first, min(job.last - path.before_python, path.movable))
 
     def _measured(self, job: SegmentJob) -> dict[str, ev.StageFigures]:
         """What is measured of the stages of a path, in the job or beside it."""
-        stages = self.core.plan.path(job.path).stages
+        stages = self._stages(job)
         if not self.operators or len(stages) == 1:
             return {}
         if self.samples:

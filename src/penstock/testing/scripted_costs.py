@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from penstock.engine import Job, ProbeJob, RefreshJob, SegmentJob
+from penstock.engine.instructions import Evaluation
 from penstock.events import kinds as ev
 from penstock.plan import Operator
 
@@ -50,3 +51,38 @@ def measured(
     return {id: ev.StageFigures(rows_in=_ROWS, rows_out=_ROWS * passed, seconds=_ROWS * per_row,
                                 how=how)
             for id, (per_row, passed) in known.items()}
+
+
+def drawn(
+    drops: Mapping[str, float], predicates: Sequence[Operator], figures: Figures,
+    evaluation: Evaluation, rows: int, first: int, last: int,
+) -> ev.ConjunctionProfile | None:
+    """The profile of a job that evaluates some places of a conjunction, exactly as scripted.
+
+    ``rows`` are those of its blocks. ``drops`` has the share of each pattern among all rows. Rows
+    that an earlier predicate drops do not come to the job, and what is not asked for is not
+    evaluated.
+
+    >>> one, two = Operator("one", "python", "one(a)"), Operator("two", "python", "two(a)")
+    >>> drawn({"11": 0.25, "01": 0.5}, (one, two), {"two": (2.0, 0.5)},
+    ...       Evaluation(order=(0, 1), rate=0.1, unasked=((1,), ())), 400, 0, 2).patterns
+    {'11': 10, '01': 20}
+    """
+    if not evaluation.rate:
+        return None
+    found: dict[str, int] = {}
+    dropped = 0.0
+    for pattern, share in drops.items():
+        places = [place for place, number in enumerate(evaluation.order) if pattern[number] == "1"]
+        if places and first <= places[0] < last:
+            seen = {places[0], *evaluation.unasked[places[0]]} & set(places)
+            bits = ["1" if evaluation.order.index(number) in seen else "0"
+                    for number in range(len(pattern))]
+            profiled = round(rows * evaluation.rate * share)
+            found["".join(bits)] = found.get("".join(bits), 0) + profiled
+            dropped += share
+    passed = 1 - sum(share for pattern, share in drops.items() if "1" in pattern)
+    return ev.ConjunctionProfile(
+        version=evaluation.version, patterns=found,
+        seconds=tuple(figures.get(predicate.id, _FREE)[0] for predicate in predicates),
+        passed=passed / dropped if dropped and last == len(evaluation.order) else 0.0)

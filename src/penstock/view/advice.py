@@ -41,7 +41,8 @@ def _verdict(advice: Advice) -> Text:
         nearest = advice.ranked[0]
         return Text.assemble(("no policy", "bold red"), f" would have met {asked}; nearest is ",
                              (nearest.policy, "bold"), f", {_told(nearest)}")
-    return Text.assemble("SET operators = '", (chosen.policy, "bold green"), "'",
+    family, policy = advice.setting(chosen)
+    return Text.assemble(f"SET {family} = '", (policy, "bold green"), "'",
                          f" would have met {asked}: {_told(chosen)}")
 
 

@@ -35,7 +35,10 @@ def shown(comparison: Comparison) -> Iterator[RenderableType]:
     yield Text()
     yield from _queries(rows)
     yield _part("what jobs cost, from the decision to the answers")
-    yield _costs(comparison)
+    if comparison.recording.paths:
+        yield _costs(comparison)
+    if comparison.recording.joins:
+        yield _join_costs(comparison)
     yield Text()
     ran = comparison.simulated[0].policy
     yield _part(f"how close the simulation is: {ran}, which really ran")
@@ -113,6 +116,17 @@ def _costs(comparison: Comparison) -> Table:
         work, _ = model.through(0, len(model.stages), 1000.0)
         table.add_row(path, f"{model.runs:,}", seconds(cost.fixed),
                       seconds(work * cost.per_row), cold, f"{cost.error:.0%}")
+    return table
+
+
+def _join_costs(comparison: Comparison) -> Table:
+    table = _table("\nwindow join", "\nprobes", "\nper probe", "per million\nrows x s",
+                   "\ncold probes", "\ndeviation")
+    for join, model in comparison.recording.joins.items():
+        cost = model.cost
+        cold = f"{len(cost.cold)}: +{seconds(sum(cost.cold))}" if cost.cold else ""
+        table.add_row(join, f"{model.runs:,}", seconds(cost.fixed), seconds(1e6 * cost.per_row),
+                      cold, f"{cost.error:.0%}")
     return table
 
 

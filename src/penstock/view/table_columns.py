@@ -11,7 +11,14 @@ from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
 
-from penstock.events import Histogram, QueryMeasures, QueueMeasures, StreamMeasures, Summary
+from penstock.events import (
+    ConjunctionMeasures,
+    Histogram,
+    QueryMeasures,
+    QueueMeasures,
+    StreamMeasures,
+    Summary,
+)
 from penstock.rendering import apart, span
 from penstock.view.formats import counted, exact, moment, one_line, seconds, short, size
 
@@ -178,6 +185,17 @@ def _share(summary: Summary, queue: QueueMeasures) -> ProgressBar:
     fullest = max(queue.peak for queue in list(summary.queues.values()))
     return ProgressBar(total=max(fullest, 1), completed=queue.bytes,
                        complete_style=Style(color="cyan"), finished_style=Style(color="cyan"))
+
+
+# --- conjunctions -------------------------------------------------------------------------------
+
+CONJUNCTIONS: tuple[Shown[ConjunctionMeasures], ...] = (
+    Shown("predicates of", lambda _, c: Text(c.path, "bold"), right=False, named=lambda c: c.path),
+    Shown("changes", lambda _, c: short(c.changes), fixed=7),
+    Shown("a row", lambda _, c: f"{c.after * 1e6:.3g} us", fixed=9),
+    Shown("before", lambda _, c: f"{c.before * 1e6:.3g} us", 90, fixed=9),
+    Shown("order", lambda _, c: one_line(", ".join(c.order)), ratio=4, right=False, least=16),
+)
 
 
 # --- queries ------------------------------------------------------------------------------------

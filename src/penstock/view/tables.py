@@ -13,6 +13,7 @@ from rich.text import Text
 from penstock.events import Histogram, QueryMeasures, QueueMeasures, Summary, Warned
 from penstock.view.formats import clock, counted, harmless, seconds, size
 from penstock.view.table_columns import (
+    CONJUNCTIONS,
     JOIN_TOTALS,
     JOINS,
     QUERIES,
@@ -66,6 +67,10 @@ class Picture:
             yield table(QUEUES, self.summary, queues, wide)
             yield _rule()
             room -= len(queues) + 2
+        if orders := list(self.summary.conjunctions.values())[:max(0, room // 4 - 2)]:
+            yield table(CONJUNCTIONS, self.summary, orders, wide)
+            yield _rule()
+            room -= len(orders) + 2
         yield from _queries(self.summary, wide, room)
         yield _rule()
         yield _footer(self.summary, self.hint, wide)
@@ -92,6 +97,8 @@ def _policies(summary: Summary, wide: int) -> Iterator[str]:
         policies.pop("refresh", None)
     if not any(query.join for query in list(summary.queries.values())):
         policies.pop("joins", None)
+    if not summary.conjunctions:
+        policies.pop("filters", None)
     yield from policies.values()
 
 
@@ -230,6 +237,7 @@ class RunTotals:
         yield table(STREAM_TOTALS, summary, list(summary.streams.values()), wide)
         yield Text()
         yield from self._queries(wide)
+        yield from _orders(summary)
         yield Text()
         yield from _failures(summary, self.told)
         yield verdict(summary.accounting())
@@ -247,6 +255,17 @@ class RunTotals:
         hidden = len(queries) - len(shown) + self.summary.forgotten
         if hidden:
             yield _more(hidden, "query")
+
+
+def _orders(summary: Summary) -> Iterator[RenderableType]:
+    """The conjunctions whose order has changed, with the reason in full."""
+    for one in list(summary.conjunctions.values())[:_MOST_REASONS]:
+        line = Text.assemble((harmless(one.path), "bold"))
+        line.append(f" evaluates {harmless(', '.join(one.order))} in this order")
+        line.append(f" since {seconds(one.changed - summary.run.started)}")
+        line.append(f" ({counted(one.changes, 'change')}): {harmless(one.reason)}", _QUIET)
+        yield Text()
+        yield _indented(line)
 
 
 def _run_line(summary: Summary) -> RenderableType:

@@ -1,4 +1,7 @@
-"""Which policy, with which parameters, would have met given limits in a recorded run."""
+"""Which policy, with which parameters, would have met given limits in a recorded run.
+
+One family is changed at a time: the operator policy, or that of window joins if there are some.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from penstock.events import kinds as ev
+from penstock.policies import joins
 from penstock.policies.operators import POLICIES, policy
 from penstock.whatif.predictions import Comparison, PolicyOutcome, compare
 
@@ -43,6 +47,11 @@ class Advice:
     comparison: Comparison
     ranked: tuple[PolicyOutcome, ...]
 
+    def setting(self, outcome: PolicyOutcome) -> tuple[str, str]:
+        """What to ``SET``: the family, and its policy."""
+        joining = self.comparison.joins.get(outcome.policy)
+        return ("operators", outcome.policy) if joining is None else ("joins", joining)
+
     @property
     def chosen(self) -> PolicyOutcome | None:
         """The policy to take, if any meets the limits."""
@@ -71,7 +80,8 @@ def advise(events: Iterable[ev.Event], limits: AdviceGoals) -> Advice:
     tighter limit is better. The policy that ran wins ties.
     """
     names = candidates(limits)
-    comparison = compare(events, {name: policy(name) for name in names})
+    comparison = compare(events, {name: policy(name) for name in names},
+                         {name: joins.policy(name) for name in joins.POLICIES})
     ranked = sorted(comparison.simulated, key=lambda outcome: _key(limits, outcome))
     return Advice(limits, comparison, tuple(ranked))
 

@@ -1,7 +1,8 @@
 """Queries that fared alike in a record, as one: replaying a thousand filters costs as much as two.
 
 A schedule sees paths, not queries. It cannot tell apart queries that joined together with the same
-latency goals, stayed to the end and rode in the same groups.
+latency goals, stayed to the end and rode in the same groups. Window joins are not folded: how many
+queries have a window is what their policies go by.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class _QueryReader:
         match event:
             case ev.QueryAdded(query=query):
                 if query in self.added:  # an earlier query of the same name
+                    self.alone.add(query)
+                if event.join is not None:
                     self.alone.add(query)
                 self.added[query] = event
                 self.joined[query] = self._others

@@ -29,6 +29,18 @@ class RecordedJob:
     work: ev.PathWork
     ended: ev.JobFinished
     result: ev.PathResult
+    stages: tuple[str, ...] = ()
+    """The stages of its path when it ended: predicates may change their order."""
+
+    @property
+    def urgent(self) -> bool:
+        """Whether it preempted active jobs."""
+        return self.work.urgent
+
+    @property
+    def sampling(self) -> float:
+        """Seconds that a sample took, beside it."""
+        return self.result.sampling
 
     @property
     def entering(self) -> float:
@@ -147,6 +159,12 @@ class Told:
         """The stages of a path: one, named after the path, unless the record says otherwise."""
         return self.names.get(path) or (path,)
 
+    def reorder(self, path: str, predicates: tuple[str, ...]) -> None:
+        """The predicates of a path come in another order: a replay has the last one throughout."""
+        left = iter(predicates)
+        self.names[path] = tuple(next(left) if stage in predicates else stage
+                                 for stage in self.stages(path))
+
     def take(self, at: float, result: ev.PathResult) -> None:
         """A job ended, and stages may have been measured in it or beside it."""
         for name, told in result.measured.items():
@@ -175,9 +193,9 @@ class Told:
         for job, seconds in taken:
             first, last = job.work.stages
             if last - first == 1 < len(stages):
-                self._statistics.record(stages[first], job.ended.at, job.entering, job.rows_out,
-                                        seconds)
-                alone.setdefault(stages[first], []).append((job.entering, seconds))
+                stage = (job.stages or stages)[first]
+                self._statistics.record(stage, job.ended.at, job.entering, job.rows_out, seconds)
+                alone.setdefault(stage, []).append((job.entering, seconds))
         self._alone.update((stage, fit(jobs, cheapest).per_row) for stage, jobs in alone.items())
 
     def _stages(

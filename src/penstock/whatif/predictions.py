@@ -15,6 +15,7 @@ import numpy as np
 
 from penstock.events import Summary
 from penstock.events import kinds as ev
+from penstock.policies import FAMILIES, joins
 from penstock.policies.operators import Policy, Ranked, Segment
 from penstock.policies.operators import policy as policy_of
 from penstock.simulator.outcomes import Floats
@@ -56,6 +57,7 @@ class PolicyOutcome:
     """A run under a policy: as it was, or as it would have been."""
 
     policy: str
+    """The operator policy, or ``joins`` and the joins policy beside that which ran."""
     peak_bytes: int
     """The most bytes that waited or were in active jobs, between stages too; a block counts once.
     """
@@ -102,6 +104,8 @@ class Comparison:
     """The first one is that of the policy that really ran."""
     windows: tuple[str, ...]
     """Window aggregates: the replays make their panes, but not their answers."""
+    joins: Mapping[str, str]
+    """Of the outcomes of joins policies, by their names: the policy."""
     notes: tuple[str, ...]
     """What a reader should know."""
 
@@ -115,8 +119,14 @@ class Comparison:
         return found
 
 
-def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Comparison:
-    """Replay a record under the policy that ran and under others."""
+def compare(
+    events: Iterable[ev.Event], policies: Mapping[str, Policy],
+    joining: Mapping[str, joins.Policy] | None = None,
+) -> Comparison:
+    """Replay a record under the policy that ran and under others.
+
+    Joins policies are tried under the operator policy that ran, if there are window joins.
+    """
     record = folded(list(events))
     recording = Recording.of(record.events)
     ran = recording.started.policies["operators"]
@@ -125,12 +135,21 @@ def compare(events: Iterable[ev.Event], policies: Mapping[str, Policy]) -> Compa
     had = {(d.path, d.block) for d in _deliveries(record.events)}
     measure = partial(_outcome, only=had, twins=record.twins)
     summary, windows = Summary.of(record.events), _windows(record.events, record.twins)
+    others = _others(recording, joining or {})
     return Comparison(
         recording, summary.run.state, summary.run.seconds, measure("recorded", record.events),
-        tuple(measure(name, replay(recording, policy)) for name, policy in tried.items()),
-        windows, (*_unplayed(record.events, windows),
-                  *_unprobed(record.events, _joins(record.events, record.twins)),
-                  *_notes(recording, record.twins, summary, tried)))
+        (*(measure(name, replay(recording, policy)) for name, policy in tried.items()),
+         *(measure(name, replay(recording, tried[ran], joins.policy(text)))
+           for name, text in others.items())),
+        windows, others, (*_unplayed(record.events, windows),
+                          *_notes(recording, record.twins, summary, tried)))
+
+
+def _others(recording: Recording, joining: Mapping[str, joins.Policy]) -> dict[str, str]:
+    """The joins policies to try beside the one that ran, under the names of their outcomes."""
+    ran = recording.started.policies.get("joins", FAMILIES["joins"].default)
+    return {f"joins {text}": text for text, policy in joining.items()
+            if recording.joins and policy != joins.policy(ran)}
 
 
 def alike(outcomes: Iterable[PolicyOutcome]) -> list[tuple[str, PolicyOutcome]]:
@@ -153,8 +172,7 @@ def _outcome(
     counted = (d for d in _deliveries(events) if (d.path, d.block) in only)
     overall, queries = _latencies(counted, twins)
     began = {e.job: e.at for e in events if isinstance(e, ev.JobDecided)}
-    ended = [e for e in events
-             if isinstance(e, ev.JobFinished) and e.kind not in ("refresh", "probe")]
+    ended = [e for e in events if isinstance(e, ev.JobFinished) and e.kind != "refresh"]
     spans = [e.at - began[e.job] for e in ended if e.job in began]
     return PolicyOutcome(name, max(waiting, default=0), max(blocks, default=0), overall, queries,
                    len(spans), sum(spans), times, waiting)
@@ -184,8 +202,10 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
     """Every block that was delivered, for the queries that had joined before it arrived.
 
     A block from before a query joined waited for the query, not the query for it. A block whose
-    rows went into panes is not delivered to anybody yet.
+    rows, or their pairs, went into panes is not delivered to anybody yet. A window join has had a
+    block once no pair with a later row in it is still to come.
     """
+    paned: set[str] = set()
     came: dict[tuple[str, int], tuple[int, ev.BlockArrived]] = {}
     joined: dict[str, tuple[int, str]] = {}
     groups: dict[int, tuple[tuple[int, str], ...]] = {}
@@ -197,6 +217,7 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
                 came[block.stream, block.number] = place, event
             case ev.QueryAdded(query=query):
                 joined.update((str(member), (place, query)) for member, _ in event.members)
+                paned |= {query} if event.window is not None else set()
             case ev.RidersFormed(riders=group, path=path, members=members):
                 groups[group] = tuple(joined[name] for name in members if name in joined)
                 homes[group] = path
@@ -204,6 +225,18 @@ def _deliveries(events: Iterable[ev.Event]) -> Iterator[_Delivery]:
                 decided[job] = work
             case ev.JobFinished(job=job, kind="panes"):
                 decided.pop(job, None)
+            case ev.JobFinished(result=ev.ProbeResult() as result):
+                for through in result.through:
+                    for name in through.members:
+                        since, query = joined[name]
+                        if query in paned or query in event.failed:
+                            continue
+                        for number in through.blocks:
+                            arrival, how = came.get((through.stream, number), (-1, None))
+                            if how is not None and since < arrival:
+                                yield _Delivery(
+                                    f"{through.stream} {name}", number, (query,),
+                                    max(event.at - how.block.arrived, 0.0), how.block.rows)
             case ev.JobFinished(job=job, kept=None) if job in decided:
                 of = decided.pop(job)
                 riders = [rider for rider in groups.get(of.riders, ())
@@ -247,8 +280,7 @@ def _windows(
 ) -> tuple[str, ...]:
     """The window aggregates of a record."""
     found = dict.fromkeys(event.query for event in events
-                          if isinstance(event, ev.QueryAdded) and event.window is not None
-                          and event.join is None)
+                          if isinstance(event, ev.QueryAdded) and event.window is not None)
     return tuple(twin for query in found for twin in twins[query])
 
 
@@ -259,23 +291,6 @@ def _unplayed(events: Iterable[ev.Event], windows: Sequence[str]) -> Iterator[st
         yield (f"{', '.join(windows)}: the replays put the rows of window aggregates into panes, "
                "but do not answer from them, so there are no latencies; in the recorded run "
                f"{len(took)} refreshes took {sum(took):.1f} s, which the replays have to spare")
-
-
-def _joins(
-    events: Iterable[ev.Event], twins: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    """The window joins of a record."""
-    found = dict.fromkeys(event.query for event in events
-                          if isinstance(event, ev.QueryAdded) and event.join is not None)
-    return tuple(twin for query in found for twin in twins[query])
-
-
-def _unprobed(events: Iterable[ev.Event], joins: Sequence[str]) -> Iterator[str]:
-    """What the replays leave out of window joins: all of it."""
-    if joins:
-        took = [e.seconds for e in events if isinstance(e, ev.JobFinished) and e.kind == "probe"]
-        yield (f"{', '.join(joins)}: the replays leave window joins out; in the recorded run "
-               f"{len(took)} probes took {sum(took):.1f} s, which the replays have to spare")
 
 
 def _notes(
@@ -291,7 +306,9 @@ def _notes(
                "blocks that had been delivered")
     if recording.failed:
         yield f"{recording.failed} jobs failed; they are left out of the replays"
-    few = [path for path, model in recording.paths.items() if model.runs < FEW]
+    runs = {name: model.runs for name, model in recording.paths.items()}
+    runs |= {name: model.runs for name, model in recording.joins.items()}
+    few = [name for name, jobs in runs.items() if jobs < FEW]
     if few:
         yield (f"{', '.join(few)}: fewer than {FEW} jobs finished, so the cost is a guess, and the "
                "replay follows the record more closely than it deserves")

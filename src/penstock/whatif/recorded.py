@@ -18,14 +18,23 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from penstock.engine import Core, SegmentJob
+from penstock.engine import Core, ProbeJob, SegmentJob
 from penstock.engine.settings import Settings
 from penstock.errors import CheckpointError
 from penstock.events import kinds as ev
-from penstock.model import Branch, Input, Query, Sink
+from penstock.model import Branch, Input, Query, Sink, WindowJoin
 from penstock.plan import Member, Operator, Path, Plan
+from penstock.policies import FAMILIES, joins
 from penstock.policies.operators import Policy
 from penstock.simulator.outcomes import Floats
+from penstock.whatif.join_models import (
+    JoiningQuery,
+    JoinModel,
+    RecordedProbe,
+    join_models,
+    probed,
+    shared_joins,
+)
 from penstock.whatif.path_models import PathModel, RecordedJob, Told
 from penstock.whatif.replay import VirtualHost
 
@@ -53,6 +62,8 @@ class Recording:
     script: tuple[RecordedStep, ...]
     paths: Mapping[str, PathModel]
     """By path, what its stages cost and keep."""
+    joins: Mapping[str, JoinModel]
+    """By shared join, what its probes cost and find."""
     kept: Mapping[tuple[str, str], float]
     """Rows out per row of a block in, by path and query."""
     failed: int
@@ -83,15 +94,14 @@ class Recording:
             reading.take(event)
         if reading.started is None:
             raise CheckpointError("the record is empty: the run had not begun")
-        if not reading.finished:
+        if not reading.finished and not reading.probes:
             raise CheckpointError("no job finished in this record, so nothing is known of costs")
-        models = reading.models()
+        models, joined = reading.models()
         return cls(
-            reading.started, tuple(reading.script(models)), models, reading.kept(),
-            reading.failed, reading.sampling(),
-            tuple(joined.event.query for joined in reading.joins
-                  if joined.event.join is None
-                  and not any(path in models for path in joined.paths.values())))
+            reading.started, tuple(reading.script(models, joined)), models, joined,
+            reading.kept(), reading.failed, reading.sampling(),
+            tuple(one.event.query for one in reading.joins if one.join not in joined
+                  and not any(path in models for path in one.paths.values())))
 
 
 @dataclass(slots=True)
@@ -101,12 +111,16 @@ class _Joined:
     event: ev.QueryAdded
     paths: dict[Member, str] = field(default_factory=dict)
     """By member, the path that it was seen on."""
+    join: str = ""
+    """The window join that it was seen in; empty for any other query."""
 
     @property
     def query(self) -> Query:
         event = self.event
         kind, _, target = event.sink.partition(" ")
-        branches = tuple(Branch(tuple(map(Input, names)), ()) for names in event.inputs)
+        bounds = None if event.join is None else WindowJoin((), *event.join, rows=event.join_rows)
+        branches = tuple(Branch(tuple(map(Input, names)), (), join=bounds)
+                         for names in event.inputs)
         sink = Sink(kind, target or None)
         return Query(event.query, branches, sink, event.latency, event.priority, event.lifetime)
 
@@ -131,6 +145,9 @@ class _RecordReader:
     """By group, the queries that ride in it."""
     decided: dict[int, ev.JobDecided] = field(default_factory=dict)
     finished: list[RecordedJob] = field(default_factory=list)
+    probes: list[RecordedProbe] = field(default_factory=list)
+    seated: dict[int, tuple[_Joined, ...]] = field(default_factory=dict)
+    """By group, its queries as they were when it was formed."""
     told: Told = field(default_factory=Told)
     homes: dict[int, str] = field(default_factory=dict)
     """By group, the path that it rides on."""
@@ -152,14 +169,23 @@ class _RecordReader:
                 self.homes[group] = path
                 if stages:
                     self.told.names[path] = stages
+            case ev.OrderChanged(path=path, stages=stages):
+                self.told.reorder(path, stages)
             case ev.JobDecided(job=job):
                 self.decided[job] = event
             case ev.JobFinished(job=job, result=ev.PathResult() as result) if job in self.decided:
                 decided = self.decided.pop(job)
                 assert isinstance(decided.work, ev.PathWork)
-                self.finished.append(RecordedJob(decided, decided.work, event, result))
+                stages = self.told.stages(self._home_of(decided.work))
+                self.finished.append(RecordedJob(decided, decided.work, event, result, stages))
                 self.told.take(event.at, result)
-            case ev.JobFailed(kind="segment" | "panes"):
+            case ev.JobFinished(job=job, result=ev.ProbeResult() as found) if job in self.decided:
+                decided = self.decided.pop(job)
+                assert isinstance(decided.work, ev.ProbeWork)
+                for joined in self.seated.get(decided.work.riders, ()):
+                    joined.join = decided.work.join
+                self.probes.append(RecordedProbe(decided, decided.work, event, found))
+            case ev.JobFailed(kind="segment" | "panes" | "probe"):
                 self.failed += 1
         if isinstance(event, _OUTSIDE):
             self.outside.append(self._in_order(event))
@@ -176,27 +202,32 @@ class _RecordReader:
             self.members[str(member)] = joined, member
 
     def _seat(self, group: int, path: str, members: tuple[str, ...]) -> None:
-        queries: dict[str, None] = {}
+        queries: dict[str, _Joined] = {}
         for joined, member in (self.members[name] for name in members if name in self.members):
             joined.paths[member] = path
-            queries[joined.event.query] = None
-        self.riders[group] = tuple(queries)
+            queries[joined.event.query] = joined
+        self.riders[group], self.seated[group] = tuple(queries), tuple(queries.values())
 
     # --- what it amounts to ------------------------------------------------------------------
 
     def _home(self, job: RecordedJob) -> str:
-        return self.homes.get(job.work.riders, job.work.segment)
+        return self._home_of(job.work)
+
+    def _home_of(self, work: ev.PathWork) -> str:
+        return self.homes.get(work.riders, work.segment)
 
     @property
     def _overlaps(self) -> bool:
         return self.started is not None and self.started.overlap
 
-    def models(self) -> dict[str, PathModel]:
-        """What paths cost and keep."""
+    def models(self) -> tuple[dict[str, PathModel], dict[str, JoinModel]]:
+        """What paths cost and keep, and what probes of windows cost and find."""
         jobs: dict[str, list[tuple[RecordedJob, float]]] = {}
-        for job, took in zip(self.finished, _own(self.finished, self._overlaps), strict=True):
+        own = _own([*self.finished, *self.probes], self._overlaps)
+        for job, took in zip(self.finished, own, strict=False):
             jobs.setdefault(self._home(job), []).append((job, took))
-        return self.told.models(jobs)
+        probes = zip(self.probes, own[len(self.finished):], strict=True)
+        return (self.told.models(jobs) if jobs else {}), join_models(probes, min(own))
 
     def sampling(self) -> float:
         """The duration of samples, except the first, which was cold."""
@@ -216,7 +247,9 @@ class _RecordReader:
                 rows_out[key] = rows_out.get(key, 0) + job.ended.rows_out.get(query, 0)
         return {key: rows_out[key] / rows for key, rows in rows_in.items() if rows}
 
-    def script(self, known: Mapping[str, PathModel]) -> Iterator[RecordedStep]:
+    def script(
+        self, known: Mapping[str, PathModel], joins: Mapping[str, JoinModel]
+    ) -> Iterator[RecordedStep]:
         """What came from outside, with the plan of the queries that have joined by then."""
         assert self.started is not None
         yield RecordedStep(self.started, Plan((), ()))
@@ -228,14 +261,29 @@ class _RecordReader:
                 fresh = [next(coming) for event in events if isinstance(event, ev.QueryAdded)]
                 present.update((joined.event.query, joined) for joined in fresh)
                 changed = changed or bool(fresh)
+                events.sort(key=_begins_late)
             for event in events:
-                yield RecordedStep(event, _plan(present.values(), known) if changed else None)
+                yield RecordedStep(
+                    _over_pairs(event),
+                    _plan(present.values(), known, joins) if changed else None)
                 changed = isinstance(event, ev.QueryDropped)
                 if isinstance(event, ev.QueryDropped):
                     present.pop(event.query, None)
 
 
-def _own(jobs: Sequence[RecordedJob], overlap: bool) -> list[float]:
+def _begins_late(event: ev.Event) -> bool:
+    """Whether it adds a query whose join begins with its synopsis, after all that joined then."""
+    return isinstance(event, ev.QueryAdded) and None not in (event.join, event.window)
+
+
+def _over_pairs(event: ev.Event) -> ev.Event:
+    """A window aggregate over a join wants all pairs of its first window."""
+    if isinstance(event, ev.QueryAdded) and event.join and event.window and event.since is not None:
+        return replace(event, since=event.since - event.window[0])
+    return event
+
+
+def _own(jobs: Sequence[RecordedJob | RecordedProbe], overlap: bool) -> list[float]:
     """What each job took itself: from the decision to its end, less its sample.
 
     Half of the time in which it preempted another job, or was preempted, is its own, as in the core
@@ -244,14 +292,14 @@ def _own(jobs: Sequence[RecordedJob], overlap: bool) -> list[float]:
     """
     begun = np.array([job.decided.at for job in jobs])
     ended = np.array([job.ended.at for job in jobs])
-    urgent = np.array([job.work.urgent for job in jobs])
+    urgent = np.array([job.urgent for job in jobs])
     shared = np.zeros(len(jobs))
     for one in np.flatnonzero(urgent):
         both = np.maximum(np.minimum(ended, ended[one]) - np.maximum(begun, begun[one]), 0.0)
         both[one] = 0.0
         shared[one] += both.sum()
         shared += np.where(urgent, 0.0, both)
-    apart = np.array([job.result.sampling for job in jobs])
+    apart = np.array([job.sampling for job in jobs])
     own = ended - begun - np.minimum(shared, ended - begun) / 2 - apart
     if overlap and len(jobs):
         own -= _waited(begun, ended, urgent)
@@ -278,9 +326,15 @@ def _waited(begun: Floats, ended: Floats, urgent: npt.NDArray[np.bool_]) -> Floa
     return waited
 
 
-def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
+def _plan(
+    present: Iterable[_Joined], known: Mapping[str, PathModel], joins: Mapping[str, JoinModel]
+) -> Plan:
     """The plan, as far as a schedule depends on it: who rides on which path, in order."""
-    queries = [joined.query for joined in present]
+    present = list(present)
+    queries = {joined.event.query: joined.query for joined in present}
+    shared = list(shared_joins((JoiningQuery(joined.query, joined.join) for joined in present),
+                               joins))
+    queries.update((query.name, query) for _, members in shared for query in members)
     riders: dict[tuple[str, str], list[Member]] = {}
     for joined in present:
         for member, stream in joined.event.members:
@@ -289,7 +343,7 @@ def _plan(present: Iterable[_Joined], known: Mapping[str, PathModel]) -> Plan:
                 riders.setdefault((path, stream), []).append(member)
     paths = (_path(path, stream, tuple(members), known[path])
              for (path, stream), members in riders.items())
-    return Plan(tuple(queries), tuple(paths))
+    return Plan(tuple(queries.values()), tuple(paths), joins=tuple(join for join, _ in shared))
 
 
 def _path(id: str, stream: str, members: tuple[Member, ...], model: PathModel) -> Path:
@@ -338,6 +392,17 @@ class _Replay(VirtualHost):
         rest = ev.KeptRows(rows=round(left), bytes=round(left * row_bytes), on_disk=job.on_disk)
         return replace(done, result=replace(result, kept=rest))
 
+    def probed(self, probe: ProbeJob) -> ev.JobFinished:
+        decided = self.record[-1]
+        assert isinstance(decided, ev.JobDecided) and isinstance(decided.work, ev.ProbeWork)
+        model = self.recording.joins[probe.join]
+        seconds = model.seconds(decided.work.size, self._made[probe.join])
+        self._made[probe.join] += 1
+        if self.recording.started.overlap:
+            seconds += self.busy_after(model.cost.fixed)
+        at = self.clock.now() + seconds
+        return probed(probe, decided.work, model, at, seconds)
+
     def _entering(self, job: SegmentJob) -> tuple[float, float]:
         """Rows, and bytes per row, that a job begins with."""
         if job.parts:
@@ -355,13 +420,21 @@ class _Replay(VirtualHost):
                 **{name: told for name, told in sampled.items() if name in job.sample}}
 
 
-def replay(recording: Recording, policy: Policy) -> list[ev.Event]:
-    """The record of the same run under a policy, up to the last answer."""
+def replay(
+    recording: Recording, policy: Policy, joining: joins.Policy | None = None
+) -> list[ev.Event]:
+    """The record of the same run under a policy, up to the last answer.
+
+    Without a joins policy, that of the recorded run decides on window joins.
+    """
     started = recording.started
+    ran = started.policies.get("joins", FAMILIES["joins"].default)
     settings = Settings(slots=started.slots, overlap=started.overlap, gather=started.gather,
                         hold=started.hold, memory=started.memory, keep_from=started.keep_from,
-                        quantum=started.quantum or inf)
-    host = _Replay(Core({"operators": policy}, settings), recording=recording)
+                        quantum=started.quantum or inf, until_drained=started.until_drained,
+                        paced=started.paced)
+    policies = {"operators": policy, "joins": joining or joins.policy(ran)}
+    host = _Replay(Core(policies, settings), recording=recording)
     for step in recording.script:
         host.run(until=nextafter(step.event.at, -inf))  # events from outside come first then
         host.clock.advance(step.event.at)

@@ -22,7 +22,7 @@ FUNCTION = "CREATE FUNCTION f FROM 'penstock.demo.detectors:looks_like_a_scan';"
 def host(paths: int, name: str, **settings: float) -> FakeHost:
     """One query of stream s and so many of stream t, each with a path of its own."""
     others = "".join(f"CREATE QUERY t{n} WITH (latency = '4 seconds') AS "
-                     "SELECT a FROM t WHERE f(a, b);" for n in range(paths))
+                     f"SELECT a FROM t WHERE f(a, b + {n});" for n in range(paths))
     return FakeHost.of(f"""
         CREATE STREAM s (a INT, b INT) FROM rate;
         CREATE STREAM t (a INT, b INT) FROM rate;

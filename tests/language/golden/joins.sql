@@ -180,11 +180,22 @@ SELECT A.src FROM packets A, packets B WHERE A.port = 80 WINDOW 1 MIN
 --   SELECT A.src FROM packets A, packets B WHERE A.port = 80 WINDOW 1 MIN
 --                                ^^^^^^^^^
 
--- case: a Python predicate is no join predicate
-SELECT A.src FROM packets A, packets B WHERE is_botnet(A.src, B.src) WINDOW 1 MIN
+-- case: a Python predicate as the only condition over both sides
+SELECT A.src FROM packets A, packets B WHERE is_botnet(A.src, B.src) AND A.port = 80 WINDOW 1 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS src: INT
+-- FROM packets, packets
+-- PAIRS every two rows
+--   FROM apart -59999999 us TO apart 59999999 us
+-- WHERE is_botnet(src, src@1)
+--   AND port = 80
+
+-- case: a Python predicate over one side is no condition over both
+SELECT A.src FROM packets A, packets B WHERE is_botnet(A.src, A.dst) WINDOW 1 MIN
 -- gives:
 -- TypeFault: query q1, line 1, column 30: a join of streams needs a condition over both of them; write WHERE a.id = b.id
---   SELECT A.src FROM packets A, packets B WHERE is_botnet(A.src, B.src) WINDOW 1 MIN
+--   SELECT A.src FROM packets A, packets B WHERE is_botnet(A.src, A.dst) WINDOW 1 MIN
 --                                ^^^^^^^^^
 
 -- case: a column of both sides

@@ -101,12 +101,10 @@ SET joins = 'mqt'
 -- gives:
 -- SET joins = mqt
 
--- case: policies for the order of predicates are to come
-set FILTERS = a_greedy
+-- case: a policy for the order of predicates
+set FILTERS = 'Sweep( p=0.02 )'
 -- gives:
--- NotYet: setting filters, line 1, column 5: policies that decide in which order predicates are evaluated are not supported yet
---   set FILTERS = a_greedy
---       ^^^^^^^
+-- SET filters = sweep(p=0.02)
 
 -- case: the same declaration again changes nothing
 CREATE STREAM packets (ts TIMESTAMP, src INT, dst INT, port INT, length INT) FROM parquet 'data/packets' TIME ts LATENESS 5 s

@@ -17,11 +17,11 @@ def run(*steps, x=(1, 2, 3, 4), error=None):
         "x": pa.array(x, pa.int64()),
         "@error": pa.array(error or [None] * len(x), pa.string()),
     })  # fmt: skip
-    return [row for out in evaluate(steps, ["x"], "@error", [batch]) for row in out.to_pylist()]
+    return [row for out in evaluate(steps, ["x"], ["@error"], [batch]) for row in out.to_pylist()]
 
 
-def step(function, type_=None, form="arrow", result="@py0", args=("x",), guard=False):
-    return FunctionCall(result, args, function, form, type_ or pa.int64(), guard)
+def step(function, type_=None, form="arrow", result="@py0", args=("x",), errors=("@error",)):
+    return FunctionCall(result, args, function, form, type_ or pa.int64(), errors)
 
 
 def raise_for_three(x):
@@ -70,37 +70,25 @@ def test_pandas_functions_take_series():
     assert [row["@py0"] for row in told] == [2, 4, 6, 8]
 
 
-def test_a_guard_drops_rows_and_later_steps_do_not_see_them():
-    seen = []
-
-    def note(x):
-        seen.extend(x.to_pylist())
-        return x
-
-    odd = step(lambda x: pc.equal(pc.bit_wise_and(x, 1), 1), pa.bool_(), guard=True)
-    told = run(odd, step(note, result="@py1"))
-    assert seen == [1, 3]
-    assert [(row["x"], row["@py1"]) for row in told] == [(1, 1), (3, 3)]
-
-
-def test_a_null_condition_counts_as_false():
-    told = run(step(lambda x: pa.array([True, None, False, True]), pa.bool_(), guard=True))
-    assert [row["x"] for row in told] == [1, 4]
-
-
 def test_rows_with_an_error_stay_and_are_not_shown_again():
-    told = run(step(raise_for_three, guard=False), error=[None, None, "before", None])
+    told = run(step(raise_for_three), error=[None, None, "before", None])
     assert [row["@error"] for row in told] == [None, None, "before", None]
 
 
-def test_a_guard_that_raises_rejects_and_does_not_drop():
-    def hold(x):
-        return pc.greater(raise_for_three(x), 10)
+def test_an_error_keeps_a_row_from_the_calls_of_the_same_condition_only():
+    seen = []
 
-    told = run(step(hold, pa.bool_(), guard=True))
-    assert [(row["x"], row["@error"]) for row in told] == [
-        (2, None), (3, "ValueError: three"), (4, None)
-    ]  # fmt: skip
+    def note(x):
+        seen.append(x.to_pylist())
+        return x
+
+    batch = batch_of([2, 3])
+    steps = [step(raise_for_three, errors=("@raised1", "@raised2")),
+             step(note, result="@py1", errors=("@raised2",)),
+             step(note, result="@py2", errors=("@raised3",))]
+    (out,) = evaluate(steps, ["x"], ["@raised1", "@raised2", "@raised3"], [batch])
+    assert seen == [[2], [2, 3]]
+    assert [out[name].null_count for name in ("@raised1", "@raised2", "@raised3")] == [1, 1, 2]
 
 
 def test_a_function_cannot_end_the_worker():
@@ -113,7 +101,7 @@ def test_no_rows_no_call():
 
 def measured(*steps, batches):
     told = []
-    for _ in evaluate(steps, ["x"], "@error", map(batch_of, batches), told.append):
+    for _ in evaluate(steps, ["x"], ["@error"], map(batch_of, batches), told.append):
         pass
     return told
 
@@ -124,10 +112,10 @@ def batch_of(x):
 
 
 def test_a_task_tells_the_rows_and_the_seconds_of_every_step():
-    even = step(lambda x: pc.equal(pc.bit_wise_and(x, 1), 0), pa.bool_(), guard=True)
-    small = step(raise_for_three, result="@py1")
-    ((steps, moved, moving),) = measured(even, small, batches=[[1, 2, 3, 4], [], [6, 8, 9]])
-    assert [(rows, left) for rows, left, _ in steps] == [(7, 4), (4, 4)]
+    ten = step(raise_for_three)
+    ((steps, moved, moving),) = measured(
+        ten, step(lambda x: x, result="@py1"), batches=[[1, 2, 3, 4], [], [6, 8, 9]])
+    assert [(rows, left) for rows, left, _ in steps] == [(7, 7), (6, 6)]
     assert all(seconds > 0 for _, _, seconds in steps)
     assert moved == 3, "the first batch waits for more than its rows"
     assert moving > 0
@@ -140,17 +128,11 @@ def test_the_time_in_which_rows_move_is_no_part_of_a_step():
             yield batch_of(batch)
 
     told = []
-    for _ in evaluate([step(lambda x: x)], ["x"], "@error", slow(None), told.append):
+    for _ in evaluate([step(lambda x: x)], ["x"], ["@error"], slow(None), told.append):
         time.sleep(0.1)
     ((((_, _, seconds),), moved, moving),) = told
     assert seconds < 0.1 < 0.3 <= moving
     assert moved == 2
-
-
-def test_a_row_that_raised_is_counted_as_left_but_not_as_shown():
-    guard = step(lambda x: pc.greater(raise_for_three(x), 10), pa.bool_(), guard=True)
-    ((steps, _, _),) = measured(guard, step(lambda x: x, result="@py1"), batches=[[1, 2, 3]])
-    assert [(rows, left) for rows, left, _ in steps] == [(3, 2), (1, 1)]
 
 
 def test_a_task_without_rows_tells_nothing():

@@ -47,6 +47,8 @@ class _ActiveProbe:
     through: Mapping[Member, tuple[Block, ...]]
     span: int
     """The span of the join when the probe began."""
+    needed: tuple[int, ...]
+    """By side, the time of the earliest row that it may read, even if its queries leave."""
     left: set[str] = field(default_factory=set)
     """Queries that left meanwhile."""
 
@@ -153,8 +155,10 @@ class JoinsDepartment:
     def needed(self) -> Mapping[str, int]:
         """The windows of what still has to probe, and of all that comes later."""
         needed: dict[str, int] = {}
-        for run in self._runs:
-            for stream, since in zip(run.join.streams, run.needed, strict=True):
+        rows = [(run.join, run.needed) for run in self._runs]
+        rows += [(active.run.join, active.needed) for active in self._active.values()]
+        for join, times in rows:
+            for stream, since in zip(join.streams, times, strict=True):
                 needed[stream] = min(since, needed.get(stream, since))
         return needed
 
@@ -305,7 +309,7 @@ class JoinsDepartment:
             group=run.join.id if paned else "", orders=self._orders_of(run.join, turn),
             in_driver=not paned and self._pairs.get(run.join.id, IN_DRIVER + 1) <= IN_DRIVER
             and not run.retried)
-        self._active[job] = _ActiveProbe(run, turn, order, through, run.join.span)
+        self._active[job] = _ActiveProbe(run, turn, order, through, run.join.span, run.needed)
         notes = [] if not formed else [Note(event=ev.RidersFormed(
             at=at, riders=riders, path=path, members=tuple(map(str, members))))]
         decided = ev.JobDecided(
@@ -417,4 +421,4 @@ def _work(job: ProbeJob, turn: ProbeTurn) -> ev.ProbeWork:
         join=job.join, riders=job.riders, outer=turn.outer.number, since=turn.outer.since,
         until=turn.outer.until, rows=turn.outer.rows,
         nearest=min((scan.nearest for scan in turn.scans), default=0),
-        farthest=max((scan.farthest for scan in turn.scans), default=0))
+        farthest=max((scan.farthest for scan in turn.scans), default=0), size=turn.size)

@@ -136,7 +136,7 @@ class JoinRun:
 
     def split(self, first: frozenset[str]) -> JoinRun:
         """Leave the queries of the ``first`` half here, and give the others to another run."""
-        others = {m: known for m, known in self.members.items() if m.query not in first}
+        others = {m: replace(known) for m, known in self.members.items() if m.query not in first}
         other = JoinRun(self.join, self.policy, others, formed=self.formed, retried=True)
         other._numbered, other.oldest = self._numbered, self.oldest.copy()
         for outer in self.outers:

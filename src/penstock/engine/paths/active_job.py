@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
+from penstock.engine.instructions import AS_WRITTEN, Evaluation
 from penstock.engine.paths.queue_entries import AGAIN, QueueEntry
 from penstock.model import Block
 from penstock.plan import Member, Path
@@ -20,6 +21,8 @@ class ActiveJob:
     segment: Segment
     entries: list[QueueEntry]
     retried: bool
+    evaluation: Evaluation = AS_WRITTEN
+    """What it does with the conjunction of its path."""
     began: float = 0.0
     urgent: bool = False
     """Whether it preempts others."""
@@ -53,6 +56,12 @@ class ActiveJob:
     def last(self) -> int:
         """The stage before which it ends."""
         return self.segment.first + len(self.segment.operators)
+
+    @property
+    def met(self) -> tuple[int, ...]:
+        """The predicates of the conjunction that the rows have met when it ends, by number."""
+        reached = max(self.last - self.path.before_python, 0)
+        return tuple(sorted(self.evaluation.order[:reached]))
 
     def meets(self, segment: Segment) -> bool:
         """Whether it works on stages of a segment.

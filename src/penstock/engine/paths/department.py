@@ -12,6 +12,7 @@ from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.batching import Batching
 from penstock.engine.paths.cuts import PathCuts
+from penstock.engine.paths.filter_orders import FilterOrders
 from penstock.engine.paths.preemption import Preemption
 from penstock.engine.paths.queue_entries import QueueEntry
 from penstock.engine.paths.scheduler import Scheduler, Turn
@@ -26,11 +27,13 @@ from penstock.engine.work import Begun, Ended
 from penstock.events import kinds as ev
 from penstock.model import Block
 from penstock.plan import Member, Path
+from penstock.policies.filters import Policy as FiltersPolicy
 from penstock.policies.operators import Policy, Queue, Segment
 
 FIRST_ROWS = 10_000
-"""Rows of the first train of a path if somebody waits for its answers. Their cost is unknown, and
-the first job waits for code to be compiled anyway."""
+"""Rows of the first train of a path if somebody waits for its answers, or if the best order of its
+predicates is to be learnt. Their cost is unknown, and the first job waits for code to be compiled
+anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class PathsDepartment:
 
     state: EngineState
     policy: Policy
+    orders: FilterOrders
     goals: LatencyGoals
     retries: Retries
     costs: StageCosts = field(default_factory=StageCosts)
@@ -74,7 +78,8 @@ class PathsDepartment:
 
     def adopt(self) -> None:
         """Move what waits to the paths that now carry it."""
-        plan = self.state.plan
+        self.orders.adopt(self.state.plan)
+        plan = self.state.plan = self.orders.plan
         self._paths = {path.id: path for path in plan.paths}
         self.queues.adopt(plan)
         self._batching.adopt(plan)
@@ -86,6 +91,16 @@ class PathsDepartment:
         self._schedule()
         self._cuts.scheduler = self.scheduler
         self._cuts.make(self.state.plan, at, f"the policy is {name} now")
+
+    def order_by(self, policy: FiltersPolicy, at: float, name: str) -> None:
+        """Order conjunctions by another policy from now on."""
+        self.orders.use(policy)
+
+    def _reorder(self, path: str, at: float, reason: str) -> None:
+        """A conjunction has another order: its path is cut again."""
+        plan = self.state.plan = self.orders.plan
+        self._paths[path] = plan.path(path)
+        self._cuts.renew(plan, at, {path: reason})
 
     # --- what is asked of it -----------------------------------------------------------------
 
@@ -129,7 +144,7 @@ class PathsDepartment:
 
     def notes(self) -> Iterable[Instruction]:
         """Intermediate rows that nobody will take up, and paths that were cut again."""
-        return [*self.queues.forgotten(), *self._cuts.notes()]
+        return [*self.queues.forgotten(), *self.orders.notes(), *self._cuts.notes()]
 
     # --- events ------------------------------------------------------------------------------
 
@@ -258,13 +273,17 @@ class PathsDepartment:
         place = self.queues.places[segment.place]
         path, waiting = self._paths[place[0]], len(self.queues)
         train, retried = self._train(turn, segment, path, place)
+        evaluation = self.orders.evaluation(
+            path.id, train[0].met, sum(b.rows for entry in train for b in entry.blocks), job)
+        if train[0].met:
+            path = self.orders.path(path.id, evaluation.order)
         last = segment.first + len(segment.operators)
         expected = self.costs.expected(sum(entry.rows for entry in train), *place, last)
         fixed = self.costs.model(*place, last).fixed
         yields = self._preemption.may_be(segment, expected, self.state.settings.quantum)
         planning = fixed if self.state.settings.overlap else inf
-        active = ActiveJob(path, segment, train, retried, at, offer.preempting, yields, expected,
-                           planning)
+        active = ActiveJob(path, segment, train, retried, evaluation, at, offer.preempting, yields,
+                           expected, planning)
         self.active[job] = active
         self.queues.touch(path.id)
         riders, formed = self.queues.riders.group(path.id, active.members)
@@ -288,7 +307,8 @@ class PathsDepartment:
             self.scheduler.onward(segment))
         longest = settings.longest(path.end == "panes")
         hurried = seconds < inf and not settings.only_the_end_counts
-        if hurried and not self.costs.has_run(*place):
+        learning = hurried or len(path.conjunction) > 1
+        if learning and not self.costs.has_run(*place):
             longest = min(longest, FIRST_ROWS)
         return self.queues.take(place, min(most, longest), turn.most_blocks)
 
@@ -321,7 +341,8 @@ class PathsDepartment:
             again=job.is_backfill, expected=job.expected, fixed=fixed,
             in_driver=fit_driver(job, self.costs, self.state.plan),
             sample=self.costs.to_sample(job.path, at, settings.measure_every, idle)
-            if job.first == 0 else ())
+            if job.first == 0 else (),
+            evaluation=job.evaluation)
 
     @property
     def room(self) -> int:
@@ -361,7 +382,7 @@ class PathsDepartment:
         """The rows of a job wait before the next stage."""
         self._measure(event, result, job, kept.rows)
         head = job.entries[0]
-        rest = QueueEntry(job.blocks, head.members, head.lane, event.job, kept)
+        rest = QueueEntry(job.blocks, head.members, head.lane, event.job, kept, job.met)
         self.queues.keep(job.entries, rest, (job.path.id, job.last), job.staying)
         if job.stale:
             self.queues.begin_anew(job.path.id)
@@ -380,6 +401,8 @@ class PathsDepartment:
                           result.sampling)
         if changed := self.costs.changed(self.state.plan, job.path.id):
             self._cuts.renew(self.state.plan, event.at, changed)
+        if reason := self.orders.take(job.path.id, result.profile, event.at):
+            self._reorder(job.path.id, event.at, reason)
 
     def _fail(self, event: ev.JobFailed, job: ActiveJob) -> Ended:
         """Let the blocks of a job wait again, for all members or for two halves of them."""

@@ -34,6 +34,8 @@ class QueueEntry:
     """The job that kept it; 0 for a block as it arrived."""
     kept: KeptRows | None = None
     """What that job kept."""
+    met: tuple[int, ...] = ()
+    """The predicates of the path's conjunction that these rows have met, by number."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -86,7 +88,7 @@ class StageQueue:
         riders: list[QueueEntry] = []
         rows = blocks = 0
         for entry in self.entries:
-            if entry.lane != head.lane or entry.members != head.members:
+            if (entry.lane, entry.members, entry.met) != (head.lane, head.members, head.met):
                 continue
             rows, blocks = rows + entry.rows, blocks + len(entry.blocks)
             if riders and (rows > most_rows or blocks > most_blocks):

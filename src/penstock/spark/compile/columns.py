@@ -12,6 +12,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 
 from penstock.model import STREAM, Column, Expression
+from penstock.planning.efforts import cheapest_first
 from penstock.planning.shapes import substitute
 from penstock.spark.compile.expressions import column as spark_column
 from penstock.spark.compile.expressions import reference
@@ -57,9 +58,9 @@ def compiled(expression: Expression) -> SparkColumn:
 
 
 def all_of(conditions: Iterable[Expression]) -> SparkColumn | None:
-    """The conjunction, or None if there are no conditions."""
+    """The conjunction, or None if there are no conditions; Spark evaluates the cheapest first."""
     together: SparkColumn | None = None
-    for condition in conditions:
+    for condition in cheapest_first(conditions):
         asked = compiled(condition)
         together = asked if together is None else together & asked
     return together

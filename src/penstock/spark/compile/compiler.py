@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
-from penstock.engine.instructions import ProbeScan
+from penstock.engine.instructions import AS_WRITTEN, Evaluation, ProbeScan
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
 from penstock.model import (
@@ -48,6 +48,7 @@ from penstock.spark.compile.pairs import PairCompiler
 from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
+from penstock.spark.compile.shared_conjunction import SharedConjunction
 from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -270,7 +271,8 @@ class Compiler:
         self._pair_paths = {join.path.id: len(join.streams) for join in plan.joins}
 
     def answers(
-        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
+        evaluation: Evaluation = AS_WRITTEN,
     ) -> PathAnswers:
         """The answers of some members of a path to a block of its stream.
 
@@ -279,8 +281,10 @@ class Compiler:
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
         branches = {member: self._branch(path, member) for member in members}
+        if path.shared:
+            return self._through_shared(path, branches, block, evaluation)
         if path.expensive:
-            return self._through_python(path, branches, block, first)
+            return self._through_python(path, branches, block, first, evaluation)
         rows = self._joined(path, block)
         if len(members) > 1:
             return self._fanned_out(path, branches, rows)
@@ -397,14 +401,17 @@ class Compiler:
         return (pair_pane(ours("@left"), ours("@right"), group.pane),)
 
     def part(
-        self, path: Path, member: Member, block: DataFrame, first: int, last: int
+        self, path: Path, member: Member, block: DataFrame, first: int, last: int,
+        evaluation: Evaluation = AS_WRITTEN,
     ) -> Progress:
         """A block after the stages first to last - 1 of a path that calls Python."""
         placed = self._placed(path, block) if first == 0 else block
-        return self._pipeline(path, self._branch(path, member)).run(placed, first, last)
+        pipeline = self._pipeline(path, self._branch(path, member), evaluation)
+        return pipeline.run(placed, first, last)
 
     def summarised(
-        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0
+        self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
+        evaluation: Evaluation = AS_WRITTEN,
     ) -> Summarised:
         """The rows of a block that the window aggregates of a path summarise."""
         time = self._time(path.reads)
@@ -415,7 +422,7 @@ class Compiler:
             return Summarised(rows.where(compiled(time).isNotNull()), time,
                               columns=tuple(own))
         branch = self._branch(path, members[0])
-        answers = self._through_python(path, {members[0]: branch}, block, first)
+        answers = self._through_python(path, {members[0]: branch}, block, first, evaluation)
         # An aggregate's argument may be the time, or a grouping key: then it is one column.
         named = {output.expression: output.name for output in branch.select}
         places = {expression: Column(output_name(n), expression.type, OURS)
@@ -478,10 +485,11 @@ class Compiler:
         return self._fanouts[key]
 
     def _through_python(
-        self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int
+        self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int,
+        evaluation: Evaluation,
     ) -> PathAnswers:
         (branch,) = branches.values()
-        pipeline = self._pipeline(path, branch)
+        pipeline = self._pipeline(path, branch, evaluation)
         placed = self._placed(path, block) if first == 0 else block
         progress = pipeline.run(placed, first, len(path.stages))
         progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
@@ -491,8 +499,18 @@ class Compiler:
         return PathAnswers(
             progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
 
-    def _pipeline(self, path: Path, branch: Branch) -> Pipeline:
-        return Pipeline(path, branch, partial(self._looked_up, path), self._function)
+    def _through_shared(
+        self, path: Path, branches: dict[Member, Branch], block: DataFrame, evaluation: Evaluation
+    ) -> PathAnswers:
+        """The answers of queries that have predicates in common."""
+        planned = [self._plan.branch(member) for member in path.members]
+        trip = SharedConjunction(path, planned, branches, self._function, evaluation)
+        progress = trip.run(self._joined(path, block))
+        progress.observe(REJECTED, ours(ERROR).isNotNull())
+        return PathAnswers(progress.frame, branches, trip.outputs(), trip.row(), (), progress)
+
+    def _pipeline(self, path: Path, branch: Branch, evaluation: Evaluation) -> Pipeline:
+        return Pipeline(path, branch, partial(self._looked_up, path), self._function, evaluation)
 
 
 def _plain(branches: dict[Member, Branch], rows: DataFrame) -> PathAnswers:

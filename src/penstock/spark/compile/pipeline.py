@@ -3,7 +3,8 @@
 Between two stages a frame holds what the later ones need. Before Python, these are the columns of
 the stream and its relations under their places. After the first trip to Python, these are the
 columns that travel, the results so far, and the error of every row for which a function raised.
-Such rows go no further, but they stay in the frame: rejects are delivered together with answers.
+Such rows go on through the other conditions. Those for which none is false stay in the frame:
+rejects are delivered together with answers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
-from penstock.events.kinds import StageFigures
+from penstock.engine.instructions import AS_WRITTEN, Evaluation
+from penstock.events.kinds import ConjunctionProfile, StageFigures
 from penstock.functions import PythonFunction
 from penstock.model import Branch, is_expensive
 from penstock.plan import Path
@@ -44,6 +46,14 @@ class Progress:
     def counts(self) -> dict[str, int]:
         """The rows under each name, once a job has computed the frame."""
         return {id: seen.get.get("rows", 0) for id, seen in self.observations.items()}
+
+    def profile(self, evaluation: Evaluation, first: int) -> ConjunctionProfile | None:
+        """What workers found out about a conjunction; ask for it before `measured`.
+
+        ``first`` is the place in the order of the first predicate that the job evaluated.
+        """
+        reports = worker_reports(self.frame.sparkSession.sparkContext)
+        return reports.profile(self.trips, evaluation, first)
 
     def measured(
         self, stages: Sequence[str], entering: float, cores: int
@@ -74,12 +84,13 @@ class Pipeline:
         branch: Branch,
         looked_up: Callable[[DataFrame, int], DataFrame],
         function: Callable[[str], PythonFunction],
+        evaluation: Evaluation = AS_WRITTEN,
     ) -> None:
         """``looked_up`` adds the relation of a lookup, by number, to some rows."""
-        self._path, self._branch, self._looked_up = path, branch, looked_up
-        self._python = PythonStage(branch, function)
-        kinds = [operator.kind for operator in path.operators]
-        self._first_python = kinds.index("python")
+        self._path = path.in_order(evaluation.order) if evaluation.order else path
+        self._branch, self._looked_up = branch, looked_up
+        self._python = PythonStage(branch, function, evaluation)
+        self._first_python = path.before_python
 
     @property
     def stage(self) -> PythonStage:

@@ -1,9 +1,13 @@
 """The Python stage: calls of registered functions, evaluated on Arrow batches beside Spark.
 
-The conditions come first, then the columns of the answer, for the remaining rows. A call whose
-arguments need other calls waits for them: every level of nesting is one trip to Python, shared by
-all calls of that level. Spark computes the arguments, and only the columns that the query reads
-travel.
+The conditions come first, then the columns of the answer, for the remaining rows. Conditions that
+are predicates by themselves go in one trip, each on what the others leave (`conjunction_worker`).
+Other conditions need Spark again to combine the values of their calls. A call whose arguments need
+other calls waits for them: every level of nesting is one trip to Python, shared by all calls of
+that level. Spark computes the arguments, and only the columns that the query reads travel.
+
+A row for which a condition raises goes on through the other conditions. Its error is told with the
+number of the condition that is to blame, since the condition that is written first has precedence.
 """
 
 from __future__ import annotations
@@ -11,9 +15,10 @@ from __future__ import annotations
 import inspect
 import os
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import groupby
 from types import ModuleType
 from typing import Any
 
@@ -21,66 +26,95 @@ from pyspark import cloudpickle  # the pickler with which Spark ships functions
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import penstock.functions
 from penstock.arrow import arrow_type
+from penstock.engine.instructions import AS_WRITTEN, Evaluation
 from penstock.functions import PythonFunction
 from penstock.language import modules_in
 from penstock.model import (
+    BOOLEAN,
     OURS,
     STREAM,
     Branch,
     Call,
     Column,
     Expression,
+    Literal,
     PythonCall,
-    is_expensive,
     walk,
 )
+from penstock.planning.conjunctions import conditions, is_predicate
 from penstock.planning.shapes import columns
+from penstock.spark.compile import conjunction_worker, shared_worker
 from penstock.spark.compile import python_worker as batches
-from penstock.spark.compile.columns import all_of, compiled, ours
+from penstock.spark.compile.columns import compiled, ours
+from penstock.spark.compile.conjunction_worker import Columns, Predicate, Sampling
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.python_worker import FunctionCall, TaskReport
 from penstock.spark.compile.worker_reports import Trip, worker_reports
 from penstock.spark.delivery.text_formats import JSON
 
 ERROR = "@error"
+BLAMED = "@blamed"
+"""The number of the condition whose error is told, as written."""
 
 
 class PythonStage:
     """The expensive part of a branch, run over rows that passed its cheap conditions."""
 
-    def __init__(self, branch: Branch, function: Callable[[str], PythonFunction]) -> None:
+    def __init__(
+        self, branch: Branch, function: Callable[[str], PythonFunction],
+        evaluation: Evaluation = AS_WRITTEN,
+    ) -> None:
         """``function`` finds a registered function by its name in SQL."""
-        self._function, self._branch = function, branch
-        self._select = [output.expression for output in branch.select]
-        self._conditions = [condition for condition in branch.where if is_expensive(condition)]
+        self._function, self._branch, self._evaluation = function, branch, evaluation
+        found = conditions(branch.where)
+        order = evaluation.order or range(len(found.movable))
+        self._movable = [found.movable[number] for number in order]
+        self._conditions = [*self._movable, *found.fixed]
+        self._written = {condition: branch.where.index(condition)
+                         for condition in self._conditions}
+        self._predicates = {one for one in self._conditions if is_predicate(one)}
+        self._select = [self._met(output.expression) for output in branch.select]
         self._results = _numbered([*self._conditions, *self._select])
         # mapInArrow does not accept every name that a user may choose, so columns travel under ours
-        self._carried = {
+        self.carried = {
             column: Column(f"@in{n}", column.type, OURS)
             for n, column in enumerate(columns([*branch.where, *self._select]))
             if column.source >= STREAM
         }
+        """The columns that travel, with their places in the frame."""
 
     @property
     def outputs(self) -> list[Expression]:
         """The columns of the answer over the frame that `run` gives."""
-        return [self._settled(expression) for expression in self._select]
+        return [self.settled(expression) for expression in self._select]
 
     @property
     def row(self) -> SparkColumn:
         """The row as JSON: the columns that the query reads."""
-        if not self._carried:
+        return self.row_of(self._branch)
+
+    def row_of(self, branch: Branch) -> SparkColumn:
+        """The row as JSON: the columns that one of several branches reads."""
+        shown = self.shown_of(branch)
+        if not shown:
             return sf.lit("{}")
-        return sf.to_json(sf.struct(*self.shown), {**JSON, "ignoreNullFields": "false"})
+        return sf.to_json(sf.struct(*shown), {**JSON, "ignoreNullFields": "false"})
 
     @property
     def shown(self) -> list[SparkColumn]:
         """The columns that the query reads, by their own names."""
-        return [ours(at.name).alias(self._shown(c)) for c, at in self._carried.items()]
+        return self.shown_of(self._branch)
+
+    def shown_of(self, branch: Branch) -> list[SparkColumn]:
+        """The columns that one of several branches reads, by their own names."""
+        selected = [self._met(output.expression) for output in branch.select]
+        read = columns([*branch.where, *selected])
+        return [ours(self.carried[column].name).alias(self._shown(column))
+                for column in read if column.source >= STREAM]
 
     @property
     def conditions(self) -> int:
@@ -88,9 +122,9 @@ class PythonStage:
         return len(self._conditions)
 
     def begin(self, rows: DataFrame) -> DataFrame:
-        """The rows with the columns that travel, and no error yet."""
-        kept = [compiled(column).alias(at.name) for column, at in self._carried.items()]
-        return rows.select(*kept, sf.lit(None).cast("string").alias(ERROR))
+        """The rows with the columns that travel. The first trip adds the errors."""
+        return rows.select(
+            *(compiled(column).alias(at.name) for column, at in self.carried.items()))
 
     def held(
         self, frame: DataFrame, first: int, last: int, stages: Sequence[str]
@@ -99,76 +133,163 @@ class PythonStage:
 
         ``stages`` has the names of these conditions, for the worker reports on the trips.
         """
-        conditions = self._conditions[first:last]
-        frame, trips = self._evaluated(frame, conditions, stages)
-        settled = all_of(self._settled(condition) for condition in conditions)
-        if settled is not None:
-            frame = frame.where(ours(ERROR).isNotNull() | settled)
+        trips: list[Trip] = []
+        named = list(zip(self._conditions[first:last], stages, strict=True))
+        for alone, run in groupby(named, key=lambda one: one[0] in self._predicates):
+            asked, names = zip(*run, strict=True)
+            work = self._in_conjunction if alone else self._combined
+            frame, made = work(frame, asked, names)
+            trips += made
         return frame, trips
 
     def answered(self, frame: DataFrame, stage: str) -> tuple[DataFrame, list[Trip]]:
         """The rows with the results of the calls in the answer."""
-        return self._evaluated(frame, self._select, [stage] * len(self._select))
+        frame, trips = self._evaluated(
+            frame, self._select, [stage] * len(self._select), [ERROR] * len(self._select))
+        return frame if ERROR in frame.columns else _faultless(frame), trips
+
+    # --- conditions that are predicates by themselves ------------------------------------------
+
+    def _in_conjunction(
+        self, frame: DataFrame, asked: Sequence[PythonCall], stages: Sequence[str]
+    ) -> tuple[DataFrame, list[Trip]]:
+        """One trip for predicates, in this order, each on what the others leave."""
+        sampled = self._sampled(asked)
+        reports = worker_reports(frame.sparkSession.sparkContext)
+        number, tell = reports.begin()
+        profile, told = reports.begin() if asked[0] in self._movable else (None, None)
+        kept = tuple(name for name in frame.columns if name not in (ERROR, BLAMED))
+        steps = {call: self.step(call) for call in (*asked, *sampled)}
+        schema = StructType(
+            [StructField(name, frame.schema[name].dataType) for name in kept]
+            + [StructField(ERROR, StringType()), StructField(BLAMED, IntegerType())])
+        work = partial(
+            conjunction_worker.evaluate, [self._predicate(call, steps) for call in asked],
+            Columns(kept, ERROR, BLAMED), tell=tell, profile=told,
+            sampling=self._sampling(asked, sampled, steps))
+        trip = Trip(number, tuple(stages), (True,) * len(asked), profile)
+        return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema), [trip]
+
+    def _predicate(self, call: PythonCall, steps: Mapping[PythonCall, FunctionCall]) -> Predicate:
+        return Predicate(steps[call], self._written[call])
+
+    def _sampled(self, asked: Sequence[PythonCall]) -> list[PythonCall]:
+        """What is profiled in a trip that begins with a predicate: the conjunction from there on.
+
+        Their arguments go to Python in every order, so that the plan of a job is always the same.
+        """
+        if not self._evaluation.rate or asked[0] not in self._movable:
+            return []
+        return self._movable[self._movable.index(asked[0]):]
+
+    def _sampling(
+        self, asked: Sequence[PythonCall], sampled: Sequence[PythonCall],
+        steps: Mapping[PythonCall, FunctionCall],
+    ) -> Sampling | None:
+        if not sampled:
+            return None
+        passed = len(self._movable) - len(sampled)
+        return Sampling(
+            self._evaluation.rate, tuple(self._predicate(call, steps) for call in sampled),
+            tuple(tuple(place - passed for place in later)
+                  for later in self._evaluation.unasked[passed:]),
+            sum(1 for call in asked if call in self._movable), self._evaluation.seed)
+
+    # --- conditions whose calls Spark combines -------------------------------------------------
+
+    def _combined(
+        self, frame: DataFrame, asked: Sequence[Expression], stages: Sequence[str]
+    ) -> tuple[DataFrame, list[Trip]]:
+        """The rows left by conditions that have Python calls inside them."""
+        raised = {condition: f"@raised{self._written[condition]}" for condition in asked}
+        frame, trips = self._evaluated(frame, asked, stages, list(raised.values()))
+        for condition, name in raised.items():
+            frame = frame.where(ours(name).isNotNull() | compiled(self.settled(condition)))
+        if ERROR not in frame.columns:
+            frame = _faultless(frame)
+        for condition, name in raised.items():
+            number = sf.lit(self._written[condition])
+            first = ours(name).isNotNull() & (ours(BLAMED).isNull() | (ours(BLAMED) > number))
+            frame = frame.withColumns({
+                ERROR: sf.when(first, ours(name)).otherwise(ours(ERROR)),
+                BLAMED: sf.when(first, number).otherwise(ours(BLAMED))})
+        left = [ours(name) for name in frame.columns if name not in raised.values()]
+        return frame.select(*left), trips
 
     def _evaluated(
-        self, frame: DataFrame, expressions: Sequence[Expression], stages: Sequence[str]
+        self, frame: DataFrame, expressions: Sequence[Expression], stages: Sequence[str],
+        errors: Sequence[str],
     ) -> tuple[DataFrame, list[Trip]]:
-        """The frame with the results of all calls in some expressions, level by level."""
+        """The frame with the results of all calls in some expressions, level by level.
+
+        The errors of an expression go into the column that ``errors`` names for it.
+        """
         known = set(frame.columns)
-        owners = dict[PythonCall, str]()
-        for expression, stage in zip(expressions, stages, strict=True):
+        owners, blamed = dict[PythonCall, str](), dict[PythonCall, tuple[str, ...]]()
+        for expression, stage, error in zip(expressions, stages, errors, strict=True):
             for call in _calls([expression]):
                 if self._results[call].name not in known:
                     owners.setdefault(call, stage)
+                    blamed[call] = tuple(dict.fromkeys((*blamed.get(call, ()), error)))
         trips = []
         for level in sorted({_level(call) for call in owners}):
             calls = [call for call in owners if _level(call) == level]
             number, tell = worker_reports(frame.sparkSession.sparkContext).begin()
-            frame = self._trip(frame, calls, tell)
+            steps = {call: self.step(call, blamed[call]) for call in calls}
+            frame = self._trip(frame, steps, list(dict.fromkeys(errors)), tell)
             trips.append(Trip(number, tuple(owners[call] for call in calls),
-                              tuple(call in self._conditions for call in calls)))
+                              (False,) * len(calls)))
         return frame, trips
 
     def _trip(
-        self, frame: DataFrame, calls: Sequence[PythonCall], tell: Callable[[TaskReport], None]
+        self, frame: DataFrame, steps: Mapping[PythonCall, FunctionCall], errors: Sequence[str],
+        tell: Callable[[TaskReport], None],
     ) -> DataFrame:
         """One pass through Python for calls whose arguments Spark can compute."""
-        kept = [name for name in frame.columns if name != ERROR]
-        steps = [self._step(call) for call in calls]
-        args = [
-            compiled(self._settled(arg)).alias(name)
-            for call, step in zip(calls, steps, strict=True)
-            for arg, name in zip(call.args, step.args, strict=True)
-        ]
+        kept = [name for name in frame.columns if name not in errors]
         schema = StructType(
             [StructField(name, frame.schema[name].dataType) for name in kept]
-            + [StructField(ERROR, StringType())]
-            + [StructField(step.result, data_type(call.type))
-               for call, step in zip(calls, steps, strict=True)]
-        )  # fmt: skip
-        work = partial(batches.evaluate, steps, kept, ERROR, tell=tell)
-        return frame.select("*", *args).mapInArrow(work, schema)
+            + [StructField(name, StringType()) for name in errors]
+            + [StructField(step.result, data_type(call.type)) for call, step in steps.items()])
+        work = partial(batches.evaluate, list(steps.values()), kept, errors, tell=tell)
+        return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema)
 
-    def _step(self, call: PythonCall) -> FunctionCall:
+    def step(self, call: PythonCall, errors: tuple[str, ...] = (ERROR,)) -> FunctionCall:
+        """What a worker needs to know of a call."""
         function, result = self._function(call.function), self._results[call].name
         ship_by_value(function)
         return FunctionCall(
             result=result,
-            args=tuple(f"{result}_{n}" for n in range(len(call.args))),
+            args=tuple(self.carried[arg].name if isinstance(arg, Column) else f"{result}_{n}"
+                       for n, arg in enumerate(call.args)),
             function=function.call,
             form=function.columns,
             type=arrow_type(call.type),
-            guard=call in self._conditions,
+            errors=errors,
         )
 
-    def _settled(self, expression: Expression) -> Expression:
+    def arguments(self, steps: Mapping[PythonCall, FunctionCall]) -> list[SparkColumn]:
+        """The arguments that Spark computes; a column of the row travels already."""
+        return [compiled(self.settled(arg)).alias(name) for call, step in steps.items()
+                for arg, name in zip(call.args, step.args, strict=True)
+                if not isinstance(arg, Column)]
+
+    def _met(self, expression: Expression) -> Expression:
+        """An expression over rows that have met all conditions: predicates are true."""
+        if expression in self._predicates:
+            return Literal(True, BOOLEAN)
+        if isinstance(expression, Call | PythonCall):
+            return replace(expression, args=tuple(self._met(arg) for arg in expression.args))
+        return expression
+
+    def settled(self, expression: Expression) -> Expression:
         """The expression over the frame: columns at their places, results in place of calls."""
         if isinstance(expression, Column):
-            return self._carried[expression]
+            return self.carried[expression]
         if isinstance(expression, PythonCall):
             return self._results[expression]
         if isinstance(expression, Call):
-            return replace(expression, args=tuple(self._settled(a) for a in expression.args))
+            return replace(expression, args=tuple(self.settled(a) for a in expression.args))
         return expression
 
     def _shown(self, column: Column) -> str:
@@ -182,7 +303,8 @@ class PythonStage:
 @lru_cache(maxsize=256)  # it examines every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may lack them."""
-    for module in (batches, penstock.functions, *_neighbours(function.call)):
+    for module in (batches, conjunction_worker, shared_worker, penstock.functions,
+                   *_neighbours(function.call)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
@@ -202,6 +324,12 @@ def _neighbours(call: Callable[..., Any]) -> Iterator[ModuleType]:
 def _is_installed(file: str) -> bool:
     paths = sysconfig.get_paths()
     return any(file.startswith(paths[kind]) for kind in ("stdlib", "purelib", "platlib"))
+
+
+def _faultless(frame: DataFrame) -> DataFrame:
+    """Rows that no function has raised for so far."""
+    return frame.withColumns({ERROR: sf.lit(None).cast("string"),
+                              BLAMED: sf.lit(None).cast("int")})
 
 
 def _numbered(expressions: Sequence[Expression]) -> dict[PythonCall, Column]:

@@ -25,8 +25,8 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 TaskReport: TypeAlias = tuple[tuple[tuple[int, int, float], ...], int, float]
 """One task, in plain types: rows in, rows out and seconds of every step, and the seconds that
 moving how many rows took."""
-Reports: TypeAlias = dict[int, list[TaskReport]]
-"""By the number of a trip to Python, its tasks."""
+Reports: TypeAlias = dict[int, list[Any]]
+"""By number, the reports of the tasks: `TaskReport` of a trip to Python, or the profile of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,9 @@ class FunctionCall:
     form: str
     """The form in which it takes its columns: ``arrow`` or ``pandas``."""
     type: pa.DataType
-    guard: bool = False
-    """A condition that the row must meet: rows for which it does not hold go no further."""
+    errors: tuple[str, ...] = ("@error",)
+    """The columns that take its errors: one for each condition that needs it. A row that has one
+    of these errors already is not passed to it."""
 
 
 _SETTLED = "PENSTOCK_WORKER_SETTLED"
@@ -101,19 +102,18 @@ class TripMeter:
         return tuple(self.steps), self.moved, self.moving
 
 
-def send(reports: Accumulator[Reports], trip: int, report: TaskReport) -> None:
+def send(reports: Accumulator[Reports], trip: int, report: Any) -> None:
     """Have a report sent to the driver when the task ends."""
     reports.add({trip: [report]})
 
 
 def evaluate(
-    steps: Sequence[FunctionCall], kept: Sequence[str], error: str,
+    steps: Sequence[FunctionCall], kept: Sequence[str], errors: Sequence[str],
     batches: Iterable[pa.RecordBatch], tell: Callable[[TaskReport], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of the ``kept`` columns, the error and the results.
+    """Batches of the ``kept`` columns, the ``errors`` and the results.
 
-    A row for which a function raised carries the text of the error. A row for which a guard does
-    not hold is dropped. Neither is passed to the later steps. If there were any rows, the
+    A row for which a function raised carries the text of the error. If there were any rows, the
     measurements are reported at the end.
     """
     settle()
@@ -121,7 +121,7 @@ def evaluate(
     for batch in batches:
         if batch.num_rows:
             meter.arrive(batch.num_rows)
-            yield _evaluated(steps, kept, error, batch, meter)
+            yield _evaluated(steps, kept, errors, batch, meter)
     if tell is not None and any(rows for rows, _, _ in meter.steps):
         tell(meter.report)
 
@@ -142,31 +142,28 @@ def settle() -> None:
 
 
 def _evaluated(
-    steps: Sequence[FunctionCall], kept: Sequence[str], error: str, batch: pa.RecordBatch,
-    meter: TripMeter,
+    steps: Sequence[FunctionCall], kept: Sequence[str], errors: Sequence[str],
+    batch: pa.RecordBatch, meter: TripMeter,
 ) -> pa.RecordBatch:
-    errors = batch[error]
-    gone = pa.array([False] * batch.num_rows)
-    left = batch.num_rows
+    known = set(batch.schema.names)
+    told = {name: batch[name] if name in known else pa.nulls(batch.num_rows, pa.string())
+            for name in errors}
     results: dict[str, pa.Array] = {}
     for number, step in enumerate(steps):
-        began, before = perf_counter(), left
-        live = pc.and_not(pc.is_null(errors), gone)
+        began = perf_counter()
+        live = pa.array([True] * batch.num_rows)
+        for name in step.errors:
+            live = pc.and_(live, pc.is_null(told[name]))
         args = [pc.filter(batch[name], live) for name in step.args]
         rows = pc.sum(live).as_py() or 0
-        values, texts = _answers(step, args, rows)
-        values = _spread(values, live)
-        results[step.result] = values
-        errors = pc.coalesce(errors, _spread(texts, live))
-        if step.guard:
-            held = pc.fill_null(values, False)
-            gone = pc.or_(gone, pc.and_(pc.is_null(errors), pc.invert(held)))
-            left = batch.num_rows - pc.sum(gone).as_py()
-        meter.add(number, rows, rows - (before - left), perf_counter() - began)
+        values, texts = answers(step, args, rows)
+        results[step.result] = _spread(values, live)
+        raised = _spread(texts, live)
+        for name in step.errors:
+            told[name] = pc.coalesce(told[name], raised)
+        meter.add(number, rows, rows, perf_counter() - began)
     meter.leave()
-    columns = {**{name: batch[name] for name in kept}, error: errors, **results}
-    answered = pa.RecordBatch.from_pydict(columns)
-    return answered.filter(pc.invert(gone))
+    return pa.RecordBatch.from_pydict({**{name: batch[name] for name in kept}, **told, **results})
 
 
 def _spread(values: pa.Array, live: pa.Array) -> pa.Array:
@@ -177,7 +174,7 @@ def _spread(values: pa.Array, live: pa.Array) -> pa.Array:
     return values.take(pc.if_else(live, position, pa.scalar(None, pa.int64())))
 
 
-def _answers(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array, pa.Array]:
+def answers(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array, pa.Array]:
     """Values and errors of all rows; halves are retried until the culprits are known."""
     if rows == 0:
         return pa.nulls(0, step.type), pa.nulls(0, pa.string())
@@ -188,8 +185,8 @@ def _answers(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> tuple[p
             text = pa.array([_text(raised)] * rows, pa.string())
             return pa.nulls(rows, step.type), text
     half = rows // 2
-    first = _answers(step, [arg.slice(0, half) for arg in args], half)
-    second = _answers(step, [arg.slice(half) for arg in args], rows - half)
+    first = answers(step, [arg.slice(0, half) for arg in args], half)
+    second = answers(step, [arg.slice(half) for arg in args], rows - half)
     return pa.concat_arrays([first[0], second[0]]), pa.concat_arrays([first[1], second[1]])
 
 

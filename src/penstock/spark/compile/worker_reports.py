@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from statistics import median
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyspark import Accumulator, SparkContext
 
-from penstock.events.kinds import StageFigures
+from penstock.engine.instructions import Evaluation
+from penstock.events.kinds import ConjunctionProfile, StageFigures
+from penstock.spark.compile.profile_reports import combined
 from penstock.spark.compile.python_worker import Reports, ReportsParam, TaskReport, send
 
 REMEMBERED = 5
@@ -36,6 +39,8 @@ class Trip:
     """By call, the stage that it belongs to."""
     guards: tuple[bool, ...]
     """By call, whether it is a condition by itself: the worker drops the rows it is false for."""
+    profile: int | None = None
+    """The number under which tasks report the profile of a conjunction, if the trip is one."""
 
 
 @dataclass(slots=True)
@@ -47,10 +52,23 @@ class WorkerReports:
     _moving: dict[str, deque[float]] = field(default_factory=dict)
     """By stage, seconds per row in the latest jobs that measured moving rows."""
 
-    def begin(self) -> tuple[int, Callable[[TaskReport], None]]:
+    def begin(self) -> tuple[int, Callable[[Any], None]]:
         """The number of a trip, and the accumulator that its tasks report to."""
         number = next(self._trips)
         return number, partial(send, self.reports, number)
+
+    def profile(
+        self, trips: Sequence[Trip], evaluation: Evaluation, first: int
+    ) -> ConjunctionProfile | None:
+        """What the tasks of a job profiled, whose first predicate has this place in the order.
+
+        It is to be asked for before the figures, with which the reports are given up.
+        """
+        for trip in trips:
+            if trip.profile is not None and evaluation.rate:
+                return combined(evaluation, first, self.reports.value.get(trip.number, []),
+                                self.reports.value.get(trip.profile, []))
+        return None
 
     def figures(
         self, trips: Sequence[Trip], counts: Mapping[str, int], cores: int
@@ -76,8 +94,18 @@ class WorkerReports:
                               for trip, step in calls)
                 found[stage] = StageFigures(
                     rows_in=sum(steps[first[1]][0] for steps, _, _ in told[first[0]]),
-                    rows_out=out, seconds=seconds, how="worker")
+                    rows_out=out, seconds=seconds, how="worker",
+                    raised=self._raised(*last))
+        for trip in trips:
+            if trip.profile is not None:
+                self._take(trip.profile)
         return found
+
+    def _raised(self, trip: Trip, step: int) -> float:
+        """Rows that a predicate of a conjunction raised for."""
+        if trip.profile is None:
+            return 0.0
+        return float(sum(raised[step] for raised, _, _ in self.reports.value.get(trip.profile, [])))
 
     def _take(self, trip: int) -> list[TaskReport]:
         told = self.reports.value

@@ -180,7 +180,7 @@ class Delivery:
         self, job: SegmentJob, rows: Summarised, late: Mapping[str, LateRows], done: Delivered
     ) -> list[_StagedBy]:
         asides = [] if rows.python is None else [
-            self._asides.stage_rejects(job.number, job.members, rows.python)]
+            self._asides.stage_rejects(job.number, job.members, rows.python, alike=True)]
         asides.append(self._asides.stage_late(job.number, rows, late))
         for one in asides:
             done.add_staged(one)

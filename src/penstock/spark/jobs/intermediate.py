@@ -64,7 +64,8 @@ class IntermediateStore:
     ) -> IntermediateRows:
         """Compute the stages of a job and keep the rows."""
         level = StorageLevel.DISK_ONLY if job.on_disk else StorageLevel.MEMORY_AND_DISK
-        progress = compiler.part(path, job.members[0], frame, job.first, job.last)
+        progress = compiler.part(path, job.members[0], frame, job.first, job.last,
+                                 job.evaluation)
         seen = Observation()
         counted = progress.frame.observe(
             seen, F.count(F.lit(1)).alias("rows"), _bytes(progress.frame).alias("bytes"),
@@ -123,9 +124,10 @@ class IntermediateStore:
         bare = []
         try:
             rows, size, _ = _timed(kept[0])
-            stages = names(path)
+            stages = names(path.in_order(job.evaluation.order))
             for stage in range(job.first, 1 + max(map(stages.index, job.sample))):
-                few, all_ = (compiler.part(path, job.members[0], before, stage, stage + 1).frame
+                few, all_ = (compiler.part(path, job.members[0], before, stage, stage + 1,
+                                            replace(job.evaluation, rate=0.0)).frame
                              for before in (_few(kept[-1]), kept[-1]))
                 kept.append(all_)
                 if stages[stage] not in job.sample:

@@ -40,11 +40,13 @@ class Panes(Segments):
     def _finish(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
         """Put the rows into panes."""
         job, path = order.job, order.path
-        made = order.compiler.summarised(path, job.members, frame, job.first)
+        made = order.compiler.summarised(path, job.members, frame, job.first, job.evaluation)
         with replace(made, reading=reading) as rows:
             taken = self.windows.take(job, order.plan, rows, order.synopses)
             done = self.delivery.summarise(job, rows, taken.late)
-        measured = self._measured(order, made.python.progress if made.python else None)
+        progress = made.python.progress if made.python else None
+        profile = self._profile(order, progress)
+        measured = self._measured(order, progress)
         for number in job.parts:
             self.parts.forget(number)
         for group in taken.outgrown:
@@ -52,6 +54,7 @@ class Panes(Segments):
         result = ev.PanesResult(
             rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
             added=added(job, taken.passed, done.rejected) if path.lookups else {},
-            panes=taken.panes, summarised=taken.rows, late=taken.missed, measured=measured)
+            panes=taken.panes, summarised=taken.rows, late=taken.missed, measured=measured,
+            profile=profile, raising=self._raising(order, measured))
         return finished(job, result, bytes_out=done.bytes, spark_jobs=done.jobs + taken.jobs,
                         failed=done.failed)

@@ -160,4 +160,4 @@ class Probes:
 
     def _rows(self, stream: str, numbers: Sequence[int]) -> DataFrame:
         """The rows of some blocks, without the late ones, which no window takes."""
-        return self.spools[stream].timely_frame(numbers)
+        return self.spools[stream].window_frame(numbers)

@@ -14,6 +14,8 @@ from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.model import Block
 from penstock.plan import Path, Plan
+from penstock.planning.conjunctions import conditions
+from penstock.rendering import render
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.partitioning import dealt
@@ -38,6 +40,14 @@ class Order:
     def path(self) -> Path:
         """The path of its stages."""
         return self.plan.path(self.job.path)
+
+    @property
+    def stages(self) -> list[str]:
+        """The names of its stages, with its conjunction in the order of the job."""
+        ordered = self.path.in_order(self.job.evaluation.order)
+        if self.path.shared:  # what its predicates did is told beside the whole
+            return [operator.id for operator in ordered.conjunction]
+        return names(ordered)[self.job.first:self.job.last]
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,28 @@ class Segments:
         if progress is None:
             return {}
         entering = self.parts.rows(job.parts) if job.parts else job.rows
-        return progress.measured(names(order.path)[job.first:job.last], entering, self.cores)
+        return progress.measured(order.stages, entering, self.cores)
+
+    def _raising(self, order: Order, measured: Mapping[str, ev.StageFigures]) -> dict[str, int]:
+        """The queries one of whose predicates raised for all rows that came to it."""
+        stages = {operator.text: operator.id for operator in order.path.conjunction}
+        found: dict[str, int] = {}
+        for member in order.job.members:
+            for predicate in conditions(order.plan.branch(member).where).movable:
+                told = measured.get(stages.get(render(predicate), ""))
+                if told is not None and told.raised >= told.rows_in > 0:
+                    found[member.query] = round(told.rows_in)
+        return found
+
+    def _profile(
+        self, order: Order, progress: Progress | None
+    ) -> ev.ConjunctionProfile | None:
+        """What workers found out about the conjunction of the path."""
+        job, path = order.job, order.path
+        first = max(job.first - path.before_python, 0)
+        if progress is None or not job.evaluation.rate or first >= path.movable:
+            return None
+        return progress.profile(job.evaluation, first)
 
     def _read_from_files(self, job: SegmentJob) -> list[Block]:
         """The blocks that a job reads from files itself."""
@@ -128,6 +159,7 @@ class Segments:
         """Keep the rows for a later job; if none is left, that is an answer too."""
         job = order.job
         part = self.parts.keep(order.compiler, order.path, job, frame, reading)
+        profile = self._profile(order, part.progress)
         measured = self._measured(order, part.progress)
         for number in job.parts:
             self.parts.forget(number)
@@ -135,10 +167,13 @@ class Segments:
             self.delivery.deliver_nothing(job)
             self.parts.forget(job.number)
             emptied = self._emptied(job, part)
-            return replace(emptied, result=replace(emptied.result, measured=measured))  # type: ignore[arg-type]
+            assert isinstance(emptied.result, ev.SegmentResult | ev.PanesResult)
+            return replace(emptied, result=replace(
+                emptied.result, measured=measured, profile=profile))
         kept = ev.KeptRows(rows=part.rows, bytes=part.bytes, on_disk=job.on_disk)
         return finished(job, ev.SegmentResult(
-            rows_in=job.rows, operators=part.counts, kept=kept, measured=measured), spark_jobs=1)
+            rows_in=job.rows, operators=part.counts, kept=kept, measured=measured,
+            profile=profile), spark_jobs=1)
 
     def _emptied(self, job: SegmentJob, part: IntermediateRows) -> ev.JobFinished:
         return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts),
@@ -147,16 +182,18 @@ class Segments:
     def _finish(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
         """Deliver the answers."""
         job, path = order.job, order.path
-        answers = replace(order.compiler.answers(path, job.members, frame, job.first),
-                          reading=reading)
+        answers = replace(order.compiler.answers(path, job.members, frame, job.first,
+                                                 job.evaluation), reading=reading)
         done = self.delivery.deliver(
             job, order.plan, CollectedAnswers(answers) if job.in_driver else answers)
+        profile = self._profile(order, answers.progress)
         measured = self._measured(order, answers.progress)
         for number in job.parts:
             self.parts.forget(number)
         result = ev.SegmentResult(
             rows_in=job.rows, rejected=done.rejected, errors=done.errors, operators=done.operators,
-            added=added(job, done.rows, done.rejected) if path.lookups else {}, measured=measured)
+            added=added(job, done.rows, done.rejected) if path.lookups else {}, measured=measured,
+            profile=profile, raising=self._raising(order, measured))
         return finished(job, result, rows_out=done.rows, bytes_out=done.bytes,
                         spark_jobs=done.jobs + job.in_driver, failed=done.failed)
 

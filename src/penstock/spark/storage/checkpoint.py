@@ -7,6 +7,7 @@
       application.json    the statements in force
       offsets/STREAM/     how far each source was read: files.jsonl, or Structured Streaming's own
       spool/STREAM/       the decoded blocks and a manifest for each; first tells the oldest
+      merged/STREAM/      copies of small blocks in larger files; made again when they are missing
       late/NAME/          rows that came too late for the windows over a stream, or of a query
       rejects/NAME/       rows that could not be read, or that a Python function raised for; of a
                           stream also files.json, the files that were set aside

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.positions import SpoolContents
@@ -37,6 +38,7 @@ from penstock.spark.ingest.sources import files_frame
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files, as_pattern, local_path
 from penstock.spark.storage.guarded import Witness, damaged
+from penstock.spark.storage.merged_blocks import BLOCK, SMALL, MergedBlocks
 
 ARRIVED = "@arrived"
 """The column with the time at which a row's block arrived, for streams without a time of their own.
@@ -135,7 +137,10 @@ class Spool:
         self._released: set[int] = set()
         """Blocks that may go once all earlier ones have gone: numbers have no gaps."""
         self._closed = False
+        self._merged = MergedBlocks(
+            lambda: checkpoint.folder("merged", stream.name), self._small, self.check)
         if writing:
+            files.remove(str(checkpoint.root / "merged" / folder_name(stream.name)))
             checkpoint.folder("spool", stream.name)
             if not self._manifests:
                 self._first.begin(0)
@@ -299,6 +304,7 @@ class Spool:
         damage. On a full disk a block may have to stay until the next one comes.
         """
         self.cool(number)
+        self._merged.forget(number)
         with self._lock:
             self._released.add(number)
             if self.last is not None and number == self.last.number:
@@ -377,6 +383,53 @@ class Spool:
         frames += [self.timed_frame(timely, keep)] if timely else []
         return reduce(DataFrame.unionAll, frames)
 
+    def window_frame(self, numbers: Sequence[int]) -> DataFrame:
+        """The timely rows for a window of many blocks, by a plan that does not grow with them.
+
+        Neighbouring small blocks are one file, and what differs by block is looked up by its
+        number. The stream's own files, and blocks in memory, are read as `timely_frame` does.
+        """
+        cover = self._merged.cover(numbers)
+        alone = [n for n in cover.apart if self._manifests[n].files or n in self._hot]
+        apart = [n for n in cover.apart if not self._manifests[n].files and n not in self._hot]
+        frames = []
+        if cover.files:
+            columns = T.StructType([*self._schema.fields, T.StructField(BLOCK, T.IntegerType())])
+            frames.append(self._spark.read.schema(columns).parquet(*map(str, cover.files)))
+        if apart:
+            folder = F.substring_index("_metadata.file_path", "/", -2)
+            number = F.substring_index(folder, "/", 1).cast("int")
+            frames.append(self._read(apart, [number.alias(BLOCK)]))
+        if frames:
+            whole = reduce(DataFrame.unionAll, frames)
+            frames = [self._timely(whole, [*cover.merged, *apart])]
+        frames += [self.timely_frame(alone)] if alone else []
+        return reduce(DataFrame.unionByName, frames)
+
+    def _timely(self, frame: DataFrame, numbers: Sequence[int]) -> DataFrame:
+        """Rows that have the number of their block, with a time and without late ones."""
+        known = {number: self._manifests[number] for number in numbers}
+        if self.stream.unit:
+            frame = frame.withColumn(EVENT_TIME, F.timestamp_micros(times.micros(self.stream)))
+        if self.stream.time is None:
+            arrived = _by_block({n: round(one.arrived * 1e6) for n, one in known.items()})
+            frame = frame.withColumn(ARRIVED, F.timestamp_micros(arrived))
+        cutoffs = {n: one.cutoff for n, one in known.items() if one.late and one.cutoff is not None}
+        if cutoffs:
+            late = times.micros(self.stream) < _by_block(cutoffs)
+            frame = frame.where(~F.coalesce(late, F.lit(False)))
+        return frame.drop(BLOCK)
+
+    def _small(self, number: int) -> list[Path] | None:
+        """The files of a block, if it may be copied into one with others."""
+        manifest = self._manifests.get(number)
+        if manifest is None or manifest.released or number in self._released or manifest.files:
+            return None
+        if sum(stored.size for stored in manifest.stored) > SMALL:
+            return None
+        files = [self.folder(number) / stored.path for stored in manifest.stored]
+        return files if manifest.rows else []
+
     def numbered_frame(self, numbers: Sequence[int]) -> DataFrame:
         """The timely rows with their `PLACE`, by which rows of one time are told apart."""
         apart = [n for n in numbers if self.stream.time is None
@@ -422,23 +475,26 @@ class Spool:
                     f"{place} {fault} since block {number} of stream {self.stream.name} was made "
                     "of it; put the file back as it was, or start over with another --checkpoint")
 
-    def _read(self, numbers: Sequence[int], placed: bool = False) -> DataFrame:
+    def _read(
+        self, numbers: Sequence[int], more: Sequence[Column] = (), placed: bool = False
+    ) -> DataFrame:
         """The rows of some blocks; a block with rejected rows is read alone.
 
-        ``placed``: with their `PLACE`.
+        ``placed``: with their `PLACE`. ``more`` columns are for blocks in folders.
         """
         for number in numbers:
             self.check(number)
         files = [file for number in numbers for file in self._manifests[number].files]
         own = [n for n in numbers if self._manifests[n].copied or not self._manifests[n].files]
-        frame = self.read_files(files, *own, placed=placed)
+        frame = self.read_files(files, *own, more=more, placed=placed)
         manifest = self._manifests[numbers[0]]
         if manifest.bounds is not None:
             frame = frame.where(times.fault(self.stream, times.Bounds(*manifest.bounds)).isNull())
         return frame
 
     def read_files(
-        self, files: Sequence[str], *numbers: int | None, placed: bool = False
+        self, files: Sequence[str], *numbers: int | None, more: Sequence[Column] = (),
+        placed: bool = False,
     ) -> DataFrame:
         """The rows of the stream's own files and of blocks' folders, with its columns.
 
@@ -452,7 +508,8 @@ class Spool:
         if folders:
             read = self._spark.read.schema(self._schema).parquet(*folders)
             none = F.lit(None).cast("timestamp")
-            frames.append(read.select("*", _place(none)) if placed else read)
+            more = [*more, _place(none)] if placed else more
+            frames.append(read.select("*", *more) if more else read)
         return reduce(DataFrame.unionAll, frames)
 
     def is_hot(self, number: int) -> bool:
@@ -501,6 +558,17 @@ def contents_of(spools: Mapping[str, Spool], stream: str) -> SpoolContents | Non
 def is_late(stream: Stream, cutoff: int) -> Column:
     """Whether a row's time lies before the cut-off; a row without a time is not late."""
     return F.coalesce(times.micros(stream) < F.lit(cutoff), F.lit(False))
+
+
+def _by_block(values: Mapping[int, int]) -> Column:
+    """A number for each row by the number of its block; NULL for a block that has none.
+
+    The numbers are one constant, so that the plan is the same however many blocks there are.
+    """
+    first, last = min(values), max(values)
+    texts = [str(values.get(number, "")) for number in range(first, last + 1)]
+    array = F.split(F.lit(" ".join(texts)), " ")
+    return F.get(array, F.col(BLOCK) - F.lit(first)).try_cast("bigint")
 
 
 def _write_file(path: Path, columns: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:

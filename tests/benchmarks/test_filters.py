@@ -1,0 +1,68 @@
+"""The benchmark of filters: its rows, and who is in front when."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.filters.program import WORST, _leaders
+from benchmarks.filters.rows import FILES, PREDICATES, Load, block, kept, write, write_module
+from benchmarks.filters.sides import Ran
+from benchmarks.filters.sql_conditions import SqlLoad
+from penstock.events import JobDecided, OrderChanged, PathWork
+
+LOAD = Load(2, 20_000, costly=2, keeps=((0.5,) * PREDICATES, (0.9,) * PREDICATES))
+
+
+def bits(number: int) -> np.ndarray:
+    table = block(LOAD, number)
+    return np.column_stack([table[f"c{n}"].to_numpy() & 1 for n in range(PREDICATES)])
+
+
+def test_predicates_keep_their_share_and_the_two_of_a_pair_agree() -> None:
+    found = bits(0)
+    assert found.mean(axis=0) == pytest.approx([0.5] * PREDICATES, abs=0.02)
+    agree = np.corrcoef(found.T) / 2 + 0.5
+    assert agree[0, 1] == agree[1, 0] == pytest.approx(0.8, abs=0.02)
+    assert agree[0, 2] == pytest.approx(0.5, abs=0.02)
+    assert bits(1).mean() == pytest.approx(0.9, abs=0.02), "the second half drifts"
+
+
+def test_the_predicates_of_the_module_keep_what_the_columns_say(tmp_path: Path) -> None:
+    sys.path.insert(0, str(write_module(LOAD, tmp_path)))
+    try:
+        module = importlib.import_module("eight")
+        column = block(LOAD, 0)["c3"].combine_chunks()
+        assert module.p3(column).tolist() == (column.to_numpy() & 1 == 1).tolist()
+        assert module.ROUNDS[0] == 2 * module.ROUNDS[1]
+    finally:
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("eight", None)
+
+
+def test_blocks_are_files_of_equal_size_and_warm_ones_come_after(tmp_path: Path) -> None:
+    data = write(LOAD, tmp_path / "data")
+    assert len(list(data.iterdir())) == 2 * FILES
+    warm = write(LOAD, tmp_path / "warm", LOAD.blocks, 1)
+    ids = pa.concat_tables(map(pq.read_table, sorted(warm.iterdir())))["id"].to_pylist()
+    assert ids == list(range(40_000, 60_000))
+    both = sum(int(bits(number).all(axis=1).sum()) for number in (0, 1))
+    assert kept(LOAD, WORST) == both
+    assert len(list(SqlLoad(2, 400).write(tmp_path / "sql").iterdir())) == 2 * FILES
+
+
+def test_a_block_is_led_by_the_predicate_that_was_first_when_its_job_was_decided() -> None:
+    def decided(*blocks: int) -> JobDecided:
+        return JobDecided(at=0.0, job=1, kind="segment", reason="", work=PathWork(
+            segment="q", riders=1, stream="s", blocks=blocks, rows=1))
+
+    change = OrderChanged(at=0.0, path="q", stages=("b", "a"), order=("p1(c1)", "p0(c0)"),
+                          reason="", before=2.0, after=1.0)
+    assert _leaders(Ran(1.0, 0, [decided(0, 1), change, decided(2)])) == {
+        0: "p0(c0)", 1: "p0(c0)", 2: "p1(c1)"}

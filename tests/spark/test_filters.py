@@ -1,0 +1,316 @@
+"""Conjunctions on Spark: whatever order is decided, answers, rejects and books are the same."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.engine.instructions import Evaluation
+from penstock.events import JobFinished, OrderChanged, Summary
+from penstock.language import bind
+from penstock.planning import plan
+from penstock.spark.compile.compiler import Compiler
+
+pytestmark = pytest.mark.spark
+
+FUNCTIONS = '''
+import time
+import penstock, pyarrow as pa, pyarrow.compute as pc
+
+@penstock.predicate
+def slow(a):
+    time.sleep(2e-6 * len(a))
+    return pc.not_equal(pc.bit_wise_and(a, 15), 3)
+
+@penstock.predicate
+def half(a):
+    return pc.equal(pc.bit_wise_and(a, 1), 0)
+
+@penstock.predicate(columns="pandas")
+def few(b):
+    return b % 8 == 1
+
+@penstock.predicate
+def fussy(b):
+    if any(value is not None and value % 10 == 7 for value in b.to_pylist()):
+        raise ValueError("it ends in seven")
+    return pc.less(b, 100000)
+
+@penstock.predicate
+def broken(a):
+    raise RuntimeError("broken")
+
+@penstock.predicate(deterministic=False)
+def sometimes(a):
+    return pc.equal(pc.bit_wise_and(a, 3), 0)
+
+@penstock.scalar("BIGINT")
+def tenfold(a):
+    return pc.multiply(a.cast(pa.int64()), 10)
+'''
+DECLARED = "".join(f"CREATE FUNCTION {name} FROM 'conjoined:{name}';" for name in (
+    "slow", "half", "few", "fussy", "broken", "sometimes", "tenfold"))
+STREAM = "CREATE STREAM s (id INT, a INT, b INT) FROM parquet 'in' {options};" + DECLARED
+ROWS = 4000
+
+
+def values(file: int) -> list[dict[str, int | None]]:
+    return [{"id": n, "a": None if n % 31 == 5 else n * 7 % 1000,
+             "b": None if n % 37 == 3 else n * 11 % 10_007}
+            for n in range(file * ROWS, (file + 1) * ROWS)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    sys.modules.pop("conjoined", None)
+    (tmp_path / "conjoined.py").write_text(FUNCTIONS)
+    (tmp_path / "in").mkdir()
+    schema = pa.schema([("id", pa.int32()), ("a", pa.int32()), ("b", pa.int32())])
+    for file in range(5):
+        pq.write_table(pa.Table.from_pylist(values(file), schema),
+                       tmp_path / "in" / f"{file}.parquet")
+    yield tmp_path
+    sys.modules.pop("conjoined", None)
+
+
+class Raises(Exception):
+    """What a predicate does in the oracle."""
+
+
+def raises(b: int | None) -> bool:
+    if b is not None and b % 10 == 7:
+        raise Raises
+    return b is not None and b < 100_000
+
+
+MEANING: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "slow(a)": lambda row: row["a"] is not None and row["a"] & 15 != 3,
+    "half(a)": lambda row: row["a"] is not None and row["a"] % 2 == 0,
+    "few(b)": lambda row: row["b"] is not None and row["b"] % 8 == 1,
+    "fussy(b)": lambda row: raises(row["b"]),
+    "tenfold(a) > 90": lambda row: row["a"] is not None and row["a"] * 10 > 90,
+    "sometimes(a)": lambda row: row["a"] is not None and row["a"] & 3 == 0,
+    "id % 3 > 0": lambda row: row["id"] % 3 > 0,
+}
+
+
+def expected(conditions: tuple[str, ...], files: int = 5) -> tuple[list[int], list[int]]:
+    """In plain Python: the ids of the answers and of the rejects."""
+    answers: list[int] = []
+    rejects: list[int] = []
+    for row in (row for file in range(files) for row in values(file)):
+        verdicts = []
+        for condition in conditions:
+            try:
+                verdicts.append(MEANING[condition](row))
+            except Raises:
+                verdicts.append(None)
+        if False not in verdicts:
+            (rejects if None in verdicts else answers).append(row["id"])
+    return answers, rejects
+
+
+WRITTEN = ("slow(a)", "fussy(b)", "half(a)", "few(b)")
+FILTERS = "a_greedy(p=0.2, window=400, enough=50)"
+
+
+def application(
+    conditions: tuple[str, ...] = WRITTEN, filters: str = FILTERS, operators: str = "fifo",
+    files: int = 1,
+) -> str:
+    options = f"OPTIONS (maxFilesPerTrigger = {files})"
+    return STREAM.format(options=options) + f"""
+        SET filters = '{filters}'; SET operators = '{operators}'; SET slots = 1;
+        CREATE QUERY q AS SELECT id FROM s WHERE {' AND '.join(conditions)};"""
+
+
+def test_all_orders_give_the_same_answers_and_rejects(spark: Any, folder: Path) -> None:
+    """The frames themselves, with NULLs and a predicate that raises, whole and in two parts."""
+    app = bind(application(("slow(a)", "fussy(b)", "half(a)", "tenfold(a) > 90")), folder=folder)
+    made = plan(app)
+    functions = {name: getattr(__import__("conjoined"), name) for name in
+                 ("slow", "half", "fussy", "tenfold")}
+    compiler = Compiler(spark, app, made, lambda name: None, functions.__getitem__)
+    (path,) = made.paths
+    block = spark.read.parquet(str(folder / "in" / "0.parquet"))
+    answers, rejects = expected(("slow(a)", "fussy(b)", "half(a)", "tenfold(a) > 90"), files=1)
+    for order in permutations(range(3)):
+        for cut in (None, 1, 2):
+            evaluation = Evaluation(order=order, rate=0.1, unasked=((1, 2), (2,), ()))
+            frame, first = block, 0
+            if cut is not None:
+                part = compiler.part(path, path.members[0], block, 0, cut, evaluation)
+                frame, first = part.frame.localCheckpoint(), cut
+                evaluation = Evaluation(order=(*order[:cut], *reversed(order[cut:])))
+            found = compiler.answers(path, path.members, frame, first, evaluation)
+            got = found.frame.select("@error", *(c.alias(f"c{n}") for n, c in enumerate(
+                found.shown))).toArrow()
+            ids = [json.loads(row["row"])["id"] for row in found.rejects().collect()]
+            assert sorted(ids) == rejects, (order, cut)
+            assert sorted(row["id"] for row in found.project(path.members).collect()) == answers
+            assert set(got["@error"].to_pylist()) <= {None, "ValueError: it ends in seven"}
+
+
+def played(engine: Any, folder: Path, sql: str) -> tuple[list[Any], Summary, Any]:
+    """A drained run: its events, its summary, and the engine."""
+    events: list[Any] = []
+    one = engine(on_event=events.append)
+    one.execute(sql, folder=folder)
+    summary = one.run()
+    assert (summary.run.state, summary.failures()) == ("drained", [])
+    return events, summary, one
+
+
+def orders(events: list[Any]) -> list[OrderChanged]:
+    return [event for event in events if isinstance(event, OrderChanged)]
+
+
+@pytest.mark.parametrize(("filters", "operators", "files"), [
+    (FILTERS, "fifo", 1), (FILTERS, "chain", 1), (FILTERS, "round_robin", 2),
+    ("sweep(p=0.2, window=400, enough=50)", "fifo", 1), ("static_greedy", "greedy", 5)])
+def test_answers_rejects_and_books_are_those_of_plain_python(
+    engine: Any, folder: Path, filters: str, operators: str, files: int
+) -> None:
+    events, summary, one = played(engine, folder, application(WRITTEN, filters, operators, files))
+    answers, rejects = expected(WRITTEN)
+    assert sorted(one.results("q")["id"].to_pylist()) == answers
+    assert summary.queries["q"].rejected == len(rejects) > 0
+    assert not [event for event in events if type(event).__name__ == "JobFailed"]
+
+
+def test_the_order_is_learnt_and_recorded(engine: Any, folder: Path) -> None:
+    events, summary, one = played(engine, folder, application())
+    assert orders(events), "the predicate that is written first is the slowest and drops least"
+    change = orders(events)[0]
+    assert set(change.order[:2]) == {"half(a)", "few(b)"}, "these drop most, and none sleeps"
+    assert change.after < change.before / 2
+    assert summary.conjunctions["q#0"].order == orders(events)[-1].order
+    profiles = [event.result.profile for event in events if isinstance(event, JobFinished)]
+    assert all(profile is not None and profile.passed >= 0 for profile in profiles)
+    slow = profiles[0].seconds[0]
+    assert slow is not None and slow > 2e-6, "the sleep of the slow one"
+
+
+def test_what_must_stay_is_evaluated_once_for_each_row_in_its_place(
+    engine: Any, folder: Path
+) -> None:
+    conditions = ("slow(a)", "few(b)", "sometimes(a)", "half(a)", "id % 3 > 0")
+    events, _, one = played(engine, folder, application(conditions))
+    assert sorted(one.results("q")["id"].to_pylist()) == expected(conditions)[0]
+    for change in orders(events):
+        assert set(change.order) == {"slow(a)", "few(b)"}
+
+
+def test_a_broken_predicate_stops_only_its_own_query(engine: Any, folder: Path) -> None:
+    sql = application() + """
+        CREATE QUERY bad WITH (rejects = 'fail') AS
+            SELECT id FROM s WHERE broken(a) AND half(a) AND few(b);"""
+    one = engine()
+    one.execute(sql, folder=folder)
+    summary = one.run()
+    assert summary.queries["q"].state != "failed" and summary.queries["bad"].state == "failed"
+    assert "broken" in summary.queries["bad"].reason
+    assert sorted(one.results("q")["id"].to_pylist()) == expected(WRITTEN)[0]
+
+
+def test_a_window_aggregate_over_a_conjunction_counts_the_same_rows(
+    engine: Any, folder: Path
+) -> None:
+    sql = STREAM.format(options="OPTIONS (maxFilesPerTrigger = 1)").replace(
+        "b INT)", "b INT, ts TIMESTAMP)").replace("parquet 'in'", "parquet 'timed'").replace(
+        "OPTIONS (maxFilesPerTrigger = 1);", "OPTIONS (maxFilesPerTrigger = 1) TIME ts;")
+    (folder / "timed").mkdir()
+    for file in range(3):
+        table = pq.read_table(folder / "in" / f"{file}.parquet")
+        stamps = pa.array([n * 1000 for n in table["id"].to_pylist()], pa.timestamp("us", "UTC"))
+        pq.write_table(table.append_column("ts", stamps), folder / "timed" / f"{file}.parquet")
+    _, _, one = played(engine, folder, sql + f"""
+        SET filters = '{FILTERS}';
+        CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [WINDOW 4 SECONDS SLIDE EXACTLY 4 SECONDS]
+        WHERE {' AND '.join(WRITTEN)};""")
+    counted = [row["n"] for row in one.results("q").to_pylist()]
+    answers, _ = expected(WRITTEN, files=3)
+    assert sum(counted) == len(answers)
+
+
+# --- queries that share predicates ---------------------------------------------------------------
+
+SHARING = {
+    "a1": ("slow(a)", "half(a)", "fussy(b)", "few(b)"), "a2": ("fussy(b)", "half(a)", "id % 3 > 0"),
+    "a3": ("few(b)", "fussy(b)"), "a4": ("half(a)",), "a5": ("half(a)", "few(b)"),
+}
+
+
+def sharing(more: str = "", **queries: tuple[str, ...]) -> str:
+    return STREAM.format(options="OPTIONS (maxFilesPerTrigger = 1)") + "".join(
+        f"CREATE QUERY {name} INTO parquet 'out' AS SELECT id, b AS {name} FROM s "
+        f"WHERE {' AND '.join(conditions)};" for name, conditions in queries.items()) + more
+
+
+def test_queries_that_share_predicates_get_what_each_would_get_alone(
+    engine: Any, folder: Path
+) -> None:
+    sql = sharing(f"SET filters = '{FILTERS}'; SET slots = 1;", **SHARING)
+    events, summary, one = played(engine, folder, sql)
+    table = pq.read_table(folder / "out").to_pylist()
+    for name, conditions in SHARING.items():
+        answers, rejects = expected(conditions)
+        mine = [row for row in table if row["query"] == name]
+        assert sorted(row["id"] for row in mine) == answers, name
+        assert all(row[name] == row["id"] * 11 % 10_007 for row in mine if row["id"] % 37 != 3)
+        assert summary.queries[name].rejected == len(rejects), name
+    jobs = [event for event in events if isinstance(event, JobFinished)]
+    assert len(jobs) <= 5, "one trip for all of them"
+    assert orders(events) and orders(events)[0].path == "a1#0+"
+
+
+def test_rejects_of_shared_predicates_are_kept_with_the_columns_of_each_query(
+    engine: Any, folder: Path
+) -> None:
+    _, _, one = played(engine, folder, sharing(**SHARING))
+    for name in ("a2", "a3"):
+        files = sorted((one.checkpoint / "rejects" / name).rglob("*.json"))
+        found = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        assert {line["error"] for line in found} == {"ValueError: it ends in seven"}
+        shown = {frozenset(json.loads(line["row"])) for line in found}
+        assert shown == {frozenset({"a", "b", "id"} if name == "a2" else {"b", "id"})}
+
+
+def test_a_broken_function_stops_only_the_queries_that_ask_for_it(
+    engine: Any, folder: Path
+) -> None:
+    more = """CREATE QUERY bad WITH (rejects = 'fail') AS
+              SELECT id FROM s WHERE broken(a) AND half(a);"""
+    one = engine()
+    one.execute(sharing(more, **SHARING), folder=folder)
+    summary = one.run()
+    states = {name: query.state for name, query in summary.queries.items()}
+    assert states == {**dict.fromkeys(SHARING, "done"), "bad": "failed"}
+    table = pq.read_table(folder / "out").to_pylist()
+    for name, conditions in SHARING.items():
+        assert sorted(row["id"] for row in table if row["query"] == name) == expected(conditions)[0]
+
+
+def test_a_function_that_ends_its_worker_stops_only_the_queries_that_ask_for_it(
+    engine: Any, folder: Path
+) -> None:
+    with (folder / "conjoined.py").open("a") as module:
+        module.write("\nimport os\n\n@penstock.predicate\ndef deadly(a):\n    os._exit(3)\n")
+    more = """CREATE FUNCTION deadly FROM 'conjoined:deadly';
+              CREATE QUERY bad AS SELECT id FROM s WHERE half(a) AND deadly(a);"""
+    one = engine()
+    one.execute(sharing(more, a1=SHARING["a1"], a4=SHARING["a4"]), folder=folder)
+    summary = one.run()
+    assert summary.queries["bad"].state == "failed"
+    table = pq.read_table(folder / "out").to_pylist()
+    for name in ("a1", "a4"):
+        assert sorted(row["id"] for row in table if row["query"] == name) == expected(
+            SHARING[name])[0]
