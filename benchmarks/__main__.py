@@ -8,12 +8,13 @@ from benchmarks.bursts import program as bursts
 from benchmarks.filters import program as filters
 from benchmarks.joins import program as joins
 from benchmarks.latency import program as latency
+from benchmarks.multijoin import program as multijoin
 from harness.program import run
 
 PROGRAMS = {"aggregates": aggregates.run, "bursts": bursts.PROGRAM, "core": core.run,
             "fanout": fanout.run, "filters": filters.PROGRAM, "joins": joins.PROGRAM,
-            "latency": latency.PROGRAM, "panes": panes.run, "response": response.run,
-            "simulator": simulator.run, "sustained": sustained.run}
+            "latency": latency.PROGRAM, "multijoin": multijoin.run, "panes": panes.run,
+            "response": response.run, "simulator": simulator.run, "sustained": sustained.run}
 
 if __name__ == "__main__":
     run("benchmarks", PROGRAMS)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,23 @@ class StorageUse:
 
     def _used(self) -> int:
         # Not the block manager's status: it is not told of broadcast rows.
-        manager = self.spark._jvm.org.apache.spark.SparkEnv.get().memoryManager()
-        return int(manager.storageMemoryUsed())
+        return int(self._manager.storageMemoryUsed())
+
+    @cached_property
+    def _manager(self) -> Any:
+        """The memory manager, through a method handle.
+
+        Reflection, by which Python calls methods, looks at all methods of a class, and one of
+        SparkEnv's has a type that is not there.
+        """
+        jvm = self.spark._jvm
+        named, handles = jvm.java.lang.Class.forName, jvm.java.lang.invoke
+        found = handles.MethodType.methodType(named("org.apache.spark.memory.MemoryManager"))
+        method = handles.MethodHandles.publicLookup().findVirtual(
+            named("org.apache.spark.SparkEnv"), "memoryManager", found)
+        environment = jvm.java.util.ArrayList()
+        environment.add(self.spark.sparkContext._jsc.sc().env())
+        return method.invokeWithArguments(environment)
 
 
 def native(spark: Any, data: Path, work: Path, windows: Sequence[int]) -> Joined:

@@ -35,6 +35,9 @@ APPLICATION = """
     CREATE QUERY cheap INTO parquet 'out/cheap' AS SELECT n FROM numbers WHERE n % 10 = 0;
     CREATE QUERY pairs INTO parquet 'out/pairs' AS SELECT A.n FROM numbers A, numbers B
         WHERE A.n = B.n WINDOW 1 HOUR;
+    CREATE QUERY fives INTO parquet 'out/fives' AS
+        SELECT A.n FROM numbers A, numbers B, numbers C, numbers D, numbers E
+        WHERE A.n = B.n AND B.n = C.n AND C.n = D.n AND D.n = E.n WINDOW 1 HOUR;
 """
 FUNCTIONS = """
 import time, penstock, pyarrow.compute as pc
@@ -162,3 +165,4 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
     assert answers(tmp_path, "staged") == [n for n in everything if n % 2 and n != 7]
     assert answers(tmp_path, "cheap") == [n for n in everything if n % 10 == 0]
     assert answers(tmp_path, "pairs") == list(everything)
+    assert answers(tmp_path, "fives") == list(everything)

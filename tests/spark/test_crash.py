@@ -87,6 +87,8 @@ CREATE QUERY latest INTO json 'out/latest' AS SELECT p.src, l.src AS other FROM 
 CREATE QUERY tallied INTO parquet 'out/tallied' AS SELECT p.port, COUNT(*) AS n, SUM(l.src) AS total
     FROM plain p, lines l WHERE p.port = l.port GROUP BY p.port
     WINDOW 6 SECONDS SLIDE EXACTLY 3 SECONDS;
+CREATE QUERY three INTO parquet 'out/three' AS SELECT p.src, l.src AS other, q.src AS more
+    FROM plain p, lines l, plain q WHERE p.port = l.port AND l.port = q.port WINDOW 2 SECONDS;
 """
 SLICED = "SET joins = 'swf(merge=false)';"
 """Every slice of a window is a job; what is undisturbed scans the largest window at once."""
@@ -136,6 +138,7 @@ OUTPUTS = {
     "next": "SELECT src, other FROM read_json('{root}/out/next/*')",
     "latest": "SELECT src, other FROM read_json('{root}/out/latest/*')",
     "tallied": "SELECT * FROM read_parquet('{root}/out/tallied/*')",
+    "three": "SELECT src, other, more FROM read_parquet('{root}/out/three/*')",
     "itself": f"SELECT src, other FROM {RESULTS} WHERE query = 'itself'",
     "rejected by itself": "SELECT * FROM read_json('{root}/checkpoint/rejects/itself/*')",
     "rejected by detected": "SELECT * FROM read_json('{root}/checkpoint/rejects/detected/*')",
@@ -271,7 +274,7 @@ def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, 
     for stream in ("plain", "lines"):
         assert sum(expected.rows(f"late {stream}").values()) == STEPS - 5
     assert sum(expected.rows("malformed lines").values()) == STEPS
-    assert all(expected.rows(output) for output in ("near", "wide", "next", "latest", "tallied"))
+    assert all(expected.rows(output) for output in ("near", "wide", "next", "latest", "tallied", "three"))
     for name in chains:
         site = sites[name]
         for output in site.outputs():

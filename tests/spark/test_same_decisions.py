@@ -25,6 +25,7 @@ import pytest
 
 from penstock.clock import VirtualClock
 from penstock.engine import Core, ProbeJob, RefreshJob, SegmentJob
+from penstock.engine.joins import department
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.policies import FAMILIES, filters, joins, operators, refresh
@@ -91,6 +92,12 @@ JOINS = """
     CREATE QUERY latest AS SELECT A.ts AS a, B.ts AS b FROM l A, r B WHERE A.n = B.n WINDOW 4 ROWS;
     CREATE QUERY counts AS SELECT COUNT(*) AS rows FROM l A, r B WHERE A.n = B.n
       WINDOW 6 SECONDS SLIDE EXACTLY 3 SECONDS;
+"""
+MULTIWAY = "".join(
+    f"""CREATE STREAM {name} (ts TIMESTAMP, n INT) FROM parquet '{name}'
+      OPTIONS (maxFilesPerTrigger = 1) TIME ts LATENESS 1 SECOND;""" for name in "lrx") + """
+    CREATE QUERY every AS SELECT A.ts AS a, B.ts AS b, C.ts AS c FROM l A, r B, x C
+      WHERE A.n = B.n AND B.n = C.n WINDOW 2 SECONDS;
 """
 JOIN_POLICIES = (*joins.POLICIES, "swf(merge=false)", "mqt(merge=false)")
 PANES, SCAN = 0.2, 0.3
@@ -167,6 +174,17 @@ def every_joins_policy() -> Trace:
     return Trace(JOINS, arrivals, tuple(changes), times)
 
 
+def one_stream_drops() -> Trace:
+    """Three streams of which the last has only the first of the others' keys."""
+    times: dict[tuple[str, int], Sequence[float]] = {}
+    for number in range(10):
+        times["l", number] = [number + part / 4 for part in range(4)]
+        times["r", number] = [number + part / 4 for part in range(4)]
+        times["x", number] = [float(number)]
+    arrivals = {block: 1.0 + block[1] + "lrx".index(block[0]) / 8 for block in times}
+    return Trace(MULTIWAY, arrivals, (Change(0.0, "joins", "mqt"),), times)
+
+
 def every_filters_policy() -> Trace:
     """Blocks whose rows are dropped by one predicate and then by the other, under each policy."""
     arrivals, changes = {}, []
@@ -201,6 +219,8 @@ def decision(event: ev.Event) -> Decision:
         case ev.JobDecided(work=ev.ProbeWork() as work):
             return (event.at, work.join, work.outer, work.since, work.until, work.nearest,
                     work.farthest, event.reason)
+        case ev.ProbesReordered():
+            return (event.at, event.stream, event.order, event.reason)
         case ev.OrderChanged():
             return (event.at, event.path, event.order, event.reason, event.matrix)
         case ev.AnswersSkipped():
@@ -308,7 +328,12 @@ class Inbox:
         if end.kind == "refresh":
             result = replace(end.result, scanning=None, answering=0.0)
             return replace(end, at=told.at, seconds=told.seconds, result=result)
-        if end.kind in ("panes", "probe"):
+        if end.kind == "probe":
+            profiles = tuple(replace(one, seconds=(1.0,) * len(one.seconds))
+                             for one in end.result.profiles)
+            return replace(end, at=told.at, seconds=told.seconds,
+                           result=replace(end.result, profiles=profiles))
+        if end.kind == "panes":
             return replace(end, at=told.at, seconds=told.seconds)
         assert bool(end.kept) == bool(told.kept)
         result = replace(end.result, measured=told.result.measured, sampling=0.0,
@@ -516,3 +541,24 @@ def test_every_joins_policy_in_turn_decides_alike_on_both_hosts(
     for row in answers["counts"].to_pylist():
         start, end = (row[at].timestamp() for at in ("window_start", "window_end"))
         assert row["rows"] == sum(start <= min(pair) and max(pair) < end for pair in pairs), row
+
+
+@pytest.mark.spark
+def test_probes_of_a_multiway_join_are_ordered_alike_on_both_hosts(
+    folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(department, "PROBE_POLICY", "a_greedy(p=1, enough=10)")
+    monkeypatch.setattr(department, "WORTH_PROBING", 0)
+    trace = one_stream_drops()
+    told = [e for e in simulated(trace) if isinstance(e, ev.ProbesReordered)]
+    assert {(one.stream, one.order) for one in told} == {("l", ("x", "r")), ("r", ("x", "l"))}
+    answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
+    rows = {stream: [(time, n) for (name, _), some in trace.times.items() if name == stream
+                     for n, time in enumerate(some)] for stream in "lrx"}
+    passed = min(max(time for time, _ in some) for some in rows.values()) - 1.0
+    wanted = sorted(
+        (a, b, c) for a, n in rows["l"] for b, m in rows["r"] for c, o in rows["x"]
+        if n == m == o and max(a, b, c) - min(a, b, c) < 2 and max(a, b, c) < passed)
+    found = sorted(tuple(row[name].timestamp() for name in "abc")
+                   for row in answers["every"].to_pylist())
+    assert wanted and found == wanted

@@ -179,6 +179,20 @@ class ProbeScan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOrder:
+    """In which order fresh rows of one stream of a multiway join probe the other streams."""
+
+    order: tuple[int, ...]
+    """The other streams, by their numbers in the join."""
+    version: int = 0
+    """A profile says under which version it was made."""
+    probability: float = 0.0
+    """The share of the dropped keys to profile: they probe all other streams."""
+    most: int = 0
+    """The most of them that are worth profiling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeJob:
     """Probe the window of a shared join, and deliver what is found."""
 
@@ -207,6 +221,8 @@ class ProbeJob:
     """Whether few pairs are expected: the driver writes them."""
     group: str = ""
     """The group of window aggregates in whose panes the pairs go; empty if they are delivered."""
+    orders: tuple[ProbeOrder, ...] = ()
+    """Of a multiway join, by stream whose fresh rows probe the others."""
     kind: Literal["probe"] = "probe"
 
     def added(self, out: Mapping[str, int], rejected: Mapping[str, int]) -> dict[str, int]:

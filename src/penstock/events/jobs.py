@@ -214,6 +214,30 @@ class RefreshResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeProfile:
+    """How the fresh rows of one stream of a multiway join fared with the other streams.
+
+    Rows with the same keys are probed as one.
+    """
+
+    stream: int
+    """Which one, by its number in the join."""
+    version: int
+    """The version of the order, as it was ordered."""
+    order: tuple[int, ...]
+    """The other streams in the order in which they were probed."""
+    probed: tuple[int, ...]
+    """By place in it: the keys that were left when the stream was probed."""
+    left: int
+    """Keys that no stream dropped."""
+    seconds: tuple[float, ...] = ()
+    """By place: seconds of the probe for each key that there was at first."""
+    dropped: tuple[tuple[int, int], ...] = ()
+    """Of a sample of the dropped keys, which streams drop them, and how many keys are alike: bit n
+    stands for the n-th of the other streams as they are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
     """Pairs of a shared join were delivered."""
 
@@ -236,6 +260,8 @@ class ProbeResult:
     """Pairs per query that went into panes."""
     oldest: tuple[int, ...] = ()
     """Over windows of rows: by side, the time of the oldest row that later rows can meet."""
+    profiles: tuple[ProbeProfile, ...] = ()
+    """Of a multiway join, by stream that had fresh rows."""
 
 
 Result: TypeAlias = SegmentResult | PanesResult | RefreshResult | ProbeResult

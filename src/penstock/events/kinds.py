@@ -20,6 +20,7 @@ from penstock.events.jobs import KeptRows as KeptRows
 from penstock.events.jobs import PanesResult as PanesResult
 from penstock.events.jobs import PathResult as PathResult
 from penstock.events.jobs import PathWork as PathWork
+from penstock.events.jobs import ProbeProfile as ProbeProfile
 from penstock.events.jobs import ProbeResult as ProbeResult
 from penstock.events.jobs import ProbeWork as ProbeWork
 from penstock.events.jobs import RefreshResult as RefreshResult
@@ -259,6 +260,21 @@ class PathCut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbesReordered:
+    """Fresh rows of a stream of a multiway join probe the others in another order from now on."""
+
+    at: float
+    join: str
+    stream: str
+    order: tuple[str, ...]
+    reason: str
+    before: float
+    """Expected seconds for a key in the order up to now."""
+    after: float
+    """The same in the new one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderChanged:
     """The predicates of a path's conjunction are evaluated in another order from now on."""
 
@@ -384,6 +400,7 @@ Event: TypeAlias = (
     StartupStep | EngineStarted | EngineStopped | BlockArrived | BlockHeld | WatermarkMoved
     | FileSetAside | StreamEnded | StreamFailed | StreamRetried | SpoolFull | SpoolFreed
     | QueryAdded | QueryDropped | QueryFailed | RidersFormed | PolicyChanged | PathCut
+    | ProbesReordered
     | OrderChanged | JobDecided | JobProgressed | JobFinished | JobFailed | Queued | LatencyMissed
     | SynopsisBegun | PeriodsChosen | AnswersSkipped
     | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
@@ -392,7 +409,8 @@ Event: TypeAlias = (
 KINDS: tuple[type[Event], ...] = (
     StartupStep, EngineStarted, EngineStopped, BlockArrived, BlockHeld, WatermarkMoved,
     FileSetAside, StreamEnded, StreamFailed, StreamRetried, SpoolFull, SpoolFreed, QueryAdded,
-    QueryDropped, QueryFailed, RidersFormed, PolicyChanged, PathCut, OrderChanged, JobDecided,
+    QueryDropped, QueryFailed, RidersFormed, PolicyChanged, PathCut, ProbesReordered,
+    OrderChanged, JobDecided,
     JobProgressed, JobFinished, JobFailed, Queued, LatencyMissed, SynopsisBegun, PeriodsChosen,
     AnswersSkipped, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -155,6 +155,8 @@ class QueryMeasures:
     """The bounds of a window join: the right row's time minus the left one's, in microseconds."""
     join_rows: bool = False
     """Whether the bounds are numbers of rows instead: how many lie between the two."""
+    joined_by: str = ""
+    """The shared join whose latest probe was for it."""
     summarised: int = 0
     """Rows that went into the panes of a window aggregate, for windows still to be answered."""
     late: int = 0

@@ -58,6 +58,9 @@ class Summary:
     def __init__(self) -> None:
         """Begin before any event."""
         self.run = RunMeasures()
+        self.probes: dict[str, dict[str, tuple[str, ...]]] = {}
+        """By multiway join: its streams with the orders in which they probe the others, where
+        those are not as written any more."""
         self.streams: dict[str, StreamMeasures] = {}
         self.queries: dict[str, QueryMeasures] = {}
         self.queues: dict[str, QueueMeasures] = {}
@@ -355,6 +358,10 @@ class Summary:
     def _policy_changed(self, event: k.PolicyChanged) -> None:
         self.run.policies |= event.policies
 
+    def _probes_reordered(self, event: k.ProbesReordered) -> None:
+        self.probes.setdefault(event.join, {})[event.stream] = event.order
+        self._tick(event)
+
     def _order_changed(self, event: k.OrderChanged) -> None:
         found = self.conjunctions.setdefault(event.path, ConjunctionMeasures(event.path))
         found.take(event)
@@ -375,6 +382,8 @@ class Summary:
         self._groups.move_to_end(work.riders)
         if isinstance(work, k.ProbeWork):
             self._flights[event.job] = ProbeFlight(group)
+            for query in group.queries.values():
+                query.joined_by = work.join
             return
         waiting = self.stream(work.stream).queue.waiting
         blocks = tuple(waiting.get(number) for number in work.blocks)
@@ -563,6 +572,7 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.RidersFormed: Summary._riders_formed,
     k.PolicyChanged: Summary._policy_changed,
     k.PathCut: Summary._tick,
+    k.ProbesReordered: Summary._probes_reordered,
     k.OrderChanged: Summary._order_changed,
     k.JobDecided: Summary._job_decided,
     k.Queued: Summary._queued,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from penstock.join_graph import JoinGraph
 from penstock.model import STREAM, Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.early_selections import (
@@ -171,6 +172,7 @@ def _conditions(shape: Shape) -> str:
 
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
+    graph = JoinGraph.of(len(join.streams), join.on)
     sides = [early_selection(branches, STREAM + side) for side in range(len(join.streams))]
     made = [condition for side in sides for condition in side.all_ask]
     above = [condition for branch in branches for condition in branch.where
@@ -178,6 +180,9 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     return {
         "id": join.id,
         "streams": list(join.streams),
+        "shape": graph.shape if len(join.streams) > 2 else "",
+        "probes": [[join.streams[other] for other in graph.valid(stream, others)]
+                   for stream, others in _others(join)] if len(join.streams) > 2 else [],
         "on": conjunction(join.on),
         "span": join.span,
         "before": conjunction(made),
@@ -194,6 +199,13 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
                     if branch.join is not None],
         "path": _path(plan, join.path, None),
     }
+
+
+def _others(join: SharedJoin) -> Iterator[tuple[int, list[int]]]:
+    """Each stream of a join with all others, as they are written."""
+    numbers = range(len(join.streams))
+    for stream in numbers:
+        yield stream, [other for other in numbers if other != stream]
 
 
 def _aliases(join: SharedJoin) -> tuple[str, ...]:
@@ -318,12 +330,21 @@ def _shapes_text(path: Mapping[str, Any]) -> Iterator[str]:
         yield f"{rest:>{wide}} x {len(shapes) - len(shown)} other conditions"
 
 
+_SHAPES = {"star": "a star", "acyclic": "an acyclic graph", "cyclic": "a cycle"}
+
+
 def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     names = [query["name"] for query in join["queries"]]
     whose = "a window of its own" if len(names) == 1 else "one window for all"
     yield f"{join['id']}: {_names(names, 'queries')}, {whose}"
     on = join["on"] or "nothing that Spark can compare: Python is asked of every two rows in reach"
-    yield f"    {' and '.join(join['streams'])} on {on}"
+    *first, last = join["streams"]
+    yield f"    {', '.join(first)} and {last} on {on}"
+    if join["shape"]:
+        yield (f"    {_SHAPES[join['shape']]}; rows of each stream probe the others one by one, at "
+               "first in this order:")
+        for stream, others in zip(join["streams"], join["probes"], strict=True):
+            yield f"      {stream}: {', '.join(others)}"
     if not join["shared"]:
         yield "    not shared: a query that calls Python does not hold others up"
     if join["before"]:

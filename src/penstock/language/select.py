@@ -24,6 +24,7 @@ from penstock.language.grouping import (
     is_aggregate,
     windowed,
 )
+from penstock.language.multiway_joins import multiway_join, unjoined
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import FromItem, Scope
@@ -210,11 +211,12 @@ class _SelectBinder:
         self, select: exp.Select, streams: Sequence[Stream], inputs: Sequence[FromItem],
         joined: Sequence[exp.Join],
     ) -> Branch:
-        """A SELECT from two streams: pairs, or an aggregate over them."""
-        reason = _aggregating(select)
-        second, *others = joined
-        conditions = self._pairing(second, inputs[:2])
-        lookups = tuple(self._lookup(join, inputs[: k + 3]) for k, join in enumerate(others))
+        """A SELECT from two or more streams: pairs, or an aggregate over them."""
+        reason, count = _aggregating(select), len(streams)
+        conditions = tuple(condition for k, join in enumerate(joined[: count - 1])
+                           for condition in self._pairing(join, inputs[: k + 2]))
+        lookups = tuple(self._lookup(join, inputs[: count + k + 1])
+                        for k, join in enumerate(joined[count - 1 :]))
         conditions += self._condition(self._binder(inputs, "WHERE"), select, "where")
         window = self._join_window(select, reason)
         grouping = None
@@ -225,10 +227,16 @@ class _SelectBinder:
         times = [item.column(stream.time) if stream.time and not stream.unit else None
                  for item, stream in zip(inputs, streams, strict=False)]
         try:
-            join, selected = (row_join(conditions, window) if isinstance(window, int)
-                              else window_join(conditions, times, window))
+            if count > 2:
+                names = [item.alias for item in inputs[:count]]
+                join, selected = multiway_join(conditions, names, window)
+            elif isinstance(window, int):
+                join, selected = row_join(conditions, window)
+            else:
+                join, selected = window_join(conditions, times, window)
         except Misfit as misfit:
-            raise self.misfitting(misfit, second.this) from None
+            number = unjoined(conditions, count) or count - 1
+            raise self.misfitting(misfit, joined[number - 1].this) from None
         windowed = window if grouping is not None and isinstance(window, Window) else None
         read = tuple(Input(stream.name, windowed) for stream in streams)
         branch = Branch(read, outputs, selected, lookups, grouping, join)
@@ -367,12 +375,10 @@ class _SelectBinder:
         tables = [read, *(join.this for join in joins)]
         found = [self._table(table) for table in tables]
         streams = [t for t, f in zip(tables, found, strict=True) if isinstance(f, Stream)]
-        if len(streams) > 2:
-            raise self._join_of_streams(streams)
         first = found[0]
         if not isinstance(first, Stream):
             raise self._no_stream(first, tables[0], bool(streams))
-        if len(streams) == 2:
+        if len(streams) > 1:
             self._check_streams(streams, tables, hop)
         inputs = [
             FromItem(table.alias_or_name, f.columns, k)
@@ -391,18 +397,14 @@ class _SelectBinder:
     def _check_streams(
         self, streams: Sequence[exp.Expr], tables: Sequence[exp.Expr], hop: Hop | None
     ) -> None:
-        """Two streams stand before all relations, and have no windows of their own."""
-        if streams[1] is not tables[1]:
-            hint = "write the streams first: FROM a JOIN b ON ... JOIN relation ON ..."
-            raise self.fault(TypeFault, "a stream stands after a relation", streams[1], hint)
+        """Streams stand before all relations, and have no windows of their own."""
+        for stream, table in zip(streams, tables, strict=False):
+            if stream is not table:
+                hint = "write the streams first: FROM a JOIN b ON ... JOIN relation ON ..."
+                raise self.fault(TypeFault, "a stream stands after a relation", stream, hint)
         if hop is not None:
             message = f"{hop.name} over joins of streams is not supported yet"
             raise self.fault(NotYet, message, hop.time, "write WINDOW 1 MIN at the end")
-
-    def _join_of_streams(self, streams: Sequence[exp.Expr]) -> LanguageError:
-        hint = "a query reads one stream or two, and any number of relations"
-        message = "joins of three or more streams are not supported yet"
-        return self.fault(NotYet, message, streams[2], hint)
 
     def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
         hint = (

@@ -28,7 +28,7 @@ from penstock.testing.scripted_costs import (
     never,
     one_second,
 )
-from penstock.testing.virtual_joins import JoinedPair, JoinRows
+from penstock.testing.virtual_joins import JoinedRows, JoinRows
 from penstock.testing.virtual_panes import Answer, RowCounts, Synopses
 from penstock.testing.virtual_spool import BYTES_PER_ROW, VirtualSpool
 from penstock.whatif.replay import VirtualHost
@@ -96,7 +96,7 @@ class FakeHost(VirtualHost):
     _refreshed: dict[int, list[Answer]] = field(default_factory=dict)
     """By job, the answers of a refresh."""
     _rows: JoinRows = field(default_factory=JoinRows)
-    _paired: dict[int, dict[str, list[JoinedPair]]] = field(default_factory=dict)
+    _paired: dict[int, dict[str, list[JoinedRows]]] = field(default_factory=dict)
     """By job, the pairs that a probe delivers to each query."""
     _paned: dict[int, tuple[RowCounts | None, list[tuple[int, int]]]] = field(default_factory=dict)
     """Active probes that make panes: the synopsis, and the times of the rows of the pairs."""
@@ -299,7 +299,8 @@ class FakeHost(VirtualHost):
             at=at, job=probe.number, kind="probe", seconds=at - self.clock.now(), rows_out=out,
             result=ev.ProbeResult(through=probe.through, ends=probe.ends, late=probe.late,
                                   added=probe.added(out, {}),
-                                  oldest=self._rows.oldest(probe, self.core.plan)))
+                                  oldest=self._rows.oldest(probe, self.core.plan),
+                                  profiles=self._rows.profiles(probe, self.core.plan)))
 
     def _paired_panes(self, probe: ProbeJob, at: float) -> ev.JobFinished:
         """The pairs go into the panes of the group that is there when the probe begins."""
@@ -312,7 +313,8 @@ class FakeHost(VirtualHost):
         return ev.JobFinished(
             at=at, job=probe.number, kind="probe", seconds=at - self.clock.now(),
             result=ev.ProbeResult(through=probe.through, late=probe.late, panes=panes,
-                                  summarised=summarised, added=probe.added(summarised, {})))
+                                  summarised=summarised, added=probe.added(summarised, {}),
+                                  profiles=self._rows.profiles(probe, self.core.plan)))
 
     def trim(self, trim: Trim) -> None:
         """Forget panes."""
@@ -397,7 +399,7 @@ class FakeHost(VirtualHost):
                 if isinstance(e, ev.JobFinished) and e.kind == "refresh"
                 for answer in self._refreshed[e.job]]
 
-    def pairs(self, query: str) -> list[JoinedPair]:
+    def pairs(self, query: str) -> list[JoinedRows]:
         """The pairs of a window join, in order of delivery."""
         return [pair for e in self.record if isinstance(e, ev.JobFinished) and e.kind == "probe"
                 for pair in self._paired.get(e.job, {}).get(query, ())]

@@ -339,6 +339,20 @@ def _whole_second(_: Summary, query: QueryMeasures) -> str:
     return moment(None if end is None else end // 1_000_000 * 1_000_000, date=False)
 
 
+def _probes(summary: Summary, query: QueryMeasures) -> str:
+    """The orders of probes that have changed: whose rows look where first.
+
+    >>> from penstock.events import ProbesReordered, Summary
+    >>> summary = Summary.of([ProbesReordered(
+    ...     at=1.0, join="a*b*c@1", stream="a", order=("c", "b"), reason="", before=2.0,
+    ...     after=1.0)])
+    >>> _probes(summary, QueryMeasures("q", joined_by="a*b*c@1"))
+    'a: c, b'
+    """
+    told = summary.probes.get(query.joined_by, {})
+    return "; ".join(f"{stream}: {', '.join(order)}" for stream, order in told.items()) or "-"
+
+
 JOINS: tuple[Shown[QueryMeasures], ...] = (
     Shown("join", lambda _, q: Text(q.name, "bold"), right=False, named=lambda q: q.name),
     Shown("window", _apart, least=7),
@@ -355,6 +369,7 @@ JOINS: tuple[Shown[QueryMeasures], ...] = (
     Shown("missed", _missed(lambda q: q.missed_rows), width=150, fixed=6),
     Shown("delivered", _delivered, width=160, fixed=11),
     Shown("into", _into, width=126, fixed=8, right=False),
+    Shown("probes", _probes, width=180, ratio=1, right=False, least=7),
     Shown("state", _state, ratio=3, right=False, least=7),
 )
 
@@ -375,6 +390,7 @@ JOIN_TOTALS: tuple[Shown[QueryMeasures], ...] = (
     Shown("lag p99", _percentile_of_lag(0.99, _lag), width=126),
     Shown("goal", lambda _, q: seconds(q.latency_goal), width=150),
     Shown("missed", _missed(lambda q: q.missed_rows, exact), width=150),
+    Shown("probes", _probes, width=170, right=False),
     Shown("state", lambda _, q: Text(q.state, STATES.get(q.state, "")), right=False),
 )
 

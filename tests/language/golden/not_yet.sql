@@ -5,11 +5,11 @@ SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN UNION AL
 --   SELECT A.src FROM packets A, packets B WHERE A.src = B.src WINDOW 1 MIN UNION ALL SELECT src FROM packets
 --                                ^^^^^^^^^
 
--- case: three streams
-SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 1 MIN
+-- case: three streams over windows of rows
+SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 100 ROWS
 -- gives:
--- NotYet: query q1, line 1, column 41: joins of three or more streams are not supported yet; a query reads one stream or two, and any number of relations
---   SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 1 MIN
+-- NotYet: query q1, line 1, column 41: windows of ROWS over three or more streams are not supported yet; write a window of time, such as WINDOW 1 MIN
+--   SELECT A.src FROM packets A, packets B, packets C WHERE A.src = B.src AND B.dst = C.dst WINDOW 100 ROWS
 --                                           ^^^^^^^^^
 
 -- case: a window in a union

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from penstock.engine.instructions import Instruction, Note, ProbeJob
+from penstock.engine.instructions import Instruction, Note, ProbeJob, ProbeOrder
 from penstock.engine.joins import outers
 from penstock.engine.joins.join_run import JoinMember, JoinRun, ProbeTurn
 from penstock.engine.joins.outers import LATEST, frontier, newest
+from penstock.engine.joins.probe_orders import ProbeOrders
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.bisection import Riders
@@ -18,8 +19,14 @@ from penstock.engine.work import Begun, Ended
 from penstock.events import kinds as ev
 from penstock.model import Block
 from penstock.plan import EARLIEST, Member, SharedJoin
+from penstock.policies import filters
 from penstock.policies.joins import Policy
 
+PROBE_POLICY = "a_greedy(p=0.1)"
+"""The filters policy that orders the probes of multiway joins. A probe asks for thousands of keys
+at once, and a tenth of the dropped ones costs it next to nothing."""
+WORTH_PROBING = 20_000
+"""A multiway join of fewer rows takes less time than to ask which of them are needed."""
 IN_DRIVER = 20_000
 """If the last probe found no more pairs than this, the driver writes those of the next."""
 
@@ -76,6 +83,9 @@ class JoinsDepartment:
     _active: dict[int, _ActiveProbe] = field(default_factory=dict)
     _pairs: dict[str, int] = field(default_factory=dict)
     """By join, the pairs that its last probe delivered."""
+    _orders: dict[str, ProbeOrders] = field(default_factory=dict)
+    """By multiway join, in which order each of its streams probes the others."""
+    _reordered: list[ev.Event] = field(default_factory=list)
     _answered: dict[str, int | None] = field(default_factory=dict)
     """By window aggregate over a join, the time after which its windows end."""
     _wake: float | None = None
@@ -157,8 +167,9 @@ class JoinsDepartment:
         return ()
 
     def notes(self) -> Iterable[Instruction]:
-        """What it decides is told with its jobs."""
-        return ()
+        """The orders of probes that have changed; all else is told with its jobs."""
+        told, self._reordered = self._reordered, []
+        return [Note(event=event) for event in told]
 
     # --- events ------------------------------------------------------------------------------
 
@@ -236,6 +247,8 @@ class JoinsDepartment:
         """Forget the joins that no query takes part in any more."""
         self._runs = [run for run in self._runs if run.active or run.outers
                       or any(known.open for known in run.members.values())]
+        used = {run.join.id for run in self._runs}
+        self._orders = {id: orders for id, orders in self._orders.items() if id in used}
 
     # --- probes begin ------------------------------------------------------------------------
 
@@ -293,7 +306,7 @@ class JoinsDepartment:
                 member.query: (outer.until, had) for outer, member, had in turn.had},
             through=tuple(_told(through)), late=_by_query(through, lambda block: block.late),
             passed=_by_query(through, lambda block: block.rows), expected=expected,
-            group=run.join.id if paned else "",
+            group=run.join.id if paned else "", orders=self._orders_of(run.join, turn),
             in_driver=not paned and self._pairs.get(run.join.id, IN_DRIVER + 1) <= IN_DRIVER
             and not run.retried)
         self._active[job] = _ActiveProbe(run, turn, order, through, run.join.span, run.needed)
@@ -305,6 +318,19 @@ class JoinsDepartment:
             work=_work(order, turn))
         return Begun(instructions=[*notes, Note(event=decided), order], riders=members,
                      expected=expected, fixed=fixed)
+
+    def _orders_of(self, join: SharedJoin, turn: ProbeTurn) -> tuple[ProbeOrder, ...]:
+        """In which order each stream of a multiway join probes the others now.
+
+        None if its windows have so few rows that they are joined as they are.
+        """
+        rows = sum(block.rows for scan in turn.scans for side in scan.sides
+                   for block in side.window)
+        if len(join.streams) < 3 or rows < WORTH_PROBING:
+            return ()
+        if join.id not in self._orders:
+            self._orders[join.id] = ProbeOrders(filters.policy(PROBE_POLICY), join)
+        return self._orders[join.id].orders
 
     def _paned(self, run: JoinRun) -> tuple[Member, ...]:
         """The window aggregates whose panes a run makes, and that have not left."""
@@ -330,6 +356,8 @@ class JoinsDepartment:
             return self._fail(event, active)
         run.retried, run.arrived = False, max(run.arrived, active.turn.outer.arrived)
         result = event.result
+        if isinstance(result, ev.ProbeResult) and run.join.id in self._orders:
+            self._reordered += self._orders[run.join.id].take(event.at, result.profiles)
         if isinstance(result, ev.ProbeResult) and result.oldest and active.span == run.join.span:
             run.reach_back(active.job.scans[0].until, result.oldest)
         run.finish(active.turn, event.seconds)

@@ -350,7 +350,13 @@ class JoinRun:
 
     @property
     def _windows(self) -> list[JoinWindow]:
-        """Their lengths in seconds."""
+        """Their lengths in seconds.
+
+        Those of a multiway join are one. To find results that span a slice between two windows, all
+        of the larger window would have to be joined again.
+        """
+        if len(self.join.streams) > 2:
+            return [JoinWindow(self.join.span / 1e6) for _ in self.members]
         return [JoinWindow(known.reach / 1e6) for known in self.members.values()]
 
     def _weigh(self) -> None:

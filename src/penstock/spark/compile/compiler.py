@@ -41,6 +41,7 @@ from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
+from penstock.spark.compile.multiway import MultiwayCompiler, Survivors
 from penstock.spark.compile.pair_counts import PairCounts
 from penstock.spark.compile.pair_numbers import PAIR_PANE, pair_pane
 from penstock.spark.compile.pairs import PairCompiler
@@ -265,8 +266,9 @@ class Compiler:
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
         self._joins: dict[str, PairCompiler] = {}
         self._row_joins: dict[str, RowPairCompiler] = {}
+        self._multiway: dict[str, MultiwayCompiler] = {}
         self._pair_counts: OrderedDict[tuple[str, tuple[Member, ...]], PairCounts] = OrderedDict()
-        self._pair_paths = {join.path.id for join in plan.joins}
+        self._pair_paths = {join.path.id: len(join.streams) for join in plan.joins}
 
     def answers(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
@@ -291,13 +293,14 @@ class Compiler:
     def paired(
         self, join: SharedJoin, members: tuple[Member, ...], scans: Sequence[ProbeScan],
         rows: Callable[[str, Sequence[int]], DataFrame],
+        survivors: Sequence[Survivors] = (),
     ) -> PathAnswers:
         """What some members of a shared join get of the pairs that scans find.
 
-        ``rows`` gives the timely rows of blocks of a stream.
+        ``rows`` gives the timely rows of blocks of a stream. Results of a multiway join are found
+        among the rows with keys that ``survivors`` has for each scan, if drops were probed.
         """
-        pairs = self._row_pairs(join) if join.rows else self._pairs(join)
-        found = [pairs.pairs(scan, rows) for scan in scans]
+        found = self._found(join, scans, rows, survivors)
         if all(scan.members == members for scan in scans):
             return self.answers(join.path, members, reduce(DataFrame.unionAll, found))
         return self._only(join.path, members, found, scans)
@@ -305,22 +308,23 @@ class Compiler:
     def summarised_pairs(
         self, join: SharedJoin, scans: Sequence[ProbeScan],
         rows: Callable[[str, Sequence[int]], DataFrame],
+        survivors: Sequence[Survivors] = (),
     ) -> Summarised:
         """The pairs that the window aggregates over a join summarise."""
-        found = [self._pairs(join).pairs(scan, rows) for scan in scans]
+        found = self._found(join, scans, rows, survivors)
         pairs = self._joined(join.path, reduce(DataFrame.unionAll, found))
         return Summarised(pairs, PAIR_PANE, paired=True)
 
     def counted(
         self, join: SharedJoin, members: tuple[Member, ...], scans: Sequence[ProbeScan],
         rows: Callable[[str, Sequence[int]], DataFrame],
+        survivors: Sequence[Survivors] = (),
     ) -> dict[Member, int]:
         """How many rows some members get of the pairs that scans find; this runs a Spark job.
 
         It is for joins behind which no relation is looked up and no Python is called.
         """
-        counts, pairs = self._counts(join, members), self._pairs(join)
-        found = [pairs.pairs(scan, rows) for scan in scans]
+        counts, found = self._counts(join, members), self._found(join, scans, rows, survivors)
         return counts.counted(counts.frame(found), [scan.members for scan in scans])
 
     def _counts(self, join: SharedJoin, members: tuple[Member, ...]) -> PairCounts:
@@ -356,6 +360,26 @@ class Compiler:
         """By side of a join over rows, the time of the oldest row that later rows can meet."""
         return self._row_pairs(join).oldest(scan, rows)
 
+    def _found(
+        self, join: SharedJoin, scans: Sequence[ProbeScan],
+        rows: Callable[[str, Sequence[int]], DataFrame], survivors: Sequence[Survivors],
+    ) -> list[DataFrame]:
+        """By scan, its pairs, or the results of a multiway join."""
+        if len(join.streams) > 2:
+            left: Sequence[Survivors | None] = survivors or [None] * len(scans)
+            return [self.multiway(join).results(scan, rows, some)
+                    for scan, some in zip(scans, left, strict=True)]
+        pairs = self._row_pairs(join) if join.rows else self._pairs(join)
+        return [pairs.pairs(scan, rows) for scan in scans]
+
+    def multiway(self, join: SharedJoin) -> MultiwayCompiler:
+        """What compiles a join of three or more streams."""
+        if join.id not in self._multiway:
+            branches = [self._plan.branch(member) for member in join.members]
+            made = MultiwayCompiler.of(self._spark, join, branches, self._time)
+            self._multiway[join.id] = replace(made, more=self._pane_columns(join))
+        return self._multiway[join.id]
+
     def _row_pairs(self, join: SharedJoin) -> RowPairCompiler:
         if join.id not in self._row_joins:
             branches = [self._plan.branch(member) for member in join.members]
@@ -366,11 +390,15 @@ class Compiler:
         if join.id not in self._joins:
             branches = [self._plan.branch(member) for member in join.members]
             made = PairCompiler.of(join, branches, self._time)
-            if join.path.end == "panes":
-                (group,) = self._plan.groups_on(join.path.id)
-                made = replace(made, more=(pair_pane(ours("@left"), ours("@right"), group.pane),))
-            self._joins[join.id] = made
+            self._joins[join.id] = replace(made, more=self._pane_columns(join))
         return self._joins[join.id]
+
+    def _pane_columns(self, join: SharedJoin) -> tuple[SparkColumn, ...]:
+        """The panes of a pair, where window aggregates summarise it."""
+        if join.path.end != "panes":
+            return ()
+        (group,) = self._plan.groups_on(join.path.id)
+        return (pair_pane(ours("@left"), ours("@right"), group.pane),)
 
     def part(
         self, path: Path, member: Member, block: DataFrame, first: int, last: int,
@@ -435,7 +463,7 @@ class Compiler:
     def _looked_up(self, path: Path, rows: DataFrame, number: int) -> DataFrame:
         """Rows with what the path's lookup of this number finds for them."""
         lookup = path.lookups[number]
-        inputs = 2 if path.id in self._pair_paths else 1
+        inputs = self._pair_paths.get(path.id, 1)
         found = renamed(self._relation(lookup.relation), lookup_source(number, inputs))
         return rows.join(sf.broadcast(found), compiled(lookup.on), lookup.kind)
 

@@ -74,8 +74,11 @@ def least_read(join: SharedJoin, scans: Iterable[ProbeScan]) -> int:
     """The rows that Spark reads to find the pairs of scans, at least.
 
     Fresh rows may be broadcast once for several parts. Over windows of rows, fresh rows are among
-    those of the window, and both sides are numbered together.
+    those of the window, and both sides are numbered together. A multiway join reads the fresh rows
+    for their keys; what else it reads depends on those that are left.
     """
+    if len(join.streams) > 2:
+        return sum(block.rows for scan in scans for side in scan.sides for block in side.fresh)
     if join.rows:
         return sum(block.rows for scan in scans for side in scan.sides
                    for block in side.window)
@@ -162,11 +165,7 @@ class PairCompiler:
 
 @dataclass(frozen=True, slots=True)
 class _ScanBounds:
-    """The bounds of a scan as data: literals would be compiled into the code, for every block.
-
-    An array is handed to the code as an object. Its elements are not folded into constants, since
-    the optimizer takes the index for one that depends on the row.
-    """
+    """The bounds of a scan as data (`as_data`)."""
 
     since: SparkColumn
     last: SparkColumn
@@ -179,9 +178,7 @@ class _ScanBounds:
     @staticmethod
     def of(numbers: Sequence[int], row: SparkColumn) -> _ScanBounds:
         """For the rows of a side, of which ``row`` is a column of type BIGINT."""
-        array = long_array(numbers)
-        first = row.bitwiseAND(sf.lit(0)).cast("int")
-        return _ScanBounds(*(sf.get(array, first + number) for number in range(len(numbers))))
+        return _ScanBounds(*as_data(numbers, row))
 
     def bucket(self, time: SparkColumn) -> SparkColumn:
         """The bucket of a time."""
@@ -218,6 +215,16 @@ class _ScanBounds:
         return window.select("*", sf.explode(sf.concat(
             sf.when(first <= until, sf.sequence(first, until)).otherwise(none),
             sf.when(begin <= end, sf.sequence(begin, end)).otherwise(none))).alias(_MET))
+
+
+def as_data(numbers: Sequence[int], row: SparkColumn) -> list[SparkColumn]:
+    """Numbers as columns: literals would be compiled into the code, for every block.
+
+    An array is handed to the code as an object. Its elements are not folded into constants, since
+    the optimizer takes the index for one that depends on the ``row``, a column of type BIGINT.
+    """
+    array, first = long_array(numbers), row.bitwiseAND(sf.lit(0)).cast("int")
+    return [sf.get(array, first + number) for number in range(len(numbers))]
 
 
 def long_array(numbers: Iterable[int]) -> SparkColumn:

@@ -8,20 +8,42 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.clock import Clock
-from penstock.engine.instructions import ProbeJob
+from penstock.engine.instructions import ProbeJob, ProbeScan
 from penstock.events import kinds as ev
 from penstock.plan import Plan, SharedJoin
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis, SynopsisStore
 from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.multiway import Survivors
 from penstock.spark.compile.pairs import least_read
 from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivered, Delivery
 from penstock.spark.delivery.counted_answers import CountedAnswers
+from penstock.spark.jobs.drop_probes import Dropped, DropProbes
 from penstock.spark.jobs.rows_read import ProbeReading
 from penstock.spark.storage.spool import Spool
 
 COUNTS = "noop"
 """The kind of sink that only counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reduced:
+    """What is left of a job's scans to be joined."""
+
+    scans: Sequence[ProbeScan]
+    survivors: Sequence[Survivors] = ()
+    """By scan of a multiway join: the keys that no stream has dropped."""
+    profiles: tuple[ev.ProbeProfile, ...] = ()
+    jobs: int = 0
+    """Spark jobs that it took to find out."""
+
+    @staticmethod
+    def of(found: Sequence[tuple[ProbeScan, Dropped]]) -> _Reduced:
+        """What drop probing has found for each scan."""
+        left = [(scan, dropped.survivors) for scan, dropped in found if dropped.survivors]
+        return _Reduced([scan for scan, _ in left], [survivors for _, survivors in left],
+                        tuple(profile for _, dropped in found for profile in dropped.profiles),
+                        sum(dropped.jobs for _, dropped in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +69,18 @@ class Probes:
         for through in job.through:
             self.spools[through.stream].set_late_aside(through.blocks)
         panes: dict[int, int] = {}
-        jobs = 0
-        if job.scans:
-            rows = compiler.summarised_pairs(plan.join(job.join), job.scans, self._rows)
+        jobs, found = 0, self._reduced(job, plan, compiler)
+        if found.scans:
+            rows = compiler.summarised_pairs(
+                plan.join(job.join), found.scans, self._rows, found.survivors)
             panes, jobs = self.windows.take_pairs(job, rows, kept)
         pairs = {member.query: sum(panes.values()) for member in job.members}
         now = self.clock.now()
         return ev.JobFinished(
-            at=now, job=job.number, kind="probe", seconds=now - began, spark_jobs=jobs,
-            result=ev.ProbeResult(
+            at=now, job=job.number, kind="probe", seconds=now - began,
+            spark_jobs=jobs + found.jobs, result=ev.ProbeResult(
                 through=job.through, late=job.late, added=job.added(pairs, {}), summarised=pairs,
-                panes={job.group: tuple(sorted(panes))}))
+                panes={job.group: tuple(sorted(panes))}, profiles=found.profiles))
 
     def run(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> ev.JobFinished:
         """Probe by the plan under which the job was ordered."""
@@ -65,28 +88,46 @@ class Probes:
         for through in job.through:
             self.spools[through.stream].set_late_aside(through.blocks)
         oldest = self._oldest(job, plan, compiler)  # first: after the commit nothing may fail
-        done = self._delivered(job, plan, compiler)
+        reading = self._reading(job, plan)
+        found = self._reduced(job, plan, compiler)
+        done = self._delivered(job, plan, compiler, found, reading)
         now = self.clock.now()
         return ev.JobFinished(
             at=now, job=job.number, kind="probe", seconds=now - began, rows_out=done.rows,
-            bytes_out=done.bytes, spark_jobs=done.jobs + bool(oldest), failed=done.failed,
+            bytes_out=done.bytes, spark_jobs=done.jobs + found.jobs + bool(oldest),
+            failed=done.failed,
             result=ev.ProbeResult(
                 through=job.through, late=job.late, rejected=done.rejected, errors=done.errors,
                 ends={query: end for query, end in job.ends.items() if query not in done.failed},
                 added=job.added(done.rows, done.rejected), operators=done.operators,
-                oldest=oldest))
+                oldest=oldest, profiles=found.profiles))
 
-    def _delivered(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> Delivered:
-        if not job.scans:  # the blocks alone show that there are no pairs
+    def _reduced(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> _Reduced:
+        """The scans that may find something; of a multiway join, with the keys that are left."""
+        if not job.orders:
+            return _Reduced(job.scans)
+        probes = DropProbes(compiler.multiway(plan.join(job.join)), self._rows)
+        found = [(scan, probes.run(scan, job.orders)) for scan in job.scans]
+        return _Reduced.of(found)
+
+    def _delivered(
+        self, job: ProbeJob, plan: Plan, compiler: Compiler, found: _Reduced,
+        reading: ProbeReading,
+    ) -> Delivered:
+        if not found.scans:  # the blocks alone show that there are no pairs, or drop probing has
+            if found.jobs:
+                reading.check()
             self.delivery.deliver_nothing(job)
             return Delivered()
-        join, reading = plan.join(job.join), self._reading(job, plan)
+        join = plan.join(job.join)
         if self._only_counts(job, plan):
-            counted = compiler.counted(join, job.members, job.scans, self._rows)
+            counted = compiler.counted(
+                join, job.members, found.scans, self._rows, found.survivors)
             done = self.delivery.deliver(job, plan, CountedAnswers(counted, reading))
             return replace(done, jobs=1)
-        answers = replace(compiler.paired(join, job.members, job.scans, self._rows_of(join)),
-                          reading=reading)
+        answers = replace(
+            compiler.paired(join, job.members, found.scans, self._rows_of(join), found.survivors),
+            reading=reading)
         done = self.delivery.deliver(
             job, plan, CollectedAnswers(answers) if job.in_driver else answers)
         return replace(done, jobs=done.jobs + job.in_driver)

@@ -1,0 +1,1 @@
+"""A join of four streams, beside a tree of Spark's own stream-stream joins."""
