@@ -274,7 +274,8 @@ def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, 
     for stream in ("plain", "lines"):
         assert sum(expected.rows(f"late {stream}").values()) == STEPS - 5
     assert sum(expected.rows("malformed lines").values()) == STEPS
-    assert all(expected.rows(output) for output in ("near", "wide", "next", "latest", "tallied", "three"))
+    assert all(expected.rows(output) for output in (
+        "near", "wide", "next", "latest", "tallied", "three"))
     for name in chains:
         site = sites[name]
         for output in site.outputs():
