@@ -40,7 +40,7 @@ def run(
 
 def cost40(report: Report, spark: Any, work: Path, quick: bool, progress: Progress) -> None:
     """The first predicate is 40 times as costly as each of the others."""
-    load = Load(4, 200_000) if quick else Load(50, 1_000_000)
+    load = Load(8, 500_000) if quick else Load(50, 1_000_000)
     took = _beside(report, spark, work, load, progress)
     _ratio(report, "native", "times as fast as Spark's filter in its best order",
            took["native, best order"].seconds / took["penstock"].seconds, least=2)
