@@ -207,6 +207,7 @@ def main(folder: Path, chain: str = "", moment: str = "", times: str = "") -> No
     from penstock.engine.joins import department
 
     department.WORTH_PROBING = 0  # the keys of few rows are probed, too
+    department.MOST_FRESH = float("inf")
     acted = Acted()
     with Engine(checkpoint=folder / "checkpoint", master="local[2]", on_event=acted) as engine:
         engine.load((folder / "app.sql").read_text(), folder=folder)

@@ -32,6 +32,7 @@ folder, small_outers = test_joins.folder, test_joins.small_outers
 def always_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys are probed, however few rows there are."""
     monkeypatch.setattr(department, "WORTH_PROBING", 0)
+    monkeypatch.setattr(department, "MOST_FRESH", math.inf)
 
 
 LATENESS = {"a": 4.0, "b": 2.0, "c": 0.0, "d": 1.0}

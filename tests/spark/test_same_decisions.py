@@ -549,6 +549,7 @@ def test_probes_of_a_multiway_join_are_ordered_alike_on_both_hosts(
 ) -> None:
     monkeypatch.setattr(department, "PROBE_POLICY", "a_greedy(p=1, enough=10)")
     monkeypatch.setattr(department, "WORTH_PROBING", 0)
+    monkeypatch.setattr(department, "MOST_FRESH", float("inf"))
     trace = one_stream_drops()
     told = [e for e in simulated(trace) if isinstance(e, ev.ProbesReordered)]
     assert {(one.stream, one.order) for one in told} == {("l", ("x", "r")), ("r", ("x", "l"))}

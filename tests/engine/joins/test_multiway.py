@@ -200,6 +200,7 @@ def test_seconds_count_as_the_policy_weighs_them():
 @pytest.mark.parametrize("rows, probed", [(20, True), (19, False)])
 def test_windows_of_few_rows_are_joined_without_asking_for_keys(rows, probed, monkeypatch):
     monkeypatch.setattr(department, "WORTH_PROBING", 60)
+    monkeypatch.setattr(department, "MOST_FRESH", 1.0)
     host = FakeHost.of(STREAMS + QUERIES, settings=Settings(until_drained=True))
     for number, stream in enumerate(LATENESS, 1):
         host.arrive(stream, at=float(number), times=[0.0] * rows, keys=range(rows))
@@ -208,8 +209,24 @@ def test_windows_of_few_rows_are_joined_without_asking_for_keys(rows, probed, mo
     assert {bool(job.orders) for job in host.probes if job.scans} == {probed}
 
 
+@pytest.mark.parametrize("share, probed", [(1.0, True), (0.9, False)])
+def test_windows_of_hardly_more_rows_than_the_outer_are_joined_without_asking_for_keys(
+    share, probed, monkeypatch
+):
+    monkeypatch.setattr(department, "WORTH_PROBING", 0)
+    monkeypatch.setattr(department, "MOST_FRESH", share)
+    host = FakeHost.of(STREAMS + QUERIES, settings=Settings(until_drained=True))
+    for number, stream in enumerate(LATENESS, 1):
+        host.arrive(stream, at=float(number), times=[0.0] * 20, keys=range(20))
+        host.end(stream, at=10.0 + number)
+    host.run()
+    first = next(job for job in host.probes if job.scans)  # the others bring what came later
+    assert bool(first.orders) == probed
+
+
 def test_an_order_changes_the_jobs_that_follow_and_is_told(monkeypatch):
     monkeypatch.setattr(department, "WORTH_PROBING", 0)
+    monkeypatch.setattr(department, "MOST_FRESH", 1.0)
     sql = STREAMS + QUERIES
     blocks: list[tuple[str, float, tuple[float, ...], tuple[int, ...]]] = []
     for number in range(30):

@@ -27,6 +27,9 @@ PROBE_POLICY = "a_greedy(p=0.1)"
 at once, and a tenth of the dropped ones costs it next to nothing."""
 WORTH_PROBING = 20_000
 """A multiway join of fewer rows takes less time than to ask which of them are needed."""
+MOST_FRESH = 0.25
+"""Keys are asked for if no larger part of the rows in the windows is fresh. To bring the keys of
+most rows to the driver and back takes longer than to join the rows."""
 IN_DRIVER = 20_000
 """If the last probe found no more pairs than this, the driver writes those of the next."""
 
@@ -322,11 +325,13 @@ class JoinsDepartment:
     def _orders_of(self, join: SharedJoin, turn: ProbeTurn) -> tuple[ProbeOrder, ...]:
         """In which order each stream of a multiway join probes the others now.
 
-        None if its windows have so few rows that they are joined as they are.
+        None if its windows have so few rows that they are joined as they are, or hardly more than
+        the outer itself.
         """
         rows = sum(block.rows for scan in turn.scans for side in scan.sides
                    for block in side.window)
-        if len(join.streams) < 3 or rows < WORTH_PROBING:
+        few = rows < WORTH_PROBING or turn.outer.rows > MOST_FRESH * rows
+        if len(join.streams) < 3 or few:
             return ()
         if join.id not in self._orders:
             self._orders[join.id] = ProbeOrders(filters.policy(PROBE_POLICY), join)
