@@ -26,9 +26,7 @@ from penstock.model import (
     is_expensive,
     walk,
 )
-from penstock.plan import Plan
-from penstock.planning.check import check
-from penstock.planning.passes import isolate
+from penstock.planning.check import check_names
 from tests.language import kit
 from tests.language.query_text import render_window
 
@@ -237,12 +235,11 @@ def test_what_stands_over_groups_sees_the_answer_alone(keys, calls, conditions):
 def test_the_check_of_a_plan_looks_at_keys_arguments_and_conditions(missing):
     text = "SELECT MAX(src) FROM packets [WINDOW 1 MIN] WHERE port = 80 GROUP BY dst"
     bound = bind(text, ONTO)
-    isolated = isolate(Plan(tuple(bound.queries.values()), ()))
-    check(isolated, bound)
+    check_names(bound)
     stream = bound.streams["packets"]
     fewer = replace(stream, columns=tuple(c for c in stream.columns if c.name != missing))
     with pytest.raises(PlanError, match=f"no column '{missing}'"):
-        check(isolated, replace(bound, streams={"packets": fewer}))
+        check_names(replace(bound, streams={"packets": fewer}))
 
 
 # --- questions -----------------------------------------------------------------------------------

@@ -62,9 +62,11 @@ def seconds(text: str) -> float:
 def test_four_times_the_text_takes_far_less_than_sixteen_times_as_long(kind):
     count, text = TEXTS[kind]
     long, short = text(4 * count), text(count)
-    ratios = []
-    for _ in range(4):
-        ratios.append(seconds(long) / max(seconds(short), 0.005))
-        if ratios[-1] < 9:
+    took: dict[str, float] = {}  # the least of several tries: other work of the machine only adds
+    for _ in range(6):
+        for one in (long, short):
+            took[one] = min(seconds(one), took.get(one, 60.0))
+        ratio = took[long] / max(took[short], 0.005)
+        if ratio < 9:
             return
-    pytest.fail(f"4 times the text took {min(ratios):.0f} times as long")
+    pytest.fail(f"4 times the text took {ratio:.0f} times as long")
