@@ -105,14 +105,14 @@ class Core:
         self._take(event, out)
         self._end_lifetimes(at, out)
         out.extend(Cancel(job=job, limit=limit) for job, limit in self._timeouts.over(at))
-        if not isinstance(event, _JOINING):  # other queries may join with it and share its jobs
+        if not isinstance(event, _JOINING):  # others may join with it, and need what it shares
             for department in departments:
                 out.extend(department.tidy(at))
             out.extend(self._dispatcher.fill(at))
             self._stop_ending(at, out)
+            out.extend(self._make_room(at))
         if self._timeouts.next is not None:
             out.append(Wake(at=self._timeouts.next))
-        out.extend(self._make_room(at))
         out.extend(self._pending)
         self._pending.clear()
         for department in departments:

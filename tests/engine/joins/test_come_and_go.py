@@ -178,6 +178,17 @@ def test_aggregates_over_joins(load, policy, data, gone, retention):
     assert host.failures == {}
 
 
+def test_blocks_stay_until_those_who_come_have_said_what_they_need():
+    """A query comes, and then its group begins anew: what that reads again is not gone by then."""
+    load = Load((("a", 0.0, (0.0,) * 5, (1,) * 5), ("a", 1e-6, (0.0,) * 4 + (40.0,), (1,) * 5),
+                 ("b", 2e-6, (0.0,) * 4, (1,) * 4), ("b", 3e-6, (0.0, 40.0), (1, 1))))
+    host = host_of(STREAMS + COUNTS, "isolated", probing=at_random,
+                   settings=Settings(until_drained=True, retention=0.0))
+    play(host, load, [_Counting(10.0, 1e6, "WINDOW 3 SECONDS SLIDE 1 SECONDS", "earliest")], {})
+    assert counted(host, "v0") == {
+        **{end * SECOND: 45 for end in (1, 2, 3)}, **{end * SECOND: 1 for end in (41, 42, 43)}}
+
+
 class _Counting(Visit):
     """A visit of a query that counts pairs."""
 
