@@ -497,6 +497,10 @@ def test_a_block_that_several_paths_read_is_hot_while_they_need_it(
         "import penstock, pyarrow as pa\n"
         "@penstock.predicate\n"
         "def every(src): return pa.array([True] * len(src))\n"
+        "@penstock.predicate\n"
+        "def each(src): return pa.array([True] * len(src))\n"
+        "@penstock.predicate\n"
+        "def all_of(src): return pa.array([True] * len(src))\n"
     ))  # fmt: skip
     events, persistent = [], []
 
@@ -510,9 +514,11 @@ def test_a_block_that_several_paths_read_is_hot_while_they_need_it(
         e.execute(f"""
             {stream(tmp_path / "in", options="maxFilesPerTrigger = 1")}
             CREATE FUNCTION every FROM 'hot_paths:every';
+            CREATE FUNCTION each FROM 'hot_paths:each';
+            CREATE FUNCTION all_of FROM 'hot_paths:all_of';
             CREATE QUERY a AS SELECT src FROM packets WHERE every(src);
-            CREATE QUERY b AS SELECT src FROM packets WHERE every(src) AND src > 3;
-            CREATE QUERY c AS SELECT src FROM packets WHERE every(src) AND port = 80;
+            CREATE QUERY b AS SELECT src FROM packets WHERE each(src) AND src > 3;
+            CREATE QUERY c AS SELECT src FROM packets WHERE all_of(src) AND port = 80;
             CREATE QUERY d AS SELECT src FROM packets;
         """, folder=tmp_path)
         summary = e.run()

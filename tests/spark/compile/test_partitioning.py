@@ -68,7 +68,7 @@ def test_what_runs_have_kept_tells_by_how_many_tasks_it_is_read(spark: Any) -> N
     from penstock.spark.jobs.intermediate import IntermediateStore
     from penstock.spark.jobs.rows_read import BlockReaders, Reading
 
-    through = SimpleNamespace(part=lambda path, member, frame, first, last: SimpleNamespace(
+    through = SimpleNamespace(part=lambda path, member, frame, *stages: SimpleNamespace(
         frame=frame, counts=dict))
     parts: Any = IntermediateStore(spark)
     path: Any = SimpleNamespace(panes=False)

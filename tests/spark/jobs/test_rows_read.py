@@ -69,10 +69,10 @@ def test_a_job_that_reads_fewer_rows_than_its_blocks_have_answers_nobody(
     whole = Spool.read_files
 
     def without_a_file(
-        self: Spool, files: Sequence[str], *numbers: int | None, placed: bool = False
+        self: Spool, files: Sequence[str], *numbers: int | None, **options: Any
     ) -> Any:
         there = [file for file in files if not file.endswith("b.parquet")]
-        return whole(self, there, *numbers, placed=placed)
+        return whole(self, there, *numbers, **options)
 
     with engine() as e:
         e.execute(SQL, folder=place)
@@ -91,10 +91,10 @@ def test_a_probe_that_reads_fewer_rows_than_it_should_answers_nobody(
     whole = Spool.read_files
 
     def without_a_file(
-        self: Spool, files: Sequence[str], *numbers: int | None, placed: bool = False
+        self: Spool, files: Sequence[str], *numbers: int | None, **options: Any
     ) -> Any:
         there = [file for file in files if not file.endswith("b.parquet")]
-        return whole(self, there, *numbers, placed=placed)
+        return whole(self, there, *numbers, **options)
 
     joined = "SELECT a.n FROM s a, s b WHERE a.n = b.n WINDOW 1 SECOND"
     with engine() as e:
