@@ -461,39 +461,39 @@ def test_whatif_has_help(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_record_of_a_run_on_spark_can_be_replayed(spark: Any, tmp_path: Path) -> None:
+    """A replay knows what jobs usually cost, and not what else the machine does meanwhile.
+
+    So one of four runs has to be undisturbed.
+    """
+    off: dict[str, float] = {}
+    for number in range(4):
+        off = _off(spark, tmp_path / str(number))
+        if max(off.values()) <= 25:
+            return
+    pytest.fail(f"the replay is off by these percentages: {off}")
+
+
+def _off(spark: Any, folder: Path) -> dict[str, float]:
+    """By how many percent the replay of one more run is off."""
     from penstock.api import Engine
 
-    with Engine(spark=spark, checkpoint=tmp_path) as engine:
+    folder.mkdir()
+    with Engine(spark=spark, checkpoint=folder) as engine:
         engine.load("""
             CREATE STREAM packets (ts TIMESTAMP, src INT, port INT) FROM onoff
               OPTIONS (rate = 2000, rows = 12000, seed = 3, pace = 'clock') TIME ts;
             CREATE RELATION hosts (id INT) FROM csv 'hosts';
             CREATE QUERY web WITH (priority = 2) AS SELECT ts FROM packets WHERE port = 443;
             CREATE QUERY known AS SELECT p.ts FROM packets p JOIN hosts h ON p.src = h.id;
-        """.replace("'hosts'", f"'{_hosts(tmp_path)}'"), folder=tmp_path)
+        """.replace("'hosts'", f"'{_hosts(folder)}'"), folder=folder)
         engine.run()
-    comparison = compare(read_events(tmp_path), policies("chain"))
+    comparison = compare(read_events(folder), policies("chain"))
     assert comparison.state == "drained"
     assert comparison.recording.started.gather == 0.0, "packets come in their own time"
     assert set(comparison.recorded.queries) == {"web", "known"}
     closeness = comparison.closeness()
-    for name, close in closeness.items():
-        allowed = 0.25 * close.recorded
-        if name == "peak waiting":
-            allowed += _arrived_while_held_up(tmp_path)
-        assert abs(close.simulated - close.recorded) <= allowed, name
-
-
-def _arrived_while_held_up(checkpoint: Path) -> float:
-    """The bytes that came while the longest job took longer than a usual one.
-
-    A replay knows what jobs usually cost. It cannot foresee that the machine held one of them up.
-    """
-    events = list(read_events(checkpoint))
-    seconds = [event.seconds for event in events if isinstance(event, ev.JobFinished)]
-    blocks = [event for event in events if isinstance(event, ev.BlockArrived)]
-    rate = sum(one.block.bytes for one in blocks) / (blocks[-1].at - blocks[0].at)
-    return rate * (max(seconds) - float(np.median(seconds)))
+    assert set(closeness) == {"peak waiting", "mean latency", "seconds running"}
+    return {name: abs(one.simulated / one.recorded - 1) * 100 for name, one in closeness.items()}
 
 
 def _hosts(folder: Path) -> Path:
