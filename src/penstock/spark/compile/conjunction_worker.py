@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -89,15 +90,33 @@ def evaluate(
     profile: Callable[[ProfileReport], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows that no predicate drops, with their errors."""
+    yield from part_by_part(
+        len(predicates), partial(_passed, predicates, columns), batches, sampling, tell, profile)
+
+
+def part_by_part(
+    count: int, evaluated: Callable[[Part, TripMeter, list[int]], pa.RecordBatch],
+    batches: Iterable[pa.RecordBatch], sampling: Sampling | None,
+    tell: Callable[[TaskReport], None] | None, profile: Callable[[ProfileReport], None] | None,
+) -> Iterator[pa.RecordBatch]:
+    """What becomes of the rows of a task; at its end, its reports.
+
+    ``evaluated`` shows a part to the predicates, measures them, and counts by predicate the rows
+    for which it raised.
+    """
     settle()
-    meter = TripMeter([(0, 0, 0.0)] * len(predicates))
-    raised = [0] * len(predicates)
+    meter = TripMeter([(0, 0, 0.0)] * count)
+    raised = [0] * count
     sample = Sample(sampling) if sampling is not None and sampling.rate > 0 else None
     for table in parts(batches):
-        meter.arrive(table.num_rows)
-        yield _passed(predicates, columns, table, meter, raised, sample)
+        part = Part(table)
+        meter.arrive(part.rows)
+        passed = evaluated(part, meter, raised)
+        if sample is not None:
+            sample.take(part)
+        yield passed
         meter.leave()
-    if meter.steps and meter.steps[0][0]:
+    if any(rows for rows, _, _ in meter.steps):
         if tell is not None:
             tell(meter.report)
         if profile is not None:
@@ -120,12 +139,11 @@ def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _passed(
-    predicates: Sequence[Predicate], columns: Columns, table: pa.Table, meter: TripMeter,
-    raised: list[int], sample: Sample | None,
+    predicates: Sequence[Predicate], columns: Columns, part: Part, meter: TripMeter,
+    raised: list[int],
 ) -> pa.RecordBatch:
-    part = Part(table)
     left: Rows | None = None  # all of them
-    faults = _Faults(table, columns)
+    faults = _Faults(part.table, columns)
     for place, predicate in enumerate(predicates):
         began, rows = perf_counter(), part.rows if left is None else len(left)
         holds, raising, texts = part.decided(predicate.call, left)
@@ -137,8 +155,6 @@ def _passed(
             left = np.flatnonzero(holds) if left is None else left[holds]
         after = part.rows if left is None else len(left)
         meter.add(place, rows, after, perf_counter() - began)
-    if sample is not None:
-        sample.take(part)
     passed = {name: part.column(name, left) for name in columns.kept}
     return pa.RecordBatch.from_pydict({**passed, **faults.columns(left)})
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -26,11 +27,10 @@ from penstock.spark.compile.conjunction_worker import (
     Predicate,
     ProfileReport,
     Rows,
-    Sample,
     Sampling,
-    parts,
+    part_by_part,
 )
-from penstock.spark.compile.python_worker import TaskReport, TripMeter, settle
+from penstock.spark.compile.python_worker import TaskReport, TripMeter
 
 BITS = 62
 """Members in a column of bits; Spark's longs have a sign."""
@@ -86,24 +86,13 @@ def evaluate_shared(
     profile: Callable[[ProfileReport], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """One row per row and member that wants it, or has to reject it."""
-    settle()
-    meter = TripMeter([(0, 0, 0.0)] * len(predicates))
-    raised = [0] * len(predicates)
-    sample = Sample(sampling) if sampling is not None and sampling.rate > 0 else None
-    for table in parts(batches):
-        meter.arrive(table.num_rows)
-        yield _delivered(predicates, columns, Part(table), meter, raised, sample)
-        meter.leave()
-    if any(rows for rows, _, _ in meter.steps):
-        if tell is not None:
-            tell(meter.report)
-        if profile is not None:
-            profile((tuple(raised), *(sample.report if sample is not None else ((), ()))))
+    yield from part_by_part(
+        len(predicates), partial(_delivered, predicates, columns), batches, sampling, tell, profile)
 
 
 def _delivered(
     predicates: Sequence[SharedPredicate], columns: SharedColumns, part: Part, meter: TripMeter,
-    raised: list[int], sample: Sample | None,
+    raised: list[int],
 ) -> pa.RecordBatch:
     wanted = _wanted(columns, part)
     active: Rows = np.flatnonzero(wanted.any(axis=1))
@@ -122,8 +111,6 @@ def _delivered(
             wanted[dropped] &= ~bits
             active = active[wanted[active].any(axis=1)]
             meter.add(place, len(rows), len(rows) - len(dropped), perf_counter() - began)
-    if sample is not None:
-        sample.take(part)
     return _pairs(columns, part, wanted, active, faults)
 
 
