@@ -60,7 +60,10 @@ QUERIES = {
 EVERY = ("isolated", "lwo", "swf", "mqt", "swf(merge=false)", "mqt(merge=false)")
 
 
-def rows(seed: int, per_second: float, blocks: int, seconds: float = 25.0) -> list[list[tuple]]:
+def rows(
+    seed: int, per_second: float, blocks: int, seconds: float = 25.0,
+    keys: Sequence[int | None] = (1, 1, 1, 2, 3, 4, None), values: int = 60, pause: float = 60.0,
+) -> list[list[tuple]]:
     """Blocks of rows: duplicates, equal times, gaps, late rows, rows without a time, a hot key."""
     chance, made, now = random.Random(seed), [], 0.0
     for _ in range(blocks):
@@ -69,10 +72,10 @@ def rows(seed: int, per_second: float, blocks: int, seconds: float = 25.0) -> li
             now += chance.choice((0.0, 0.5, 1.0, 1.5)) / per_second
             time = now - chance.choice((0.0, 0.0, 0.0, 1.0, 3.0, 30.0))
             when = BEGIN + timedelta(seconds=round(max(time, 0.0), 1))
-            key = chance.choice((1, 1, 1, 2, 3, 4, None))
-            block.append((None if chance.random() < 0.02 else when, key, chance.randrange(60)))
+            key = chance.choice(keys)
+            block.append((None if chance.random() < 0.02 else when, key, chance.randrange(values)))
         made.append(block + block[:2])
-        now += chance.choice((0.0, 0.0, 60.0))
+        now += chance.choice((0.0, 0.0, pause))
     return made
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 import duckdb
 import pyarrow as pa
@@ -25,7 +25,6 @@ from tests.spark.test_joins import BEGIN, bag, pairs, run, write
 
 pytestmark = pytest.mark.spark
 folder, small_outers = test_joins.folder, test_joins.small_outers
-
 
 
 @pytest.fixture(autouse=True)
@@ -58,20 +57,8 @@ QUERIES = {
 """By query: the streams, the condition, and the window in seconds."""
 
 
-def rows(seed: int, per_second: float, blocks: int, seconds: float = 20.0) -> list[list[tuple]]:
-    """Blocks of rows: duplicates, equal times, gaps, late rows, rows without a time or a key."""
-    chance, made, now = random.Random(seed), [], 0.0
-    for _ in range(blocks):
-        block = []
-        for _ in range(int(seconds * per_second)):
-            now += chance.choice((0.0, 0.5, 1.0, 1.5)) / per_second
-            time = now - chance.choice((0.0, 0.0, 0.0, 1.0, 3.0, 30.0))
-            when = BEGIN + timedelta(seconds=round(max(time, 0.0), 1))
-            key = chance.choice((1, 1, *range(2, 12), None))
-            block.append((None if chance.random() < 0.02 else when, key, chance.randrange(9)))
-        made.append(block + block[:2])
-        now += chance.choice((0.0, 0.0, 30.0))
-    return made
+rows = partial(test_joins.rows, seconds=20.0, keys=(1, 1, *range(2, 12), None), values=9,
+               pause=30.0)
 
 
 def streams(seed: int, names: str = "abcd") -> dict[str, list[list[tuple]]]:

@@ -493,7 +493,8 @@ def _off(spark: Any, folder: Path) -> dict[str, float]:
     assert set(comparison.recorded.queries) == {"web", "known"}
     closeness = comparison.closeness()
     assert set(closeness) == {"peak waiting", "mean latency", "seconds running"}
-    return {name: abs(one.simulated / one.recorded - 1) * 100 for name, one in closeness.items()}
+    assert all(one.recorded for one in closeness.values())
+    return {name: abs(one.percent or 0.0) for name, one in closeness.items()}
 
 
 def _hosts(folder: Path) -> Path:

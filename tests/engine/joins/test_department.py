@@ -39,12 +39,13 @@ QUERIES = "".join(
 """
 BOUNDS = {**{name: (1 - 10**6 * length, 10**6 * length - 1) for name, length in WINDOWS.items()},
           "after": (0, 9_000_000), "before": (-20_000_000, -2_000_000)}
-LATENESS = {"a": 3.0, "b": 1.0}
+LATENESS = {"a": 3.0, "b": 1.0, "c": 0.0}
+"""By stream; the third is for joins of three."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Blocks of two streams: when each comes, and the times and keys of its rows."""
+    """Blocks of streams: when each comes, and the times and keys of its rows."""
 
     blocks: tuple[tuple[str, float, tuple[float, ...], tuple[int, ...]], ...]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import pytest
@@ -22,8 +21,8 @@ from penstock.planning import plan
 from penstock.policies import filters
 from penstock.policies.joins import POLICIES
 from penstock.testing import FakeHost
+from tests.engine.joins.test_department import LATENESS, Load
 
-LATENESS = {"a": 3.0, "b": 1.0, "c": 0.0}
 STREAMS = "".join(
     f"CREATE STREAM {name} (ts TIMESTAMP, k INT) FROM rate TIME ts LATENESS {late:g} SECONDS;\n"
     for name, late in LATENESS.items())
@@ -31,27 +30,6 @@ WINDOWS = {"tiny": 1, "small": 4, "large": 15}
 QUERIES = "".join(
     f"CREATE QUERY {name} AS SELECT A.k FROM a A, b B, c C WHERE A.k = B.k AND B.k = C.k "
     f"WINDOW {length} SECONDS;\n" for name, length in WINDOWS.items())
-
-
-@dataclass(frozen=True)
-class Load:
-    """Blocks of three streams: when each comes, and the times and keys of its rows."""
-
-    blocks: tuple[tuple[str, float, tuple[float, ...], tuple[int, ...]], ...]
-
-    def timely(self, stream: str) -> list[tuple[int, int, int]]:
-        """The rows that are not late: time, key and number."""
-        rows, seen, number = [], None, 0
-        for name, _, times, keys in sorted(self.blocks, key=lambda block: block[1]):
-            if name != stream:
-                continue
-            cutoff = None if seen is None else seen - LATENESS[stream]
-            kept = [(time, key, number + n) for n, (time, key) in enumerate(
-                zip(times, keys, strict=True)) if cutoff is None or time >= cutoff]
-            number += len(times)
-            rows += [(round(time * 1e6), key, n) for time, key, n in kept]
-            seen = max([*(row[0] for row in kept), *([] if seen is None else [seen])], default=None)
-        return rows
 
 
 @st.composite
