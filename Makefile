@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCHMARKS := aggregates bursts core fanout joins latency panes response simulator sustained
+BENCHMARKS := aggregates bursts core fanout filters joins latency multijoin panes response \
+  simulator sustained
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo picture test longtest check bench reproduce clean

@@ -8,7 +8,6 @@ Spark needs for the results alone. All of them take all data, on both cores, aft
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from harness.findings import Report
 from harness.program import Progress
 
 TIMES = 3
-"""Our own join and the batch join are measured so often, and the fastest counts."""
+"""Each side is measured so often, and the fastest counts."""
 MEGABYTE = 1 << 20
 
 
@@ -53,7 +52,7 @@ def _measure(report: Report, spark: Any, work: Path, quick: bool, progress: Prog
     progress("one batch join")
     took["one batch join"] = _best(lambda n: batch(spark, data))
     progress("native, three stream-stream joins")
-    took["three stream-stream joins"] = native(spark, data, work / "native")
+    took["three stream-stream joins"] = _best(lambda n: native(spark, data, work / f"native {n}"))
     count = rows(data)
     report.rows += [_row(name, found, count) for name, found in took.items()]
     report.about += [f"{count:,} rows in all. Orders of probes that were learnt: "
@@ -63,7 +62,7 @@ def _measure(report: Report, spark: Any, work: Path, quick: bool, progress: Prog
 
 def _best(join: Callable[[int], Found]) -> Found:
     """The fastest of several: what else the machine did is no cost of the join."""
-    return min(map(partial(join), range(TIMES)), key=lambda found: found.seconds)
+    return min(map(join, range(TIMES)), key=lambda found: found.seconds)
 
 
 def _row(name: str, found: Found, count: int) -> dict[str, Any]:
