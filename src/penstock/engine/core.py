@@ -66,7 +66,8 @@ class Core:
         self.paths = PathsDepartment(
             self.state, chosen["operators"], orders, self._goals, retries)
         self.joins = JoinsDepartment(
-            self.state, chosen["joins"], self._goals, self.paths.queues.riders, retries)
+            self.state, chosen["joins"], self._goals, self.paths.queues.riders, retries,
+            self.paths.rejections)
         self.aggregates = AggregatesDepartment(
             self.state, chosen["refresh"], self.paths, self.joins, retries)
         self._departments = {"operators": self.paths, "refresh": self.aggregates,

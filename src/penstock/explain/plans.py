@@ -191,7 +191,7 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "whole": {alias: _why_whole(join, side) for alias, side in zip(
             _aliases(join), sides, strict=True) if side.wants_all is not None or side.too_many},
         "above": len(above),
-        "shared": not join.path.expensive,
+        "shared": not join.path.expensive or join.path.end == "panes",
         "panes": join.path.end == "panes",
         "rows": join.rows,
         "queries": [{"name": member.query, "lower": branch.join.lower, "upper": branch.join.upper}

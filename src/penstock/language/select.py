@@ -239,11 +239,7 @@ class _SelectBinder:
             raise self.misfitting(misfit, joined[number - 1].this) from None
         windowed = window if grouping is not None and isinstance(window, Window) else None
         read = tuple(Input(stream.name, windowed) for stream in streams)
-        branch = Branch(read, outputs, selected, lookups, grouping, join)
-        if reason is not None and any(map(is_expensive, branch.expressions)):
-            message = "Python functions in an aggregate over a join are not supported yet"
-            raise self.fault(NotYet, message, reason, "select the pairs themselves")
-        return branch
+        return Branch(read, outputs, selected, lookups, grouping, join)
 
     def _pairing(self, join: exp.Join, inputs: Sequence[FromItem]) -> tuple[Expression, ...]:
         """The conditions of ON between two streams; a comma has none."""

@@ -180,10 +180,11 @@ class _Question:
         families = families_of(group)
         synopsis = Synopsis([key.type for key in group.keys], families, group.span, paired=True)
         if scan.may_find:
-            rows = compiler.summarised_pairs(join, [scan], lambda stream, numbers:
-                                             self.spools[stream].timely_frame(numbers))
-            asked = rows.group(group, families)
-            (tables,) = PaneJob([asked], rows.time).tables(rows.frame, FEW_ROWS + 1)
+            with compiler.summarised_pairs(
+                join, [scan], lambda stream, numbers: self.spools[stream].timely_frame(numbers)
+            ) as rows:
+                asked = rows.group(group, families)
+                (tables,) = PaneJob([asked], rows.time).tables(rows.frame, FEW_ROWS + 1)
             synopsis.add(tables)
         (table,) = synopsis.scan(end // group.pane, [Question(group.span, asked_of(branch))])
         return self._selected(branch, start, end, table)

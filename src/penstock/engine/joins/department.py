@@ -13,6 +13,7 @@ from penstock.engine.joins.probe_orders import ProbeOrders
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.bisection import Riders
+from penstock.engine.rejections import Rejections
 from penstock.engine.retries import Retries
 from penstock.engine.state import EngineState
 from penstock.engine.work import Begun, Ended
@@ -80,6 +81,7 @@ class JoinsDepartment:
     goals: LatencyGoals
     riders: Riders
     retries: Retries
+    rejections: Rejections
     _runs: list[JoinRun] = field(default_factory=list)
     _owed: dict[Member, dict[int, Block]] = field(default_factory=dict)
     """By member, the blocks that are not through for it."""
@@ -361,9 +363,10 @@ class JoinsDepartment:
             return self._fail(event, active)
         run.retried, run.arrived = False, max(run.arrived, active.turn.outer.arrived)
         result = event.result
-        if isinstance(result, ev.ProbeResult) and run.join.id in self._orders:
+        assert isinstance(result, ev.ProbeResult)
+        if run.join.id in self._orders:
             self._reordered += self._orders[run.join.id].take(event.at, result.profiles)
-        if isinstance(result, ev.ProbeResult) and result.oldest and active.span == run.join.span:
+        if result.oldest and active.span == run.join.span:
             run.reach_back(active.job.scans[0].until, result.oldest)
         run.finish(active.turn, event.seconds)
         self._pairs[run.join.id] = sum(event.rows_out.values())
@@ -371,8 +374,10 @@ class JoinsDepartment:
             for block in blocks if member in self._owed else ():
                 self._owed[member].pop(block.number, None)
         self._forget()
-        return Ended(stops=event.failed, oldest=active.turn.outer.arrived,
-                     deliveries=list(self._deliveries(active)))
+        blocks = len({(t.stream, number) for t in result.through for number in t.blocks})
+        return Ended(stops=event.failed, rejecting=list(self.rejections.take(
+                         event, result, run.join.path.operators, max(blocks, 1))),
+                     oldest=active.turn.outer.arrived, deliveries=list(self._deliveries(active)))
 
     def _deliveries(self, active: _ActiveProbe) -> Iterator[tuple[str, list[tuple[float, int]]]]:
         """By query with a latency goal: the blocks that are through."""

@@ -373,7 +373,9 @@ class PathsDepartment:
             self.queues.riders.clear(entry.members)
         delivers = isinstance(result, ev.SegmentResult)
         return Ended(
-            stops=event.failed, rejecting=list(self.rejections.take(event, result, job)),
+            stops=event.failed, rejecting=list(self.rejections.take(
+                event, result, job.path.operators[job.first:],
+                sum(len(entry.blocks) for entry in job.entries), job.rows)),
             oldest=job.oldest, deliveries=self.goals.promised(job) if delivers else (), job=job)
 
     def _keep(

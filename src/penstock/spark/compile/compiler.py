@@ -142,6 +142,11 @@ class PathAnswers:
         rejected = self.frame.where(ours(ERROR).isNotNull())
         return rejected.select(ours(MEMBER), self.row.alias("row"), ours(ERROR).alias("error"))
 
+    def first_error(self) -> str:
+        """What Python raised for some row that it rejected."""
+        found = self.rejects().select("error").first()
+        return "" if found is None else str(found[0])
+
     def rejected(self) -> int:
         """How many rows Python rejected, once a job has computed the frame."""
         return self.progress.counts()[REJECTED] if self.progress else 0
@@ -237,12 +242,11 @@ class Summarised:
 
     def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
         """What a synopsis of these families needs from the frame."""
+        pane = 1 if self.paired else group.pane
         if self._places is None:
-            pane = 1 if self.paired else group.pane
             return PaneGroup(group.keys, tuple(families), pane, group.where)
         keys = tuple(self._places[key] for key in group.keys)
-        return PaneGroup(keys, tuple(f.over(self._places.__getitem__) for f in families),
-                         group.pane)
+        return PaneGroup(keys, tuple(f.over(self._places.__getitem__) for f in families), pane)
 
 
 class Compiler:
@@ -311,9 +315,11 @@ class Compiler:
         survivors: Sequence[Survivors] = (),
     ) -> Summarised:
         """The pairs that the window aggregates over a join summarise."""
-        found = self._found(join, scans, rows, survivors)
-        pairs = self._joined(join.path, reduce(DataFrame.unionAll, found))
-        return Summarised(pairs, PAIR_PANE, paired=True)
+        found = reduce(DataFrame.unionAll, self._found(join, scans, rows, survivors))
+        if not join.path.expensive:
+            return Summarised(self._joined(join.path, found), PAIR_PANE, paired=True)
+        made = self._summarised_by_python(join.path, join.members[0], found, 0, AS_WRITTEN)
+        return replace(made, paired=True)
 
     def counted(
         self, join: SharedJoin, members: tuple[Member, ...], scans: Sequence[ProbeScan],
@@ -421,8 +427,18 @@ class Compiler:
             own = [ours(place(STREAM, column.name)).alias(column.name) for column in declared]
             return Summarised(rows.where(compiled(time).isNotNull()), time,
                               columns=tuple(own))
-        branch = self._branch(path, members[0])
-        answers = self._through_python(path, {members[0]: branch}, block, first, evaluation)
+        return self._summarised_by_python(path, members[0], block, first, evaluation)
+
+    def _summarised_by_python(
+        self, path: Path, member: Member, block: DataFrame, first: int, evaluation: Evaluation
+    ) -> Summarised:
+        """The rows that window aggregates summarise after functions have looked at them.
+
+        The aggregates are alike, so one member stands for all of them.
+        """
+        branch = self._branch(path, member)
+        time = branch.select[0].expression
+        answers = self._through_python(path, {member: branch}, block, first, evaluation)
         # An aggregate's argument may be the time, or a grouping key: then it is one column.
         named = {output.expression: output.name for output in branch.select}
         places = {expression: Column(output_name(n), expression.type, OURS)
@@ -435,13 +451,14 @@ class Compiler:
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
-        if path.id in self._pair_paths:
-            return self._plan.branch(member).over_pairs
+        is_paired = path.id in self._pair_paths
+        branch = self._plan.branch(member)
         if path.end != "panes":
-            return self._plan.branch(member)
+            return branch.over_pairs if is_paired else branch
         (group,) = self._plan.groups_on(path.id)
-        timed = Output(TIME.name, self._time(path.reads))
-        return replace(group.rows, select=(timed, *group.rows.select))
+        timed = Output(TIME.name, PAIR_PANE if is_paired else self._time(path.reads))
+        return replace(branch, select=(timed, *group.rows.select), where=group.where,
+                       grouping=None)
 
     def _time(self, stream: str, source: int = STREAM) -> Expression:
         """The time of a row: its own, or when its block arrived."""

@@ -83,7 +83,7 @@ class PythonStage:
         self.carried = {
             column: Column(f"@in{n}", column.type, OURS)
             for n, column in enumerate(columns([*branch.where, *self._select]))
-            if column.source >= STREAM
+            if column.source >= STREAM or column in self._select
         }
         """The columns that travel, with their places in the frame."""
 
