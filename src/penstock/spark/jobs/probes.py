@@ -79,6 +79,7 @@ class Probes:
                 if rows.python is not None and jobs:  # else an earlier attempt took the pairs
                     operators, refused = rows.python.counts(), rows.python.rejected()
                     error = rows.python.first_error() if refused else ""
+                    jobs += bool(refused)
         queries = [member.query for member in job.members]
         pairs = dict.fromkeys(queries, sum(panes.values()))
         rejected = dict.fromkeys(queries, refused) if refused else {}
