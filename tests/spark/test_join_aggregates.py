@@ -238,7 +238,7 @@ CALLS = {"alike(A.v, B.v)": "A.v <> 13 AND A.v % 2 = B.v % 2", "tens(A.v)": "A.v
 def test_python_functions_over_pairs_select_group_and_are_aggregated(
     engine, folder, small_outers, monkeypatch
 ):
-    blocks = {"a": test_joins.rows(31, 2.0, 4), "b": test_joins.rows(131, 0.7, 5)}
+    blocks = {"a": test_joins.rows(31, 2.0, 2), "b": test_joins.rows(131, 0.7, 2)}
     for stream, some in blocks.items():
         write(folder, stream, some)
     with (folder / "join_functions.py").open("a") as file:

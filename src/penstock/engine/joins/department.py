@@ -374,9 +374,10 @@ class JoinsDepartment:
             for block in blocks if member in self._owed else ():
                 self._owed[member].pop(block.number, None)
         self._forget()
-        blocks = len({(t.stream, number) for t in result.through for number in t.blocks})
+        passed = {(through.stream, number)
+                  for through in result.through for number in through.blocks}
         return Ended(stops=event.failed, rejecting=list(self.rejections.take(
-                         event, result, run.join.path.operators, max(blocks, 1))),
+                         event, result, run.join.path.operators, max(len(passed), 1))),
                      oldest=active.turn.outer.arrived, deliveries=list(self._deliveries(active)))
 
     def _deliveries(self, active: _ActiveProbe) -> Iterator[tuple[str, list[tuple[float, int]]]]:
