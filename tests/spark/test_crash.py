@@ -85,7 +85,7 @@ CREATE QUERY itself AS SELECT p.src, q.src AS other FROM plain p, plain q
 CREATE QUERY latest INTO json 'out/latest' AS SELECT p.src, l.src AS other FROM plain p, lines l
     WHERE p.port = l.port AND l.src % 2 = 1 WINDOW 5 ROWS;
 CREATE QUERY tallied INTO parquet 'out/tallied' AS SELECT p.port, COUNT(*) AS n, SUM(l.src) AS total
-    FROM plain p, lines l WHERE p.port = l.port AND odd(l.src) GROUP BY p.port
+    FROM plain p, lines l WHERE p.port = l.port GROUP BY p.port
     WINDOW 6 SECONDS SLIDE EXACTLY 3 SECONDS;
 CREATE QUERY three INTO parquet 'out/three' AS SELECT p.src, l.src AS other, q.src AS more
     FROM plain p, lines l, plain q WHERE p.port = l.port AND l.port = q.port WINDOW 2 SECONDS;
