@@ -134,11 +134,16 @@ def output_name(number: int) -> str:
 
 
 def _rows_of(fanout: Fanout, shapes: Sequence[int]) -> pa.Table:
-    """The constants of the members with these shapes."""
-    if len(shapes) == len(fanout.shapes):
-        return fanout.table
-    wanted = pa.array(shapes, pa.int32())
-    return fanout.table.filter(pc.is_in(fanout.table[SHAPE], value_set=wanted))
+    """The constants of the members with these shapes.
+
+    A column without NULL says so. Otherwise Spark would look for NULL codes row by row whenever it
+    plans a job: with a thousand queries 0.04 s, which is as much as the rest of the planning.
+    """
+    rows = fanout.table
+    if len(shapes) < len(fanout.shapes):
+        rows = rows.filter(pc.is_in(rows[SHAPE], value_set=pa.array(shapes, pa.int32())))
+    return rows.cast(pa.schema([
+        one.with_nullable(rows[one.name].null_count > 0) for one in rows.schema]))
 
 
 def _split(shapes: Sequence[Shape]) -> Iterator[tuple[int, ...]]:
