@@ -91,7 +91,7 @@ def measured(
 
     So a query that still waits at the end counts with what it has waited, also if it was never
     answered. Panes close by the clock. They are counted from the newest that had an answer when
-    the warm-up was over.
+    the warm-up was over; if none had, from the one that closed then, as the freshest answer tells.
     """
     ends: dict[int, tuple[ScanWork, ...]] = {}
     done: list[tuple[float, ScanWork]] = []
@@ -100,7 +100,9 @@ def measured(
             ends[event.job] = event.work.scans
         elif isinstance(event, JobFinished):
             done += [(event.at, scan) for scan in ends.get(event.job, ())]
-    first = max((scan.end for at, scan in done if at < since), default=0)
+    early = [scan.end for at, scan in done if at < since]
+    fresh = [scan.end - round((at - since) / PANE) for at, scan in done]
+    first = max(early or fresh, default=0)
     found = Refreshed(seconds, round(seconds / PANE), {
         one.name: WindowQuery(one.name, one.window, one.slide) for one in asked})
     for at, scan in done:

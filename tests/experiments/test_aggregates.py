@@ -183,6 +183,15 @@ def test_queries_that_were_hardly_answered_count_with_what_they_have_waited() ->
     assert found.starved == 2
 
 
+def test_where_the_first_answer_comes_after_the_warm_up_panes_count_from_its_end() -> None:
+    asked = [on_spark.Asked("q_0", 0, 20, 2)]
+    events = [*refreshed(0, 10.0 + 3 * on_spark.PANE, 8_000_003, "q_0"),
+              *refreshed(1, 10.0 + 9 * on_spark.PANE, 8_000_005, "q_0")]
+    found = on_spark.measured(asked, events, since=10.0, seconds=12 * on_spark.PANE)
+    # Of 12 panes it was answered after 3 and 5, and has waited for 7.
+    assert found.latency == pytest.approx((1 + 0 + 5) / 3)
+
+
 def test_where_nothing_was_answered_all_have_waited_for_the_whole_time() -> None:
     asked = on_spark.drawn(8, seed=0)
     found = on_spark.measured(asked, [], since=10.0, seconds=60.0)
