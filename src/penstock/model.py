@@ -162,15 +162,19 @@ Expression: TypeAlias = Column | Literal | Call | PythonCall
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and all below it, parents first."""
-    yield expression
-    if isinstance(expression, Call | PythonCall):
-        for arg in expression.args:
-            yield from walk(arg)
+    open_ = [expression]
+    while open_:
+        part = open_.pop()
+        yield part
+        if isinstance(part, Call | PythonCall):
+            open_.extend(reversed(part.args))
 
 
 def is_expensive(expression: Expression) -> bool:
     """Whether a row must travel to Python for this."""
-    return any(isinstance(part, PythonCall) for part in walk(expression))
+    if isinstance(expression, Call):
+        return any(map(is_expensive, expression.args))
+    return isinstance(expression, PythonCall)
 
 
 # --- windows and aggregates --------------------------------------------------------------------

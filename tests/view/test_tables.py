@@ -105,6 +105,18 @@ def test_names_are_shown_whole_and_other_columns_make_room(width: int, plain: in
     assert ("lag·1m" in text) == (width == 140 or (plain > 0 and width == 100))
 
 
+@pytest.mark.parametrize(("width", "whole"), [(80, 38), (100, 48), (160, 60)])
+def test_a_name_takes_half_of_the_terminal_before_it_is_cut(width: int, whole: int) -> None:
+    some = Summary.of([
+        EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=2),
+        *(QueryAdded(at=0.0, query=name, inputs=(("s",),))
+          for name in ("n" * whole, "x" * (width // 2 + 20)))])
+    text = "\n".join(drawn(Picture(some, "app.sql"), width))
+    assert f" {'n' * whole} " in text
+    assert "x" * (width // 2 + 20) not in text
+    assert "p99" in text
+
+
 def test_the_picture_says_what_a_run_waits_for_from_the_first_moment_on() -> None:
     some = Summary()
     some.apply(StartupStep(at=50.0, step="starting Spark"))

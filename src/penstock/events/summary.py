@@ -9,13 +9,14 @@ from typing import Any, Literal
 from penstock.events import kinds as k
 from penstock.events.flights import Flight, ProbeFlight, RidingGroup
 from penstock.events.histogram import Histogram
-from penstock.events.ledger import Ledger, WaitingBlock
+from penstock.events.ledger import Ledger, Row, WaitingBlock
 from penstock.events.measures import (
     QueryMeasures,
     QueueMeasures,
     RunMeasures,
     StreamMeasures,
     Wait,
+    Waits,
 )
 from penstock.events.orders import CONJUNCTIONS_KEPT, ConjunctionMeasures, Profiling
 from penstock.model import Block
@@ -431,12 +432,17 @@ class Summary:
         waits = tuple(None if waiting is None else Wait.of(
             event.at, waiting.block.arrived, waiting.block.newest, waiting.block.rows)
             for waiting in flight.blocks)
+        row, together = Row.of(flight.blocks), Waits.of(wait for wait in waits if wait)
         for name, query, ledger in flight.group.riders:
             if query.name in event.failed:
                 continue
             query.rows_in += rows
             if ledger is None or ledger.stream != flight.work.stream:
                 self._fault(f"query {name} was given blocks of {flight.work.stream}")
+                continue
+            if ledger.deliver_row(row):
+                if query.window is None:
+                    query.take_waits(together)
                 continue
             trips = zip(flight.work.blocks, flight.blocks, waits, strict=True)
             for number, waiting, wait in trips:
@@ -448,6 +454,7 @@ class Summary:
                     )
                 elif wait and not early and query.window is None:
                     query.take_wait(wait)
+        row.settle(self.stream(flight.work.stream).queue)
 
     def _pair(
         self, group: RidingGroup, event: k.JobFinished, result: k.ProbeResult

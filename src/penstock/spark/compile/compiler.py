@@ -6,6 +6,7 @@ are a fan-out. A member that calls Python goes through `penstock.spark.compile.p
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -268,6 +269,7 @@ class Compiler:
         self._spark, self._application, self._plan = spark, application, plan
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
+        self._building = threading.Lock()
         self._joins: dict[str, PairCompiler] = {}
         self._row_joins: dict[str, RowPairCompiler] = {}
         self._multiway: dict[str, MultiwayCompiler] = {}
@@ -492,14 +494,21 @@ class Compiler:
         frame = compiled_fanout.answers(rows)
         return PathAnswers(frame, branches, lambda output: ours(places[_identity(output)]))
 
+    def build_fanouts(self) -> None:
+        """Hand the constants of all fan-outs to the JVM, before a job needs them."""
+        for path in self._plan.paths:
+            if path.end == "sink" and len(path.members) > 1 and not path.expensive:
+                self._fanout(path, {member: self._branch(path, member) for member in path.members})
+
     def _fanout(self, path: Path, branches: dict[Member, Branch]) -> CompiledFanout:
         key = path.id, tuple(branches)
-        if key not in self._fanouts:
-            self._fanouts[key] = CompiledFanout(self._spark, tuple(branches.values()))
-            if len(self._fanouts) > MOST_FANOUTS:
-                self._fanouts.popitem(last=False)
-        self._fanouts.move_to_end(key)
-        return self._fanouts[key]
+        with self._building:
+            if key not in self._fanouts:
+                self._fanouts[key] = CompiledFanout(self._spark, tuple(branches.values()))
+                if len(self._fanouts) > MOST_FANOUTS:
+                    self._fanouts.popitem(last=False)
+            self._fanouts.move_to_end(key)
+            return self._fanouts[key]
 
     def _through_python(
         self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int,
