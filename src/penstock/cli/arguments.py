@@ -5,9 +5,20 @@ from __future__ import annotations
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
 from penstock import __version__
-from penstock.cli import advise, ask, demo, doctor, events, explain, run, simulate, whatif
+from penstock.cli import (
+    advise,
+    ask,
+    demo,
+    doctor,
+    events,
+    explain,
+    results,
+    run,
+    simulate,
+    whatif,
+)
 
-COMMANDS = (run, ask, explain, demo, doctor, events, simulate, whatif, advise)
+COMMANDS = (run, results, ask, explain, demo, doctor, events, simulate, whatif, advise)
 """To add a command, add a file with `add` and `run`, and its name here.
 
 A file imports what its command needs inside `run`: the help should not wait for these imports, and

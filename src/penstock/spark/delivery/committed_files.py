@@ -1,0 +1,81 @@
+"""The files of committed jobs, wherever they are: exactly what counts, during a run and after.
+
+A job counts from its line in the log of deliveries on, and its files are moved into place after
+that line. So a listing alone may show half a job, and may lack a job whose driver died in between.
+The log is read before and after the listing: a job that was committed meanwhile is left for the
+next look, and a file that still waits is read where it waits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import RunError
+from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.delivery.sink_folders import Folders
+from penstock.spark.delivery.staging import Staging
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.files import Files
+
+TRIES = 5
+"""How often the folders are listed again because the log was rewritten meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AnswerFile:
+    """A file of a job that counts."""
+
+    job: int
+    name: str
+    path: str
+
+
+def committed_files(checkpoint: Checkpoint, folders: Collection[str]) -> list[AnswerFile]:
+    """The files of committed jobs that lie in local folders, or are on their way there."""
+    log = checkpoint.deliveries
+    for _ in range(TRIES):
+        stamp, before = _stamp(log), _jobs(checkpoint)
+        waiting = {file.name: file for file in _waiting(checkpoint, before, folders)}
+        found = {file.name: file for folder in folders for file in _listed(checkpoint, folder)}
+        after = before if _stamp(log) == stamp else _jobs(checkpoint)
+        if before <= after:
+            count = (file for file in (waiting | found).values()
+                     if file.job not in after - before)
+            return sorted(count)
+    raise RunError(f"{checkpoint.root} changes faster than it can be read; try again")
+
+
+def _stamp(log: Path) -> tuple[int, ...]:
+    """What changes whenever a line is added to the log, or the log is rewritten."""
+    try:
+        known = os.stat(log)
+    except FileNotFoundError:
+        return ()
+    return known.st_ino, known.st_size, known.st_mtime_ns
+
+
+def _jobs(checkpoint: Checkpoint) -> set[int]:
+    """The committed jobs since the log was last shortened; all earlier ones are in place."""
+    return set(Deliveries.look(checkpoint.log(checkpoint.deliveries)).committed)
+
+
+def _waiting(
+    checkpoint: Checkpoint, jobs: Collection[int], folders: Collection[str]
+) -> Iterator[AnswerFile]:
+    """Files of committed jobs that have not been seen in place."""
+    files = Files(None)
+    known = Folders(checkpoint, files)
+    staging, wanted = Staging(checkpoint, files, lambda: known.known), set(folders)
+    for job in set(staging.runs()) & set(jobs):
+        for source, target in staging.pending(job):
+            if os.path.dirname(target) in wanted and os.path.exists(source):
+                yield AnswerFile(job, os.path.basename(target), source)
+
+
+def _listed(checkpoint: Checkpoint, folder: str) -> Iterator[AnswerFile]:
+    """Files in place; those of other checkpoints do not belong to its answers."""
+    for path in Path(folder).glob(f"run-*-{checkpoint.id}-*"):
+        yield AnswerFile(int(path.name.split("-")[1]), path.name, str(path))
