@@ -439,7 +439,7 @@ def test_the_page_names_the_options_of_a_query() -> None:
 
 
 def test_the_page_names_the_options_of_onoff() -> None:
-    from penstock.spark.ingest.onoff import Options
+    from penstock.generators.onoff_options import Options
 
     assert set(names(LANGUAGE, "onoff")) == listed(lambda: Options.parse({"zzz": "1"}))
 
