@@ -82,6 +82,11 @@ class Engine:
         return self._application
 
     @property
+    def reading(self) -> bool:
+        """Whether it only reads its checkpoint."""
+        return self._reading
+
+    @property
     def checkpoint(self) -> Path:
         """The folder that outlives the engine."""
         return self._checkpoint.root

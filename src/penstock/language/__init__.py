@@ -18,6 +18,7 @@ from penstock.language.showing import HEADS as SHOWING
 from penstock.language.showing import Shown
 from penstock.language.signatures import Signature, doubt_of, read_signature
 from penstock.language.statements import Load, StatementBinder, one_select
+from penstock.language.tokens import is_complete, statement_texts
 from penstock.language.tokens import statements as split
 from penstock.model import Application, OneTimeQuery, Statement
 
@@ -29,12 +30,14 @@ __all__ = [
     "bind_statements",
     "doubt_of",
     "durations",
+    "is_complete",
     "load_attribute",
     "load_function",
     "read_signature",
     "modules_in",
     "shows",
     "sizes",
+    "statement_texts",
 ]
 
 _NOTHING = Application()
