@@ -113,7 +113,7 @@ def bind_question(
 def shows(text: str) -> bool:
     """Whether a text begins with SHOW, DESCRIBE or EXPLAIN.
 
-    >>> shows("-- all\nshow streams"), shows("SELECT a FROM shows")
+    >>> shows("-- all\\nshow streams"), shows("SELECT a FROM shows")
     (True, False)
     """
     first = next((token for statement in split(text) for token in statement), None)

@@ -88,7 +88,8 @@ _ORDER = "@order"
 """Begins the name of a column that a question is ordered by and does not show."""
 _JOINS = "JOIN and LEFT JOIN are"
 _INSTEAD = {
-    **dict.fromkeys(("order", "limit", "distinct"), "a stream has no end"),
+    **dict.fromkeys(
+        ("order", "limit", "distinct"), "a stream has no end; only a question takes it"),
     "using": "write ON ...",
 }
 

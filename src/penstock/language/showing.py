@@ -39,6 +39,8 @@ def bind_showing(cursor: Cursor, catalogue: Catalogue) -> Shown:
         return Shown(what, "", catalogue.application())
     if head == "EXPLAIN":
         cursor.take("QUERY")
+        if cursor.word() in ("SELECT", "WITH", "("):
+            raise cursor.expected("the name of a query", "CREATE QUERY gives it one")
         known = {key: query.name for key, query in catalogue.queries.items()}
         return Shown(head, _named(cursor, "query", known), catalogue.application())
     known = {key: one.name for kind in (catalogue.functions, catalogue.queries,
