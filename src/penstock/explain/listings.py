@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from penstock.policies import FAMILIES, texts
 from penstock.rendering import span
 
 Row = tuple["str | None", ...]
+_SECRET = re.compile("secret|password|token|credential|access.?key|jaas", re.I)
+"""In the name of an option whose value is not for everybody who may look; `ENV` is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,7 @@ def _about_source(source: Stream | Relation) -> Iterator[tuple[str, str | None]]
     yield "source", _source(source)
     for name, value in source.options:
         told = f"ENV '{value.name}'" if isinstance(value, Variable) else value
-        yield f"option {name}", told
+        yield f"option {name}", "(hidden)" if told == value and _SECRET.search(name) else told
     if isinstance(source, Stream):
         yield "time", source.time or "of arrival"
         if source.unit:

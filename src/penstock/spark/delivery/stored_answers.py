@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from penstock.arrow import arrow_type
 from penstock.errors import RunError
 from penstock.model import Application, Query, name_key
 from penstock.sinks import SINKS
-from penstock.spark.delivery.committed_files import AnswerFile, committed_files
+from penstock.spark.delivery.committed_files import TRIES, AnswerFile, committed_files
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.delivery.text_answers import read_text
 from penstock.spark.delivery.write_jobs import QUERY
@@ -45,13 +46,13 @@ class Results:
     ) -> pa.Table:
         """The rows of some files, or the ``last`` of them; no more files are read than needed."""
         if last is None:
-            return _whole(query, self._read(query, files))
+            return self._rows(query, files)
         found: list[pa.Table] = []
         missing = last
         for file in reversed(files):
             if missing <= 0:
                 break
-            table = _whole(query, self._read(query, [file]))
+            table = self._rows(query, [file])
             found.insert(0, table.slice(max(0, table.num_rows - missing)))
             missing -= table.num_rows
         return _whole(query, found)
@@ -71,7 +72,7 @@ class Results:
             running = is_running()  # asked before the look: what came last is seen
             fresh = [file for file in self._files(query) if file.name not in seen]
             seen |= {file.name for file in fresh}
-            table = _whole(query, self._read(query, fresh))
+            table = self._rows(query, fresh)
             if table.num_rows:
                 yield table
 
@@ -91,6 +92,15 @@ class Results:
         log = self._checkpoint.log(self._checkpoint.deliveries)
         position = Deliveries.look(log).positions.get(name)
         return position.since if position else 0
+
+    def _rows(self, query: Query, files: Sequence[AnswerFile]) -> pa.Table:
+        """The query's rows in some files, which may be moved into place meanwhile."""
+        for _ in range(TRIES):
+            with suppress(FileNotFoundError):
+                return _whole(query, self._read(query, files))
+            now = {file.name: file for file in self._files(query)}
+            files = [now.get(file.name, file) for file in files]
+        return _whole(query, self._read(query, files))
 
     def _read(self, query: Query, files: Sequence[AnswerFile]) -> Iterator[pa.Table]:
         """The query's rows in some files; of queries that share a folder, each has some."""
