@@ -13,12 +13,15 @@ ABOUT = "Answer a SELECT once, from what a checkpoint holds now."
 EXAMPLES = """\
 CHECKPOINT is the folder of a run, finished or still going: a question changes
 nothing and may be asked beside a run. A window aggregate answers for its last
-window, every other SELECT for all rows that the spool holds.
+window, every other SELECT for all that is held: the rows in the spool, and the
+answers of a query that is named. SHOW, DESCRIBE and EXPLAIN are answered too.
 
 examples:
   penstock ask state "SELECT src, length FROM packets WHERE length > 1400"
   penstock ask state "SELECT src, SUM(length) FROM packets [WINDOW 1 MIN] GROUP BY src"
-  penstock ask state "SELECT * FROM packets" --csv > packets.csv
+  penstock ask state "SELECT src, COUNT(*) FROM packets GROUP BY src ORDER BY 2 DESC LIMIT 9"
+  penstock ask state "SELECT * FROM my_query ORDER BY ts" --csv > answers.csv
+  penstock ask state "SHOW QUERIES"
 """
 
 
@@ -36,9 +39,11 @@ def run(arguments: Namespace) -> int:
     from rich.console import Console
 
     from penstock.api import Engine
+    from penstock.language import shows
 
     with Engine(checkpoint=arguments.checkpoint, master=arguments.master, reading=True) as engine:
-        engine.prepare()  # Spark starts while the question is bound
+        if not shows(arguments.question):
+            engine.prepare()  # Spark starts while the question is bound
         with Console(stderr=True).status("asking", spinner="dots"):
             answer = engine.ask(arguments.question)
     out = writer(arguments)
