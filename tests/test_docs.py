@@ -160,7 +160,8 @@ class Walk:
         lines = [line for line in block.text.replace("\\\n", " ").splitlines() if line.strip()]
         self.said, wanted = "", [0] * (len(lines) - 1) + [int(block.says.get("exit", 0))]
         for line, status in zip(lines, wanted, strict=True):
-            command, _, redirected = line.partition(" < ")
+            found = re.fullmatch(r"(.+) < ([\w.]+)", line)
+            command, redirected = (found[1], found[2]) if found else (line, "")
             words = shlex.split(command, comments=True)
             bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)  # in quotes nothing is the shell's
             plain = words[0] == "penstock" and not re.search(r"[|&;<>$*]", bare)
