@@ -56,7 +56,7 @@ def converse(shell: Shell) -> int:
         key_bindings=_keys(), prompt_continuation=MORE, refresh_interval=1.0,
         bottom_toolbar=lambda: _toolbar(shell))
     news, typed = News(), ""
-    print("statements end with ; and HELP; tells which there are", file=sys.stderr)
+    print("A statement ends with a semicolon; help tells which there are.", file=sys.stderr)
     while True:
         for line in news.since(shell.engine.status()):
             print(line)
@@ -96,7 +96,7 @@ def look_on(shell: Shell) -> None:
     if shell.engine.reading:
         print("this shell only looks: the process that runs shows the live view")
         return
-    with closing(watch(console(), "penstock sql")) as view, _keys_at_once():
+    with closing(watch(console(), "penstock sql", "any key: back")) as view, _keys_at_once():
         while not select.select([sys.stdin], [], [], GLANCE)[0]:
             view.show(shell.engine.status())
         os.read(sys.stdin.fileno(), 64)  # the key
@@ -120,7 +120,8 @@ def _toolbar(shell: Shell) -> str:
     if shell.engine.reading:
         return f" looking at {shell.engine.checkpoint}"
     summary = shell.engine.status()
-    told = progress_line(summary) if summary.queries else "nothing runs: CREATE QUERY begins"
+    nothing = "starting" if shell.is_starting else "nothing runs: CREATE QUERY begins"
+    told = progress_line(summary) if summary.queries else summary.waits_for() or nothing
     return f" {told} | F2: live view"
 
 

@@ -60,6 +60,11 @@ class Shell:
             self._starting = self._threads.submit(
                 self.engine.start, until_drained=self._arguments.until_drained)
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether a run was ordered that has not begun."""
+        return self._starting is not None and not self._starting.done()
+
     def carry_out(self, lines: Iterable[str]) -> int:
         """Carry out the statements of a file or a pipe; the first error ends it with status 1."""
         typed = ""
