@@ -14,7 +14,7 @@ from penstock import policies
 from penstock.clock import SystemClock
 from penstock.errors import CheckpointError, RunError
 from penstock.events import Event, Recorder, StartupStep, Summary, Warned, new_record
-from penstock.language import Shown, bind_all, bind_question, bind_statements, shows
+from penstock.language import Showing, bind_all, bind_question, bind_statements, shows
 from penstock.model import Application, Statement
 from penstock.spark import jvm
 from penstock.spark.session import SessionStart, activate, forget, lost, tuned
@@ -327,7 +327,7 @@ def _one_listing(sql: str, application: Application) -> pyarrow.Table:
     return _listing(shown[0])
 
 
-def _listing(shown: Shown) -> pyarrow.Table:
+def _listing(shown: Showing) -> pyarrow.Table:
     """What a SHOW, DESCRIBE or EXPLAIN tells, as a table of texts."""
     import pyarrow as pa
 

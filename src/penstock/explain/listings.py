@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from penstock.explain.plans import explain_query
 from penstock.explain.refresh_preview import renewals
 from penstock.explain.segment_preview import segments
-from penstock.language import Shown
+from penstock.language import Showing
 from penstock.language.settings import SETTINGS
 from penstock.model import Application, Field, Query, Relation, Stream, Variable
 from penstock.planning import plan
@@ -29,7 +29,7 @@ class Listing:
     rows: tuple[Row, ...]
 
 
-def listed(shown: Shown, defaults: Mapping[str, str]) -> Listing:
+def listed(shown: Showing, defaults: Mapping[str, str]) -> Listing:
     """What a statement shows; ``defaults`` are those of the settings."""
     application = shown.application
     if shown.what == "DESCRIBE":

@@ -15,7 +15,7 @@ from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute, modules_in
 from penstock.language.showing import HEADS as SHOWING
-from penstock.language.showing import Shown
+from penstock.language.showing import Showing
 from penstock.language.signatures import Signature, doubt_of, read_signature
 from penstock.language.statements import Load, StatementBinder, one_select
 from penstock.language.tokens import is_complete, statement_texts
@@ -23,7 +23,7 @@ from penstock.language.tokens import statements as split
 from penstock.model import Application, OneTimeQuery, Statement
 
 __all__ = [
-    "Shown",
+    "Showing",
     "bind",
     "bind_all",
     "bind_question",
@@ -65,7 +65,7 @@ def bind_all(
     *,
     folder: str | Path = ".",
     load: Load = load_function,
-) -> tuple[Application, tuple[Shown, ...]]:
+) -> tuple[Application, tuple[Showing, ...]]:
     """What `bind` returns, and what the text asks to be shown.
 
     >>> bind_all("CREATE STREAM s (a INT) FROM rate; SHOW STREAMS")[1][0].what
@@ -120,7 +120,7 @@ def shows(text: str) -> bool:
     return first is not None and first.text.upper() in SHOWING
 
 
-def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> tuple[Shown, ...]:
+def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> tuple[Showing, ...]:
     binder = StatementBinder(catalogue, folder, load)
     for ordinal, tokens in enumerate(split(text), 1):
         binder.bind(tokens, text, ordinal)

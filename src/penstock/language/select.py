@@ -27,7 +27,7 @@ from penstock.language.grouping import (
 from penstock.language.multiway_joins import multiway_join, unjoined
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
-from penstock.language.questions import Ending, WrittenKey
+from penstock.language.question_endings import Ending, WrittenKey
 from penstock.language.scope import FromItem, Scope
 from penstock.language.stream_joins import (
     aggregated_window,

@@ -17,7 +17,7 @@ HEADS = ("DESC", "DESCRIBE", "EXPLAIN", "SHOW")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Showing:
     """A statement that asks what is declared, and everything that was when it was reached."""
 
     what: str
@@ -27,7 +27,7 @@ class Shown:
     application: Application
 
 
-def bind_showing(cursor: Cursor, catalogue: Catalogue) -> Shown:
+def bind_showing(cursor: Cursor, catalogue: Catalogue) -> Showing:
     """The statement under the cursor, which begins with one of `HEADS`."""
     head = cursor.advance().text.upper()
     if head == "SHOW":
@@ -36,18 +36,18 @@ def bind_showing(cursor: Cursor, catalogue: Catalogue) -> Shown:
             raise cursor.expected(f"one of {', '.join(LISTS)} after SHOW", suggestion(what, LISTS))
         cursor.advance()
         cursor.end()
-        return Shown(what, "", catalogue.application())
+        return Showing(what, "", catalogue.application())
     if head == "EXPLAIN":
         cursor.take("QUERY")
         if cursor.word() in ("SELECT", "WITH", "("):
             raise cursor.expected("the name of a query", "CREATE QUERY gives it one")
         known = {key: query.name for key, query in catalogue.queries.items()}
-        return Shown(head, _named(cursor, "query", known), catalogue.application())
+        return Showing(head, _named(cursor, "query", known), catalogue.application())
     known = {key: one.name for kind in (catalogue.functions, catalogue.queries,
                                         catalogue.relations, catalogue.streams)
              for key, one in kind.items()}
     what = "stream, relation, function or query"
-    return Shown("DESCRIBE", _named(cursor, what, known), catalogue.application())
+    return Showing("DESCRIBE", _named(cursor, what, known), catalogue.application())
 
 
 def _named(cursor: Cursor, what: str, known: dict[str, str]) -> str:

@@ -17,7 +17,7 @@ from penstock.language.coercion import article
 from penstock.language.dialect import STANDARD
 from penstock.language.options import parse_options, parse_with, setting_value
 from penstock.language.places import Place, Source, suggestion
-from penstock.language.questions import take_ending
+from penstock.language.question_endings import take_ending
 from penstock.language.select import bind_asked, bind_select
 from penstock.language.settings import SETTINGS
 from penstock.language.signatures import Signature
@@ -70,7 +70,7 @@ class StatementBinder:
     load: Load
     unnamed: int = 0
     """The number in the name of the last bare SELECT."""
-    shown: list[showing.Shown] = field(default_factory=list)
+    shown: list[showing.Showing] = field(default_factory=list)
     """What SHOW, DESCRIBE and EXPLAIN ask for, in the order written."""
 
     def bind(self, tokens: Sequence[Token], text: str, ordinal: int) -> None:
