@@ -41,8 +41,7 @@ def run(arguments: Namespace) -> int:
     from penstock.view.answers import SHOWN
 
     with Engine(checkpoint=arguments.checkpoint, reading=True) as engine:
-        shown = arguments.last or SHOWN
-        out = writer(arguments, newest=True, most=shown)
+        out = writer(arguments, newest=True, most=arguments.last)
         if arguments.query is None:
             if arguments.follow or arguments.last:
                 raise CallFault("name the query whose answers are to be shown")
@@ -54,7 +53,8 @@ def run(arguments: Namespace) -> int:
                     if table.num_rows or not is_table:
                         out.write(table)
         else:
-            most = shown + 1 if arguments.format == "table" else arguments.last
-            out.write(engine.results(arguments.query, last=most))
+            # One more than is shown tells whether there are earlier ones.
+            most = SHOWN + 1 if arguments.format == "table" else None
+            out.write(engine.results(arguments.query, last=arguments.last or most))
         out.close()
     return 0
