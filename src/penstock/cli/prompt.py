@@ -26,7 +26,7 @@ from penstock.language import is_complete, statement_texts
 from penstock.language.functions import ADMITTED
 from penstock.language.settings import SETTINGS
 from penstock.language.showing import LISTS
-from penstock.model import Application
+from penstock.model import Application, Relation, Stream
 from penstock.policies import FAMILIES
 from penstock.view.watching import News, progress_line, watch
 
@@ -184,7 +184,7 @@ def completions(word: str, application: Application) -> list[str]:
     """
     if not word.strip():
         return []
-    sources = [*application.streams.values(), *application.relations.values()]
+    sources: list[Stream | Relation] = [*application.streams.values(), *application.relations.values()]
     declared = [
         *application.streams, *application.relations, *application.queries, *application.functions,
         *(column.name for source in sources for column in source.columns),
