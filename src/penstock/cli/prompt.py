@@ -184,7 +184,8 @@ def completions(word: str, application: Application) -> list[str]:
     """
     if not word.strip():
         return []
-    sources: list[Stream | Relation] = [*application.streams.values(), *application.relations.values()]
+    sources: list[Stream | Relation] = [
+        *application.streams.values(), *application.relations.values()]
     declared = [
         *application.streams, *application.relations, *application.queries, *application.functions,
         *(column.name for source in sources for column in source.columns),
