@@ -180,18 +180,22 @@ def test_a_session_in_a_pseudo_terminal(terminal: Terminal, tmp_path: Path) -> N
     terminal.type("SHOW QUERIES;\r")
     terminal.see(r"sources\s+packets\s+memory")
     for _ in range(30):  # until Spark has started and something has come
-        terminal.type("SELECT COUNT(*) > 0 AS some FROM longe\t;\r")
-        if "True" in terminal.see(r"some\s+(True|False)"):
+        terminal.type("SELECT COUNT(*) > 0 AS some FROM longest;\r")
+        if "True" in terminal.see(r"some\s+(True|False)|nothing is held"):
             break
     else:
         pytest.fail("no answers came")
+    terminal.type("DESCRIBE longe\t")
+    time.sleep(1)  # names are looked up beside the typing
+    terminal.type(";\r")
+    terminal.see(r"property\s+query\s+longest")
     terminal.type("\x1bOQ")  # F2
     terminal.see("any key: back")
     terminal.type("q")
     terminal.see("penstock>")
     terminal.type("DROP QUERY sources;\rSHOW QUERIES;\r")
     assert "sources  " not in terminal.see(r"longest\s+packets\s+memory")
-    terminal.type("\x1b[A\x1b[A\x1b[A")  # three statements back
+    terminal.type("\x1b[A\x1b[A\x1b[A\x1b[A")  # four statements back
     terminal.see(r"COUNT\(\*\)")
     terminal.type("\x03")
     terminal.type("exit\r")
