@@ -35,12 +35,11 @@ class AnswerFile:
 
 def committed_files(checkpoint: Checkpoint, folders: Collection[str]) -> list[AnswerFile]:
     """The files of committed jobs that lie in local folders, or are on their way there."""
-    log = checkpoint.deliveries
     for _ in range(TRIES):
-        stamp, before = _stamp(log), _jobs(checkpoint)
+        stamp, before = log_stamp(checkpoint), _jobs(checkpoint)
         waiting = {file.name: file for file in _waiting(checkpoint, before, folders)}
         found = {file.name: file for folder in folders for file in _listed(checkpoint, folder)}
-        after = before if _stamp(log) == stamp else _jobs(checkpoint)
+        after = before if log_stamp(checkpoint) == stamp else _jobs(checkpoint)
         if before <= after:
             count = (file for file in (waiting | found).values()
                      if file.job not in after - before)
@@ -48,10 +47,10 @@ def committed_files(checkpoint: Checkpoint, folders: Collection[str]) -> list[An
     raise RunError(f"{checkpoint.root} changes faster than it can be read; try again")
 
 
-def _stamp(log: Path) -> tuple[int, ...]:
-    """What changes whenever a line is added to the log, or the log is rewritten."""
+def log_stamp(checkpoint: Checkpoint) -> tuple[int, ...]:
+    """What changes whenever a job is committed: the log of deliveries is another one then."""
     try:
-        known = os.stat(log)
+        known = os.stat(checkpoint.deliveries)
     except FileNotFoundError:
         return ()
     return known.st_ino, known.st_size, known.st_mtime_ns

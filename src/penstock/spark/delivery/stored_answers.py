@@ -18,7 +18,12 @@ from penstock.arrow import arrow_type
 from penstock.errors import RunError
 from penstock.model import Application, Query, name_key
 from penstock.sinks import SINKS
-from penstock.spark.delivery.committed_files import TRIES, AnswerFile, committed_files
+from penstock.spark.delivery.committed_files import (
+    TRIES,
+    AnswerFile,
+    committed_files,
+    log_stamp,
+)
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.delivery.text_answers import read_text
 from penstock.spark.delivery.write_jobs import QUERY
@@ -63,13 +68,16 @@ class Results:
     ) -> Iterator[pa.Table]:
         """The answers so far, and then more as jobs are committed, until nothing runs any more."""
         query = readable(application, name)
-        running = is_running()
+        running, stamp = is_running(), log_stamp(self._checkpoint)
         files = self._files(query)
         seen = {file.name for file in files}
         yield self._latest(query, files, last)
         while running:
             time.sleep(PAUSE)
             running = is_running()  # asked before the look: what came last is seen
+            before, stamp = stamp, log_stamp(self._checkpoint)
+            if stamp == before:
+                continue
             fresh = [file for file in self._files(query) if file.name not in seen]
             seen |= {file.name for file in fresh}
             table = self._rows(query, fresh)
