@@ -30,6 +30,8 @@ class Jobs:
         self.staging = Staging(self.checkpoint, Files(None), lambda: ())
         self.moves: dict[int, list[Move]] = {}
         self.counted: set[int] = set()
+        self.racing = False
+        """Whether something happens during a look, so that two looks differ."""
 
     def stage(self, job: int) -> None:
         place = Path(self.staging.place(job, "0", self.folder))
@@ -65,7 +67,10 @@ class Jobs:
         return True
 
     def shown(self) -> list[int]:
-        found = committed_files(Checkpoint.look(self.checkpoint.root), [self.folder])
+        reader = Checkpoint.look(self.checkpoint.root)
+        found = committed_files(reader, [], str(Path(self.folder).parent))
+        if not self.racing:
+            assert found == committed_files(reader, [self.folder])
         assert all(Path(file.path).read_text() == str(file.job) for file in found)
         return [file.job for file in found]
 
@@ -107,6 +112,7 @@ def test_a_job_that_is_committed_during_a_look_waits_for_the_next(
         return listed(checkpoint, folder)
 
     monkeypatch.setattr(room, "_listed", late)
+    jobs.racing = True
     assert jobs.shown() == [1, 1]
     assert jobs.shown() == [1, 1, 2, 2]
 
@@ -124,6 +130,15 @@ def test_a_file_that_is_moved_during_a_look_is_shown_once(
         return found
 
     monkeypatch.setattr(room, "_waiting", late)
+    jobs.racing = True
+    assert jobs.shown() == [1, 1]
+
+
+def test_a_folder_that_does_not_exist_yet_has_what_is_on_its_way(jobs: Jobs) -> None:
+    Path(jobs.folder).rmdir()
+    jobs.stage(1)
+    assert jobs.shown() == []
+    jobs.commit(1)
     assert jobs.shown() == [1, 1]
 
 

@@ -33,12 +33,19 @@ class AnswerFile:
     path: str
 
 
-def committed_files(checkpoint: Checkpoint, folders: Collection[str]) -> list[AnswerFile]:
-    """The files of committed jobs that lie in local folders, or are on their way there."""
+def committed_files(
+    checkpoint: Checkpoint, folders: Collection[str], root: str = ""
+) -> list[AnswerFile]:
+    """The files of committed jobs that lie in local folders, or are on their way there.
+
+    If there is a ``root``, all folders directly below it are meant too, also those to come.
+    """
     for _ in range(TRIES):
         stamp, before = log_stamp(checkpoint), _jobs(checkpoint)
-        waiting = {file.name: file for file in _waiting(checkpoint, before, folders)}
-        found = {file.name: file for folder in folders for file in _listed(checkpoint, folder)}
+        waiting = {file.name: file for file in _waiting(checkpoint, before, folders, root)}
+        below = sorted(Path(root).iterdir()) if root and os.path.isdir(root) else ()
+        found = {file.name: file for folder in (*folders, *map(str, below))
+                 for file in _listed(checkpoint, folder)}
         after = before if log_stamp(checkpoint) == stamp else _jobs(checkpoint)
         if before <= after:
             count = (file for file in (waiting | found).values()
@@ -62,7 +69,7 @@ def _jobs(checkpoint: Checkpoint) -> set[int]:
 
 
 def _waiting(
-    checkpoint: Checkpoint, jobs: Collection[int], folders: Collection[str]
+    checkpoint: Checkpoint, jobs: Collection[int], folders: Collection[str], root: str
 ) -> Iterator[AnswerFile]:
     """Files of committed jobs that have not been seen in place."""
     files = Files(None)
@@ -70,7 +77,9 @@ def _waiting(
     staging, wanted = Staging(checkpoint, files, lambda: known.known), set(folders)
     for job in set(staging.runs()) & set(jobs):
         for source, target in staging.pending(job):
-            if os.path.dirname(target) in wanted and os.path.exists(source):
+            folder = os.path.dirname(target)
+            is_meant = folder in wanted or root and os.path.dirname(folder) == root
+            if is_meant and os.path.exists(source):
                 yield AnswerFile(job, os.path.basename(target), source)
 
 

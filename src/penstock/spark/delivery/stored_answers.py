@@ -85,15 +85,11 @@ class Results:
                 yield table
 
     def _files(self, query: Query) -> list[AnswerFile]:
-        folders = self._folders(query)
-        since = self._since(query.name) if folders else 0
-        return [file for file in committed_files(self._checkpoint, folders) if file.job > since]
-
-    def _folders(self, query: Query) -> list[str]:
-        if query.sink.folder:
-            return [canonical(query.sink.folder)]
-        results = self._checkpoint.root / "results"
-        return sorted(map(str, results.iterdir())) if results.is_dir() else []
+        since = self._since(query.name)
+        found = (committed_files(self._checkpoint, [canonical(query.sink.folder)])
+                 if query.sink.folder else
+                 committed_files(self._checkpoint, [], str(self._checkpoint.root / "results")))
+        return [file for file in found if file.job > since]
 
     def _since(self, name: str) -> int:
         """The job after which answers under this name belong to the present query."""
