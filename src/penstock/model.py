@@ -491,6 +491,39 @@ class Query:
         return tuple(dict.fromkeys(name for branch in self.branches for name in branch.streams))
 
 
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """A column by which the answer to a question is ordered."""
+
+    output: int
+    """Its number in the SELECT list."""
+    descending: bool = False
+    nulls_first: bool = True
+
+
+ANSWERS = "answers"
+"""The format of a stream that stands for the answers of a query, where a question reads them."""
+HELD = Window(1, 1, exactly=True)
+"""The window of a question without one: every row is held at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneTimeQuery:
+    """A question: a query that is answered once, and what is done with its rows."""
+
+    query: Query
+    shown: int
+    """How many of its columns the answer has; the others are only ordered by."""
+    order: tuple[OrderKey, ...] = ()
+    distinct: bool = False
+    limit: int | None = None
+    offset: int = 0
+    is_held: bool = False
+    """Whether it aggregates or joins everything that is held, without a window."""
+    answers: tuple[Stream, ...] = ()
+    """The queries whose answers it reads, as streams."""
+
+
 @dataclass(frozen=True)
 class Application:
     """Everything declared so far; binding more text gives a new one."""
@@ -502,6 +535,11 @@ class Application:
     settings: Mapping[str, str] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
     """The text of every statement in force, from which the application can be bound again."""
+
+    def query(self, name: str) -> Query | None:
+        """The query of a name, however its letters are cased."""
+        return next((query for key, query in self.queries.items()
+                     if name_key(key) == name_key(name)), None)
 
 
 StatementKind: TypeAlias = OneOf["stream", "relation", "function", "query", "setting"]

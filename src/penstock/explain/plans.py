@@ -57,7 +57,31 @@ def explain(
     Without ``segments`` every path is one segment, as under FIFO. Without ``renewals`` the text
     does not say how often window aggregates are answered.
     """
+    return _as_text(explain_json(application, plan, segments, renewals))
+
+
+def explain_query(
+    application: Application, plan: Plan, query: str, segments: Segments | None = None,
+    renewals: Renewals | None = None,
+) -> str:
+    """The plan as one query sees it: its streams, its paths, and who shares them."""
     told = explain_json(application, plan, segments, renewals)
+    reads = application.queries[query].streams
+    paths = {path.id for path in plan.paths_of(query)}
+
+    def asks(some: Mapping[str, Any]) -> bool:
+        return any(one["name"] == query for one in some["queries"])
+
+    return _as_text({
+        "streams": [stream for stream in told["streams"] if stream["name"] in reads],
+        "paths": [path for path in told["paths"] if path["id"] in paths],
+        "joins": list(filter(asks, told["joins"])),
+        "groups": list(filter(asks, told["groups"])),
+        "queries": [one for one in told["queries"] if one["name"] == query],
+    })
+
+
+def _as_text(told: Mapping[str, Any]) -> str:
     parts = (
         _section("streams", [line for stream in told["streams"] for line in _stream_text(stream)]),
         _section("paths", [line for path in told["paths"] for line in _path_text(path)]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -27,9 +27,11 @@ from penstock.language.grouping import (
 from penstock.language.multiway_joins import multiway_join, unjoined
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
+from penstock.language.question_endings import Ending, WrittenKey
 from penstock.language.scope import FromItem, Scope
 from penstock.language.stream_joins import (
     aggregated_window,
+    is_bounded,
     join_window,
     row_join,
     window_join,
@@ -45,12 +47,15 @@ from penstock.language.windows import (
     take_windows,
 )
 from penstock.model import (
+    ANSWERS,
+    HELD,
     Branch,
     Call,
     Expression,
     Grouping,
     Input,
     Lookup,
+    OrderKey,
     Output,
     Relation,
     Stream,
@@ -79,9 +84,12 @@ _CLAUSES = {
     "joins": "a join of this kind",
     "alias": "an alias of a query",
 }
+_ORDER = "@order"
+"""Begins the name of a column that a question is ordered by and does not show."""
 _JOINS = "JOIN and LEFT JOIN are"
 _INSTEAD = {
-    **dict.fromkeys(("order", "limit", "distinct"), "a stream has no end"),
+    **dict.fromkeys(
+        ("order", "limit", "distinct"), "a stream has no end; only a question takes it"),
     "using": "write ON ...",
 }
 
@@ -102,12 +110,39 @@ def bind_select(
         raise source.syntax("this query is nested too deeply", around) from None
 
 
+@dataclass(frozen=True, slots=True)
+class AskedSelect:
+    """The SELECT of a question; what it says is told by `penstock.model.OneTimeQuery`."""
+
+    branches: tuple[Branch, ...]
+    shown: int
+    order: tuple[OrderKey, ...]
+    distinct: bool
+    is_held: bool
+
+
+def bind_asked(
+    tokens: Sequence[Token], ending: Ending, source: Source, catalogue: Catalogue
+) -> AskedSelect:
+    """The branches of a question, and how its rows are ordered."""
+    around = Place(tokens[0].start, tokens[-1].end + 1)
+    rest, windows = take_windows(tokens, source)
+    tree = parsed(rest, source, around)
+    binder = _SelectBinder(source, catalogue, around, windows, asked=True)
+    try:
+        return binder.asked_select(tree, ending)
+    except RecursionError:
+        raise source.syntax("this query is nested too deeply", around) from None
+
+
 class _SelectBinder:
     def __init__(
-        self, source: Source, catalogue: Catalogue, around: Place, windows: Sequence[Clause]
+        self, source: Source, catalogue: Catalogue, around: Place, windows: Sequence[Clause],
+        asked: bool = False,
     ) -> None:
         self.source, self.catalogue, self.around = source, catalogue, around
-        self.windows = windows
+        self.windows, self.asked = windows, asked
+        self.is_held = False
 
     def place(self, node: exp.Expr) -> Place:
         return place_of_node(node) or self.around
@@ -129,7 +164,9 @@ class _SelectBinder:
         while rest:
             node = rest.pop()
             if isinstance(node, exp.Select):
-                self._check(node, ("expressions", "from_", "joins", "where", "group", "having"))
+                only_asked = ("distinct",) if self.asked else ()
+                self._check(node, ("expressions", "from_", "joins", "where", "group", "having",
+                                   *only_asked))
                 found.append(node)
             elif isinstance(node, exp.Union):
                 self._check(node, ("this", "expression", "distinct"), distinct_is_default=True)
@@ -179,6 +216,81 @@ class _SelectBinder:
             message = f"{what} in a UNION ALL are not supported yet"
             raise self.source.fault(NotYet, message, places[0], "make it a query of its own")
 
+    # --- questions -----------------------------------------------------------------------------
+
+    def asked_select(self, tree: exp.Expr, ending: Ending) -> AskedSelect:
+        """A question: what ORDER BY needs beyond the SELECT list becomes columns behind it."""
+        selects = self.selects(tree)
+        self.refuse_union_of_aggregates(selects)
+        distinct = self._distinct(selects)
+        branches = self.aligned([self.branch(select) for select in selects], selects)
+        shown = branches[0].select
+        wanted = [self._output_of(key, shown) for key in ending.order]
+        if None in wanted and len(selects) == 1:
+            (select,) = selects
+            for number, (key, place) in enumerate(zip(ending.order, wanted, strict=True)):
+                if place is None:
+                    select.append("expressions", exp.alias_(key.node, f"{_ORDER}{number}"))
+            branches = (self.branch(select),)
+        order = tuple(self._order_key(key, place, number, branches[0], len(shown), distinct)
+                      for number, (key, place) in enumerate(zip(ending.order, wanted, strict=True)))
+        if distinct:
+            branches = tuple(replace(b, select=b.select[: len(shown)]) for b in branches)
+            for output in shown:
+                self._check_comparable(output, "DISTINCT", self.place(selects[0]))
+        return AskedSelect(branches, len(shown), order, distinct, self.is_held)
+
+    def _distinct(self, selects: Sequence[exp.Select]) -> bool:
+        written = [d for select in selects if (d := select.args.get("distinct")) is not None]
+        for node in written:
+            if node.args.get("on") is not None:
+                raise self.fault(Refused, "DISTINCT ON is not admitted", node, "write GROUP BY")
+            if len(selects) > 1:
+                raise self.fault(Refused, "DISTINCT in a UNION ALL is not admitted", selects[0])
+        return bool(written)
+
+    def _output_of(self, key: WrittenKey, shown: Sequence[Output]) -> int | None:
+        """The column of the answer that a number or a plain name means; None for another."""
+        node = key.node
+        if isinstance(node, exp.Literal) and not node.is_string:
+            number = int(node.name) if node.name.isdigit() and len(node.name) < 6 else 0
+            if not 1 <= number <= len(shown):
+                message = f"the SELECT list has no item {node.name}, it has {len(shown)}"
+                raise self.source.fault(TypeFault, message, key.place)
+            return number - 1
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
+            names = [name_key(output.name) for output in shown]
+            if not node.table and name_key(node.name) in names:
+                return names.index(name_key(node.name))
+        return None
+
+    def _order_key(
+        self, key: WrittenKey, place: int | None, number: int, branch: Branch, shown: int,
+        distinct: bool,
+    ) -> OrderKey:
+        if place is None:
+            names = [output.name for output in branch.select]
+            if f"{_ORDER}{number}" not in names:
+                hint = "name a column of the answer, or its number"
+                raise self.source.fault(TypeFault, "a UNION ALL is ordered by its columns",
+                                        key.place, hint)
+            place = names.index(f"{_ORDER}{number}")
+            same = [n for n, output in enumerate(branch.select[:shown])
+                    if output.expression == branch.select[place].expression]
+            if distinct and not same:
+                raise self.source.fault(
+                    TypeFault, "with DISTINCT the answer is ordered by its own columns",
+                    key.place, "add it to the SELECT list")
+            place = same[0] if same else place
+        self._check_comparable(branch.select[place], "ORDER BY", key.place)
+        return OrderKey(place, key.descending, key.nulls_first)
+
+    def _check_comparable(self, output: Output, what: str, place: Place) -> None:
+        kind = output.expression.type
+        if coercion.holds_map(kind):
+            message = f"{what} cannot compare {coercion.article(kind)}"
+            raise self.source.fault(TypeFault, message, place)
+
     def _stream_joins(self, select: exp.Select) -> list[exp.Expr]:
         """The streams that a SELECT joins to another."""
         tables = [join.this for join in select.args.get("joins") or []]
@@ -200,10 +312,12 @@ class _SelectBinder:
             return Branch((Input(stream.name),), outputs, condition, lookups)
         window = self._window(select, stream, inputs, hop)
         if reason is None:
+            assert window is not None  # otherwise it is no aggregate at all
             self._outputs(select, self._binder(inputs, "the SELECT list"))  # its own faults first
             hint = "select an aggregate such as COUNT(*), or GROUP BY"
             raise self.source.fault(TypeFault, "nothing is aggregated here", window.place, hint)
-        read = Input(stream.name, self._time(window))
+        self.is_held = window is None
+        read = Input(stream.name, HELD if window is None else self._time(window))
         grouping, outputs = self._grouped(select, inputs)
         return Branch((read,), outputs, condition, lookups, grouping)
 
@@ -218,14 +332,19 @@ class _SelectBinder:
         lookups = tuple(self._lookup(join, inputs[: count + k + 1])
                         for k, join in enumerate(joined[count - 1 :]))
         conditions += self._condition(self._binder(inputs, "WHERE"), select, "where")
-        window = self._join_window(select, reason)
+        times = [item.column(stream.time) if stream.time and not stream.unit else None
+                 for item, stream in zip(inputs, streams, strict=False)]
+        bounded = reason is None and count == 2 and is_bounded(conditions, times)
+        self.is_held = self.asked and not self.windows and not bounded
+        for stream in streams if self.windows else ():
+            self._check_has_time(stream, self.windows[0].place)
+        window = HELD if self.is_held else self._join_window(select, reason)
+        times = [None] * count if self.is_held else times
         grouping = None
         if reason is not None:
             grouping, outputs = self._grouped(select, inputs)
         else:
             outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
-        times = [item.column(stream.time) if stream.time and not stream.unit else None
-                 for item, stream in zip(inputs, streams, strict=False)]
         try:
             if count > 2:
                 names = [item.alias for item in inputs[:count]]
@@ -292,8 +411,8 @@ class _SelectBinder:
 
     def _window(
         self, select: exp.Select, stream: Stream, inputs: Sequence[FromItem], hop: Hop | None
-    ) -> Clause:
-        """The one window of a SELECT that aggregates."""
+    ) -> Clause | None:
+        """The one window of a SELECT that aggregates; a question may have none."""
         hops = [hop] if hop is not None else []
         hops += [self._grouped_hop(node) for node in grouped_by(select) if is_standard(node)]
         for each in hops:
@@ -301,12 +420,22 @@ class _SelectBinder:
         clauses = sorted((*self.windows, *(h.clause for h in hops)), key=lambda c: c.place.start)
         if len(clauses) > 1:
             raise self.source.syntax("a query has one window", clauses[1].place)
-        if not clauses:
+        if clauses:
+            self._check_has_time(stream, clauses[0].place)
+        elif self.asked:
+            return None
+        else:
             hint = f"write FROM {stream.name} [WINDOW 10 MIN SLIDE 2 MIN]"
             message = "an aggregate over a stream needs a window"
             raise self.fault(TypeFault, message, _aggregating(select) or select, hint)
         self._check_position(clauses[0], select)
         return clauses[0]
+
+    def _check_has_time(self, stream: Stream, place: Place) -> None:
+        if stream.format == ANSWERS:
+            message = f"the answers of {stream.name} are not a stream with a time"
+            hint = "ask without a window: the question is answered over all of them"
+            raise self.source.fault(TypeFault, message, place, hint)
 
     def _grouped_hop(self, node: exp.Expr) -> Hop:
         try:
@@ -348,8 +477,10 @@ class _SelectBinder:
         group = select.args.get("group")
         if group is not None:
             self._check(group, ("expressions",))
-        keys = tuple(dict.fromkeys(group_keys(select, self._binder(inputs, "GROUP BY"))))
-        binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list")
+        rows, has_window = self._binder(inputs, "GROUP BY"), not self.is_held
+        keys = tuple(dict.fromkeys(group_keys(select, rows, has_window)))
+        binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list",
+                              has_window)
         outputs = self._outputs(select, binder)
         named = [item for item in select.expressions if isinstance(item, exp.Alias)]
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
@@ -467,7 +598,7 @@ class _SelectBinder:
     def _outputs(self, select: exp.Select, binder: ExpressionBinder) -> tuple[Output, ...]:
         """The columns of the answer, each with a name of its own."""
         found = [(item, o) for item in select.expressions for o in self._item(item, binder)]
-        if isinstance(binder, AnswerBinder):
+        if isinstance(binder, AnswerBinder) and binder.has_window:
             ends = windowed([output for _, output in found])
             found = [*((select, output) for output in ends), *found]
         seen: set[str] = set()

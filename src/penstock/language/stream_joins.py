@@ -80,6 +80,14 @@ def window_join(
     return WindowJoin(on, bounds.lower, bounds.upper), selected
 
 
+def is_bounded(conditions: Iterable[Expression], times: Sequence[Column | None]) -> bool:
+    """Whether the conditions of two streams say how far apart their rows are, both ways."""
+    bounds = _Bounds()
+    for condition in conditions:
+        bounds = bounds.meet(_bounds(condition, times) or _Bounds())
+    return bounds.lower is not None and bounds.upper is not None
+
+
 def _predicate(
     conditions: Iterable[Expression],
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial, reduce
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from penstock.model import (
     Column,
     Expression,
     Field,
+    Literal,
     Output,
     lookup_source,
     name_key,
@@ -264,8 +266,10 @@ class Compiler:
         plan: Plan,
         relation: Callable[[str], DataFrame],
         function: Callable[[str], PythonFunction],
+        timeless: bool = False,
     ) -> None:
-        """Begin with nothing compiled."""
+        """Begin with nothing compiled; if it is ``timeless``, all rows have one time (`HELD`)."""
+        self._timeless = timeless
         self._spark, self._application, self._plan = spark, application, plan
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
@@ -464,6 +468,8 @@ class Compiler:
 
     def _time(self, stream: str, source: int = STREAM) -> Expression:
         """The time of a row: its own, or when its block arrived."""
+        if self._timeless:
+            return Literal(datetime(1970, 1, 1, tzinfo=UTC), TIMESTAMP)
         declared = self._application.streams[stream]
         if declared.time is None:
             return Column(ARRIVED, TIMESTAMP, source)
