@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
     """Bind, plan, ask the policies, and print."""
     from penstock.events import Summary, digest, read_events
     from penstock.explain.foreseen import notes
-    from penstock.explain.orders import explain_orders
+    from penstock.explain.learnt_orders import explain_orders
     from penstock.explain.plans import explain, explain_json
     from penstock.explain.refresh_preview import renewals
     from penstock.explain.segment_preview import segments
@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> int:
                          indent=2))
     else:
         print(explain(application, made, cut, renewed))
-        if orders := explain_orders(learnt, made):
-            print(orders)
+        if changed := explain_orders(learnt, made):
+            print(changed)
         print("".join(["notes\n", *(f"  {doubt}\n" for doubt in doubts)]) if doubts else "", end="")
     return 0

@@ -287,7 +287,9 @@ class PythonStage:
         return replace(step, test=ConstantTest(condition.function,
                                        pa.scalar(constant.value, arrow_type(constant.type))))
 
-    def arguments(self, steps: Mapping[Expression, FunctionCall]) -> list[SparkColumn]:
+    def arguments(
+        self, steps: Mapping[PythonCall, FunctionCall] | Mapping[Expression, FunctionCall]
+    ) -> list[SparkColumn]:
         """The arguments that Spark computes; a column of the row travels already.
 
         Two conditions may compare the value of one call, which has its arguments once.
