@@ -69,7 +69,7 @@ def alike(size: Size, mixed: bool) -> Sweeping:
     filters = [stable(size, costly=COSTLY[-1], mixed=mixed, agreement=agreement)
                for agreement in AGREEMENTS]
     return sweeping("agreement", AGREEMENTS, filters,
-                    (FREQUENT[A_GREEDY], FREQUENT[SWAPS], OPTIMAL), 4 * size.seeds)
+                    (FREQUENT[A_GREEDY], FREQUENT[SWAPS], OPTIMAL), size.seeds)
 
 
 def tell_table(telling: Telling, sweeps: list[Sweeping]) -> None:
