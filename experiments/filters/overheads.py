@@ -188,13 +188,13 @@ def tell_traps(telling: Telling, paired: Sweeping, mixed: Sweeping) -> None:
     found = {name: [_over_optimal(telling, sweep, policy) for policy in sweep.policies[:2]]
              for name, sweep in sweeps.items()}
     telling.check("cost-swaps-agreement", "LocalSwaps is trapped if the filters of a pair agree on "
-                  "more rows, and A-Greedy is not (beyond the paper)", "at a cost of 100 the mean "
-                  "work on rows is more than 5 % above the optimal order's at 99 %, within 1 % at "
-                  "80 %; A-Greedy's within 2 % throughout",
+                  "more rows, and A-Greedy is not (beyond the paper)", "at a cost of 100 the work "
+                  "on rows is more than 1 % above the optimal order's at 99 %, and within 1 % at "
+                  "80 %; A-Greedy's is within 1 % throughout",
                   "; ".join(f"{name}: LocalSwaps {each(AGREEMENTS, swaps, '.3f')}, A-Greedy "
                             f"{each(AGREEMENTS, greedy, '.3f')}"
                             for name, (greedy, swaps) in found.items()),
-                  all(swaps[0] <= 1.01 and swaps[-1] > 1.05 and greedy.max() <= 1.02
+                  all(swaps[0] <= 1.01 < swaps[-1] and greedy.max() <= 1.01
                       for greedy, swaps in found.values()))
     for name, (greedy, swaps) in found.items():
         telling.rows("fig14-agreement", f"{name}, agreement", AGREEMENTS,
