@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 java:
 	@.ci/prerequisites java
 
-demo: java $(STAMP) ## twenty-one standing queries over a bursty stream, about a minute
+demo: java $(STAMP) ## twenty-two standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
 
 picture: java $(STAMP) ## the picture in the README, from the record of a demo

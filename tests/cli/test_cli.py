@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ from penstock.events import (
     Event,
     JobDecided,
     JobFinished,
+    OrderChanged,
     PathWork,
+    ProbesReordered,
     QueryAdded,
     QueryFailed,
     Recorder,
@@ -356,6 +359,29 @@ def test_explain_shows_the_plan_without_an_engine(capsys: pytest.CaptureFixture[
     assert main(["explain", "app.sql", "--json"]) == 0
     assert {"streams", "paths", "queries"} <= json.loads(capsys.readouterr().out).keys()
     assert FakeEngine.made == []
+
+
+def test_explain_shows_the_orders_that_a_run_has_learnt(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    changed = OrderChanged(
+        at=3.5, path="gone#0", stages=("p2", "p1"), order=("f(a)", "g(a)"), reason="f(a) drops",
+        before=4e-6, after=1e-6, rows=950, matrix=((900, 20), (0, 10)))
+    with Recorder(tmp_path / "state" / "runs" / "1" / "events.jsonl") as recorder:
+        for event in (changed, replace(changed, order=("g(a)", "f(a)")), ProbesReordered(
+                at=4.0, join="a*b*c@1", stream="a", order=("c", "b"), reason="c drops more",
+                before=2.0, after=1.0, rows=30, matrix=((9, 21), (0, 4)))):
+            recorder.record(event)
+    assert main(["explain", "app.sql", "--after", str(tmp_path / "state")]) == 0
+    told = capsys.readouterr().out
+    assert "gone#0 evaluates g(a), f(a)" in told and "changed 2 times" in told
+    assert "a*b*c@1: rows of a probe c, b" in told and "because c drops more" in told
+    lines = [line.split() for line in told.splitlines()]
+    assert ["f(a)", "900", "20"] in lines and ["g(a)", "10"] in lines
+    assert ["b", "9", "21"] in lines and ["c", "4"] in lines
+    assert main(["explain", "app.sql", "--json", "--after", str(tmp_path / "state")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["conjunctions"][0]["profiled"], found["probes"][0]["stream"]) == (950, "a")
 
 
 @pytest.mark.parametrize(("operators", "count"), [("fifo", 1), ("greedy", 3)])

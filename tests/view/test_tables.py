@@ -21,6 +21,7 @@ from penstock.events import (
     OrderChanged,
     PathWork,
     ProbeResult,
+    ProbesReordered,
     ProbeWork,
     QueryAdded,
     QueryFailed,
@@ -560,6 +561,15 @@ def reordered() -> Summary:
         order=("is_rare(dst)", "is_slow(src)"), reason="is_rare(dst) before is_slow(src): drops 9",
         before=4e-6, after=1.5e-6, rows=950, matrix=((900, 20), (0, 10))))
     return summary
+
+
+def test_the_order_of_probes_and_the_reason_are_in_the_account() -> None:
+    summary = reordered()
+    summary.apply(ProbesReordered(
+        at=4.0, join="a*b*c@1", stream="a", order=("c", "b"), reason="c before b: drops 21",
+        before=2.0, after=1.0, rows=30, matrix=((9, 21), (0, 4))))
+    text = " ".join(line.strip() for line in drawn(RunTotals(summary), 200))
+    assert "a in a*b*c@1 probes c, b in this order since 4.0 s (1 change): c before b" in text
 
 
 def test_the_order_of_predicates_and_the_reason_are_in_the_account() -> None:

@@ -34,7 +34,7 @@ that reads and decodes each stream once.
 _EXAMPLES = """\
 start here:
   penstock doctor               is everything there that a run needs?
-  penstock demo                 twenty-one queries over bursty streams, about a minute
+  penstock demo                 twenty-two queries over bursty streams, about a minute
   penstock explain app.sql      what would be shared, and how
   penstock run app.sql          run it; Ctrl-C stops it and says how to go on
   penstock sql app.sql          run it and go on typing: queries, questions, SHOW

@@ -18,7 +18,7 @@ from penstock.events.measures import (
     Wait,
     Waits,
 )
-from penstock.events.orders import CONJUNCTIONS_KEPT, ConjunctionMeasures, Profiling
+from penstock.events.orders import CONJUNCTIONS_KEPT, OrderMeasures, Profiling
 from penstock.model import Block
 
 WARNINGS_KEPT = 100
@@ -59,14 +59,14 @@ class Summary:
     def __init__(self) -> None:
         """Begin before any event."""
         self.run = RunMeasures()
-        self.probes: dict[str, dict[str, tuple[str, ...]]] = {}
+        self.probes: dict[str, dict[str, OrderMeasures]] = {}
         """By multiway join: its streams with the orders in which they probe the others, where
         those are not as written any more."""
         self.streams: dict[str, StreamMeasures] = {}
         self.queries: dict[str, QueryMeasures] = {}
         self.queues: dict[str, QueueMeasures] = {}
         """By the name of the queue, what waits before a stage of a path."""
-        self.conjunctions: dict[str, ConjunctionMeasures] = {}
+        self.conjunctions: dict[str, OrderMeasures] = {}
         """By path, the conjunctions whose order has changed."""
         self.profiling = Profiling()
         self.warnings: deque[k.Warned] = deque(maxlen=WARNINGS_KEPT)
@@ -360,11 +360,12 @@ class Summary:
         self.run.policies |= event.policies
 
     def _probes_reordered(self, event: k.ProbesReordered) -> None:
-        self.probes.setdefault(event.join, {})[event.stream] = event.order
+        known = self.probes.setdefault(event.join, {})
+        known.setdefault(event.stream, OrderMeasures(event.stream)).take(event)
         self._tick(event)
 
     def _order_changed(self, event: k.OrderChanged) -> None:
-        found = self.conjunctions.setdefault(event.path, ConjunctionMeasures(event.path))
+        found = self.conjunctions.setdefault(event.path, OrderMeasures(event.path))
         found.take(event)
         if len(self.conjunctions) > CONJUNCTIONS_KEPT:
             self.conjunctions.pop(next(iter(self.conjunctions)))

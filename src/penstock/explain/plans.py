@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
 from penstock.model import STREAM, Application, Query, Sink, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
@@ -196,7 +197,7 @@ def _conditions(shape: Shape) -> str:
 
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
-    graph = JoinGraph.of(len(join.streams), join.on)
+    graph, named = JoinGraph.of(len(join.streams), join.on), probe_orders.names(join.streams)
     sides = [early_selection(branches, STREAM + side) for side in range(len(join.streams))]
     made = [condition for side in sides for condition in side.all_ask]
     above = [condition for branch in branches for condition in branch.where
@@ -205,8 +206,8 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "id": join.id,
         "streams": list(join.streams),
         "shape": graph.shape if len(join.streams) > 2 else "",
-        "probes": [[join.streams[other] for other in graph.valid(stream, others)]
-                   for stream, others in _others(join)] if len(join.streams) > 2 else [],
+        "probes": {named[stream]: [named[other] for other in graph.valid(stream, others)]
+                   for stream, others in _others(join)} if len(join.streams) > 2 else {},
         "on": conjunction(join.on),
         "span": join.span,
         "before": conjunction(made),
@@ -367,7 +368,7 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["shape"]:
         yield (f"    {_SHAPES[join['shape']]}; rows of each stream probe the others one by one, at "
                "first in this order:")
-        for stream, others in zip(join["streams"], join["probes"], strict=True):
+        for stream, others in join["probes"].items():
             yield f"      {stream}: {', '.join(others)}"
     if not join["shared"]:
         yield "    not shared: a query that calls Python does not hold others up"

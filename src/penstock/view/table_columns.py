@@ -12,8 +12,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from penstock.events import (
-    ConjunctionMeasures,
     Histogram,
+    OrderMeasures,
     QueryMeasures,
     QueueMeasures,
     StreamMeasures,
@@ -193,8 +193,8 @@ def _share(summary: Summary, queue: QueueMeasures) -> ProgressBar:
 
 # --- conjunctions -------------------------------------------------------------------------------
 
-CONJUNCTIONS: tuple[Shown[ConjunctionMeasures], ...] = (
-    Shown("predicates of", lambda _, c: Text(c.path, "bold"), right=False, named=lambda c: c.path),
+CONJUNCTIONS: tuple[Shown[OrderMeasures], ...] = (
+    Shown("predicates of", lambda _, c: Text(c.name, "bold"), right=False, named=lambda c: c.name),
     Shown("changes", lambda _, c: short(c.changes), fixed=7),
     Shown("a row", lambda _, c: f"{c.after * 1e6:.3g} us", fixed=9),
     Shown("before", lambda _, c: f"{c.before * 1e6:.3g} us", 90, fixed=9),
@@ -354,7 +354,7 @@ def _probes(summary: Summary, query: QueryMeasures) -> str:
     'a: c, b'
     """
     told = summary.probes.get(query.joined_by, {})
-    return "; ".join(f"{stream}: {', '.join(order)}" for stream, order in told.items()) or "-"
+    return "; ".join(f"{stream}: {', '.join(known.order)}" for stream, known in told.items()) or "-"
 
 
 JOINS: tuple[Shown[QueryMeasures], ...] = (

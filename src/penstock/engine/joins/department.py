@@ -20,12 +20,9 @@ from penstock.engine.work import Begun, Ended
 from penstock.events import kinds as ev
 from penstock.model import Block
 from penstock.plan import EARLIEST, Member, SharedJoin
-from penstock.policies import filters
+from penstock.policies.filters import Policy as FiltersPolicy
 from penstock.policies.joins import Policy
 
-PROBE_POLICY = "a_greedy(p=0.1)"
-"""The filters policy that orders the probes of multiway joins. A probe asks for thousands of keys
-at once, and a tenth of the dropped ones costs it next to nothing."""
 WORTH_PROBING = 20_000
 """A multiway join of fewer rows takes less time than to ask which of them are needed."""
 MOST_FRESH = 0.25
@@ -78,6 +75,8 @@ class JoinsDepartment:
 
     state: EngineState
     policy: Policy
+    filters: FiltersPolicy
+    """It orders the probes of multiway joins."""
     goals: LatencyGoals
     riders: Riders
     retries: Retries
@@ -109,6 +108,12 @@ class JoinsDepartment:
         self.policy = policy
         for run in self._runs:
             run.policy, run.stale = policy, True
+
+    def order_by(self, policy: FiltersPolicy) -> None:
+        """Order the probes of multiway joins by another policy from now on."""
+        self.filters = policy
+        for orders in self._orders.values():
+            orders.use(policy)
 
     # --- what is asked of it -----------------------------------------------------------------
 
@@ -336,7 +341,7 @@ class JoinsDepartment:
         if len(join.streams) < 3 or few:
             return ()
         if join.id not in self._orders:
-            self._orders[join.id] = ProbeOrders(filters.policy(PROBE_POLICY), join)
+            self._orders[join.id] = ProbeOrders(self.filters, join)
         return self._orders[join.id].orders
 
     def _paned(self, run: JoinRun) -> tuple[Member, ...]:

@@ -92,7 +92,7 @@ class PathsDepartment:
         self._cuts.scheduler = self.scheduler
         self._cuts.make(self.state.plan, at, f"the policy is {name} now")
 
-    def order_by(self, policy: FiltersPolicy, at: float, name: str) -> None:
+    def order_by(self, policy: FiltersPolicy) -> None:
         """Order conjunctions by another policy from now on."""
         self.orders.use(policy)
 
