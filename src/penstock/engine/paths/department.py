@@ -307,7 +307,7 @@ class PathsDepartment:
             self.scheduler.onward(segment))
         longest = settings.longest(path.end == "panes")
         hurried = seconds < inf and not settings.only_the_end_counts
-        learning = hurried or len(path.conjunction) > 1
+        learning = hurried or path.movable > 1
         if learning and not self.costs.has_run(*place):
             longest = min(longest, FIRST_ROWS)
         return self.queues.take(place, min(most, longest), turn.most_blocks)
@@ -401,7 +401,8 @@ class PathsDepartment:
                           result.sampling)
         if changed := self.costs.changed(self.state.plan, job.path.id):
             self._cuts.renew(self.state.plan, event.at, changed)
-        if reason := self.orders.take(job.path.id, result.profile, event.at):
+        if reason := self.orders.take(
+                job.path.id, result.profile, event.at, event.seconds):
             self._reorder(job.path.id, event.at, reason)
 
     def _fail(self, event: ev.JobFailed, job: ActiveJob) -> Ended:

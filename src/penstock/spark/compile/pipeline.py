@@ -23,6 +23,7 @@ from penstock.model import Branch, is_expensive
 from penstock.plan import Path
 from penstock.planning.shapes import columns
 from penstock.spark.compile.columns import all_of, compiled, ours, place
+from penstock.spark.compile.file_scans import FileScan
 from penstock.spark.compile.python_stage import ERROR, PythonStage
 from penstock.spark.compile.worker_reports import Trip, worker_reports
 
@@ -85,11 +86,12 @@ class Pipeline:
         looked_up: Callable[[DataFrame, int], DataFrame],
         function: Callable[[str], PythonFunction],
         evaluation: Evaluation = AS_WRITTEN,
+        scan: FileScan | None = None,
     ) -> None:
         """``looked_up`` adds the relation of a lookup, by number, to some rows."""
         self._path = path.in_order(evaluation.order) if evaluation.order else path
         self._branch, self._looked_up = branch, looked_up
-        self._python = PythonStage(branch, function, evaluation)
+        self._python = PythonStage(branch, function, evaluation, scan)
         self._first_python = path.before_python
 
     @property
