@@ -144,8 +144,7 @@ class Segments:
 
     @contextmanager
     def _profiling(self, order: Order) -> Iterator[Future[ev.ConjunctionProfile | None] | None]:
-        """Beside a job, what the SQL conditions of its path cost and drop, if it is to be measured.
-        """
+        """Measure SQL conditions beside their job, if it is to do that."""
         if not order.path.conditions or not order.job.evaluation.rate:
             yield None
             return
