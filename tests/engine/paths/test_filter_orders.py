@@ -274,3 +274,14 @@ def test_of_a_large_block_no_more_rows_are_profiled_than_the_window_holds() -> N
     feed(small, blocks=1, rows=1000), feed(large, blocks=1, rows=1_000_000)
     assert [job.evaluation.rate for played in (small, large) for job in played.runs] == [
         0.1, 0.001]
+
+
+def test_a_job_over_a_conjunction_has_at_most_a_million_rows_so_that_its_order_is_renewed() -> None:
+    played = host()
+    for _ in range(6):
+        played.arrive("s", at=0.0, rows=400_000)
+    played.arrive("s", at=0.0, rows=3_000_000)
+    played.end("s", at=1.0)
+    played.run()
+    assert [job.rows for job in played.runs][-1] == 3_000_000, "a block is not divided"
+    assert max(job.rows for job in played.runs[:-1]) == 800_000
