@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from benchmarks.filters.rows import FILES
 from benchmarks.filters.sides import Ran
 from penstock import Engine
+from penstock.events import kinds as ev
 
 SCHEMA = "id INT, port INT, level STRING, path STRING"
 CONDITIONS = ("path RLIKE '^/usr.*/[0-9a-f]+/x[0-9]*[1-4][0-9]*ab$'", "CAST(level AS DOUBLE) > 0.5",
@@ -48,7 +49,8 @@ class SqlLoad:
 
 def penstock_sql(spark: Any, data: Path, work: Path, conditions: Sequence[str]) -> Ran:
     """One query with these conditions."""
-    with Engine(spark=spark, checkpoint=work) as engine:
+    events: list[ev.Event] = []
+    with Engine(spark=spark, checkpoint=work, on_event=events.append) as engine:
         engine.execute(
             f"CREATE STREAM s ({SCHEMA}) FROM parquet '{data}' "
             f"OPTIONS (maxFilesPerTrigger = {FILES});"
@@ -57,7 +59,7 @@ def penstock_sql(spark: Any, data: Path, work: Path, conditions: Sequence[str]) 
         summary = engine.run(until_drained=True)
         seconds = time.perf_counter() - began
     assert summary.accounting() == [], summary.accounting()
-    return Ran(seconds, summary.queries["q"].rows_out)
+    return Ran(seconds, summary.queries["q"].rows_out, events, summary)
 
 
 def native_sql(spark: Any, data: Path, conditions: Sequence[str]) -> Ran:

@@ -109,6 +109,9 @@ class Path:
     evaluated in any order."""
     shared: bool = False
     """Whether its members share predicates in Python: then it is one job."""
+    conditions: tuple[Operator, ...] = ()
+    """The SQL conditions of its filter, if their order is decided: of one branch over a stream that
+    neither looks up a relation nor calls Python."""
 
     @property
     def before_python(self) -> int:
@@ -118,16 +121,18 @@ class Path:
     @property
     def conjunction(self) -> tuple[Operator, ...]:
         """The predicates that may be evaluated in any order, in the present one."""
-        return self.operators[self.before_python:self.before_python + self.movable]
+        first = self.before_python
+        return self.conditions or self.operators[first:first + self.movable]
 
     def in_order(self, order: Sequence[int]) -> Path:
         """The same path with its conjunction in another order; none means as it is."""
-        if not order or tuple(order) == tuple(range(self.movable)):
+        if not order or tuple(order) == tuple(range(len(order))):
             return self
-        first, predicates = self.before_python, self.conjunction
+        first, predicates = self.before_python, [self.conjunction[number] for number in order]
+        if self.conditions:
+            return replace(self, conditions=tuple(predicates))
         return replace(self, operators=(
-            *self.operators[:first], *(predicates[number] for number in order),
-            *self.operators[first + self.movable:]))
+            *self.operators[:first], *predicates, *self.operators[first + self.movable:]))
 
     @property
     def stages(self) -> tuple[tuple[Operator, ...], ...]:

@@ -19,6 +19,7 @@ from penstock.language import bind
 from penstock.planning import plan
 from penstock.spark.compile import conjunction_worker
 from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.file_scans import FileScan, LocalFile, scan_of
 
 pytestmark = pytest.mark.spark
 
@@ -136,7 +137,10 @@ def application(
 
 
 def test_all_orders_give_the_same_answers_and_rejects(spark: Any, folder: Path) -> None:
-    """The frames themselves, with NULLs and a predicate that raises, whole and in two parts."""
+    """The frames themselves, with NULLs and a predicate that raises, whole and in two parts.
+
+    Rows that come whole are read by Spark. If a part is kept, workers have read them.
+    """
     conditions = ("fussy(b)", "half(a)", "tenfold(a) > 90", "NOT few(b)")
     app = bind(application(conditions), folder=folder)
     made = plan(app)
@@ -144,15 +148,21 @@ def test_all_orders_give_the_same_answers_and_rejects(spark: Any, folder: Path) 
                  ("few", "half", "fussy", "tenfold")}
     compiler = Compiler(spark, app, made, lambda name: None, functions.__getitem__)
     (path,) = made.paths
-    block = spark.read.parquet(str(folder / "in" / "0.parquet"))
+    file = folder / "in" / "0.parquet"
+    block = spark.read.parquet(str(file))
     assert path.movable == 3
+    columns = compiler.columns_in_python(path, path.members)
+    assert columns is not None and {column.name for column in columns} == {"id", "a", "b"}
+    scan = scan_of([LocalFile(file, is_ours=False)], columns, ROWS, tasks=2)
+    assert scan is not None
     answers, rejects = expected(conditions, files=1)
     for order in permutations(range(3)):
         for cut in (None, 1, 2):
             evaluation = Evaluation(order=order, rate=0.1, unasked=((1, 2), (2,), ()))
             frame, first = block, 0
             if cut is not None:
-                part = compiler.part(path, path.members[0], block, 0, cut, evaluation)
+                part = compiler.part(path, path.members[0], scan.frame(spark), 0, cut, evaluation,
+                                     scan)
                 frame, first = part.frame.localCheckpoint(), cut
                 evaluation = Evaluation(order=(*order[:cut], *reversed(order[cut:])))
             found = compiler.answers(path, path.members, frame, first, evaluation)
@@ -182,13 +192,19 @@ def orders(events: list[Any]) -> list[OrderChanged]:
     (FILTERS, "fifo", 1), (FILTERS, "chain", 1), (FILTERS, "round_robin", 2),
     ("sweep(p=0.2, window=400, enough=50)", "fifo", 1), ("static_greedy", "greedy", 5)])
 def test_answers_rejects_and_books_are_those_of_plain_python(
-    engine: Any, folder: Path, filters: str, operators: str, files: int
+    engine: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, filters: str, operators: str,
+    files: int,
 ) -> None:
+    scans = list[int]()
+    frame = FileScan.frame
+    monkeypatch.setattr(FileScan, "frame", lambda scan, spark: (
+        scans.append(len(scan.tasks)), frame(scan, spark))[1])
     events, summary, one = played(engine, folder, application(WRITTEN, filters, operators, files))
     answers, rejects = expected(WRITTEN)
     assert sorted(one.results("q")["id"].to_pylist()) == answers
     assert summary.queries["q"].rejected == len(rejects) > 0
     assert not [event for event in events if type(event).__name__ == "JobFailed"]
+    assert scans, "workers read the files themselves: nothing comes before the predicates"
 
 
 def test_the_order_is_learnt_and_recorded(engine: Any, folder: Path) -> None:
@@ -200,6 +216,10 @@ def test_the_order_is_learnt_and_recorded(engine: Any, folder: Path) -> None:
     assert summary.conjunctions["q#0"].order == orders(events)[-1].order
     profiles = [event.result.profile for event in events if isinstance(event, JobFinished)]
     assert all(profile is not None and profile.passed >= 0 for profile in profiles)
+    for measured in (event.result.measured for event in events if isinstance(event, JobFinished)):
+        kept = {name: told.rows_out / told.rows_in for name, told in measured.items()}
+        assert kept["q#0:python1"] > 0.8, "slow drops least, in whichever place it is"
+        assert kept["q#0:python4"] < 0.3 < kept["q#0:python3"] < 0.6, "few drops more than half"
     slow = profiles[0].seconds[0]
     assert slow is not None and slow > 2e-6, "the sleep of the slow one"
 
@@ -224,6 +244,36 @@ def test_partitions_whose_rows_differ_have_orders_of_their_own(
            for order in event.result.profile.own]
     assert own and {len(order) for order in own} == {2}
     assert summary.profiling.partitions == len(own)
+def test_sql_conditions_are_ordered_by_what_they_cost_and_drop(
+    engine: Any, folder: Path, spark: Any
+) -> None:
+    """Two patterns look alike, and only one drops anything; every order gives the same answers."""
+    for file in range(3):
+        table = pq.read_table(folder / "in" / f"{file}.parquet")
+        texts = pa.array([f"row {n} of many" for n in table["id"].to_pylist()])
+        pq.write_table(table.append_column("text", texts), folder / "in" / f"{file}.parquet")
+    for file in (3, 4):
+        (folder / "in" / f"{file}.parquet").unlink()
+    conditions = ("text LIKE '%o%m_n_'", "text LIKE '%7_ of%'", "b <> 11")
+    sql = STREAM.replace("b INT)", "b INT, text STRING)").format(
+        options="OPTIONS (maxFilesPerTrigger = 1)") + f"""
+        SET filters = 'a_greedy(p=0.2, window=400, enough=50)'; SET slots = 1;
+        CREATE QUERY q AS SELECT id FROM s WHERE {" AND ".join(conditions)};"""
+    events, summary, one = played(engine, folder, sql)
+    wanted = [row["id"] for file in range(3) for row in values(file)
+              if f"{row['id']:05d}"[-2] == "7" and row["id"] >= 70 and row["b"] not in (11, None)]
+    assert sorted(one.results("q")["id"].to_pylist()) == wanted
+    (change, *_) = orders(events)
+    assert "%7_ of%" in change.order[0] and change.rows >= 50 and change.after < change.before
+    assert summary.conjunctions["s/fanout"].order == orders(events)[-1].order
+    app = bind(sql, folder=folder)
+    made = plan(app)
+    compiler = Compiler(spark, app, made, lambda name: None, lambda name: None)
+    (path,) = made.paths
+    block = spark.read.parquet(str(folder / "in"))
+    for order in permutations(range(3)):
+        found = compiler.answers(path, path.members, block, evaluation=Evaluation(order=order))
+        assert sorted(row["id"] for row in found.project(path.members).collect()) == wanted
 
 
 def test_what_must_stay_is_evaluated_once_for_each_row_in_its_place(

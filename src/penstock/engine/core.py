@@ -131,6 +131,11 @@ class Core:
         return self.state.plan
 
     @property
+    def planned(self) -> Plan:
+        """The same with conjunctions as planned: a job says in which order it evaluates them."""
+        return self.paths.orders.planned
+
+    @property
     def settings(self) -> Settings:
         """What `SET` and the host have decided about this run."""
         return self.state.settings

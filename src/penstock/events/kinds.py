@@ -286,7 +286,8 @@ class OrderChanged:
     at: float
     path: str
     stages: tuple[str, ...]
-    """The predicates in the new order, by the names under which they are measured."""
+    """The predicates in the new order, by the names under which they are measured; empty for SQL
+    conditions, which are not measured one by one."""
     order: tuple[str, ...]
     """The same, as they are written in SQL."""
     reason: str

@@ -133,7 +133,7 @@ def _path(plan: Plan, path: Path, segments: Segments | None) -> dict[str, Any]:
         "queries": list(dict.fromkeys(member.query for member in path.members)),
         "members": [str(member) for member in path.members],
         "operators": [_operator(operator) for operator in path.operators],
-        "conjunction": [operator.id for operator in path.conjunction],
+        "conjunction": [one.id for one in path.conjunction],
         "segments": _segments(path, segments),
         **(_sharing(plan, path) if shared and not path.shared else {}),
     }

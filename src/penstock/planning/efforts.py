@@ -1,9 +1,10 @@
 """SQL conditions in the order of what they cost: Spark stops at the first one that is false.
 
 Spark evaluates the conditions of a `WHERE` as they are written. No condition of the language can
-fail or has an effect, so the order changes no answer. What a condition costs is not measured, since
-counting inside of Spark's generated code would cost more than most conditions. It follows from its
-functions: to search for a pattern takes many times as long as to compare two numbers.
+fail or has an effect, so the order changes no answer. What a condition costs follows from its
+functions: to search for a pattern takes many times as long as to compare two numbers. Where a path
+has conditions of one query only, this order holds until they are measured
+(`penstock.engine.paths.filter_orders`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from penstock.model import Application, Query, Sink, is_expensive
 from penstock.plan import Member, Operator, Path, Plan, members_of
 from penstock.planning.check import check, check_names
 from penstock.planning.conjunctions import computed_by, conditions
-from penstock.planning.path_operators import fanned_out, lookup_operators, operators
+from penstock.planning.path_operators import fanned_out, lookup_operators, operators, sql_conditions
 from penstock.planning.share_aggregates import group_id, share_aggregates
 from penstock.planning.share_joins import own_join, share_joins
 from penstock.planning.share_predicates import share_predicates
@@ -101,6 +101,7 @@ def _own_path(query: Query, member: Member) -> Path:
         end="sink" if branch.grouping is None else "panes",
         expensive=expensive,
         movable=len(conditions(branch.where, computed_by(branch)).movable),
+        conditions=sql_conditions(id, branch),
     )
 
 
@@ -122,8 +123,9 @@ def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
     first = before.branch(members[0])
     if len(members) == 1:
         sink = before.query(members[0].query).sink
-        return replace(group[0], id=id, operators=operators(id, first, sink))
-    return replace(group[0], id=id, members=members,
+        return replace(group[0], id=id, operators=operators(id, first, sink),
+                       conditions=sql_conditions(id, first))
+    return replace(group[0], id=id, members=members, conditions=(),
                    operators=fanned_out(id, first.lookups, len(members)))
 
 

@@ -15,6 +15,7 @@ from penstock.model import (
 )
 from penstock.plan import Operator
 from penstock.planning.conjunctions import computed_by, conditions
+from penstock.planning.efforts import cheapest_first
 from penstock.planning.shapes import conjunction
 from penstock.rendering import render
 
@@ -32,6 +33,18 @@ def operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
     steps.append(Operator(f"{id}:project", "project", shown))
     delivered = sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
     return (*steps, _sink(id, delivered))
+
+
+def sql_conditions(id: str, branch: Branch) -> tuple[Operator, ...]:
+    """The SQL conditions of a branch whose order is decided, those of the least effort first.
+
+    Rows of a block alone must show what each of them drops, so nothing may be joined with them.
+    """
+    plain = branch.grouping is None and branch.join is None and not branch.lookups and not any(
+        map(is_expensive, branch.expressions))
+    ordered = cheapest_first(branch.where) if plain else []
+    return tuple(Operator(f"{id}:condition{number}", "filter", render(condition))
+                 for number, condition in enumerate(ordered, start=1)) if len(ordered) > 1 else ()
 
 
 def fanned_out(id: str, lookups: Iterable[Lookup], members: int) -> tuple[Operator, ...]:

@@ -326,7 +326,7 @@ class SparkHost(HostShutdown):
 
     def _work(self, job: Job) -> Callable[[], ev.JobFinished]:
         """The function that carries out a job, bound to the plan under which it was ordered."""
-        plan = self._core.plan
+        plan = self._core.planned
         if isinstance(job, RefreshJob):
             return partial(self._refreshes.run, job, plan, self._windows.of(job.group))
         if isinstance(job, ProbeJob) and job.group:

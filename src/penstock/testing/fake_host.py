@@ -187,7 +187,7 @@ class FakeHost(VirtualHost):
     @property
     def planned(self) -> Plan:
         """The plan with all conjunctions as they are written."""
-        return self.core.paths.orders.planned
+        return self.core.planned
 
     def rebuild(self, group: str) -> None:
         """The synopsis of a group is lost now, and is rebuilt from the spool."""
@@ -370,10 +370,11 @@ class FakeHost(VirtualHost):
         """What the script says that a conjunction drops."""
         path = self.planned.path(job.path)
         first = max(job.first - path.before_python, 0)
-        if self.drops is None or first >= min(path.movable, job.last - path.before_python):
+        last = len(path.conditions) or min(job.last - path.before_python, path.movable)
+        if self.drops is None or first >= last:
             return None
         return drawn(self.drops(job), path.conjunction, self.operators, job.evaluation, job.rows,
-                     first, min(job.last - path.before_python, path.movable))
+                     first, last)
 
     def _measured(self, job: SegmentJob) -> dict[str, ev.StageFigures]:
         """What is measured of the stages of a path, in the job or beside it."""

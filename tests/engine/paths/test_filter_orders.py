@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import SegmentJob
+from penstock.engine.paths.filter_orders import FilterOrders
 from penstock.engine.settings import Settings
 from penstock.errors import PolicyError
 from penstock.events import JobDecided, OrderChanged, Summary
+from penstock.events.kinds import ConjunctionProfile
 from penstock.events.lines import decode, encode
+from penstock.language import bind
+from penstock.planning import plan
 from penstock.policies.filters import POLICIES
 from penstock.testing import FakeHost
 
@@ -161,6 +165,35 @@ def test_a_query_of_the_same_name_with_other_predicates_begins_as_written() -> N
     assert orders(played)[-1] == (0, 1, 2)
 
 
+SQL = STREAM + "CREATE QUERY q AS SELECT a FROM s WHERE a <> 7 AND a * 3 > 5 AND a < 9;"
+SQL_COSTS = {f"s/fanout:condition{number}": (1e-6, 0.5) for number in (1, 2, 3)}
+
+
+def test_sql_conditions_of_a_query_are_ordered_by_what_they_drop() -> None:
+    played = feed(FakeHost.of(SQL, filters=FAST, operators=SQL_COSTS, drops=lambda job: DROPS))
+    assert orders(played)[0] == (0, 1, 2) and orders(played)[-1][0] == 2
+    assert {change.order[0] for change in changes(played)} == {"(a * 3) > 5"}
+    assert all(change.stages == () for change in changes(played)), "they are not measured alone"
+
+
+def test_sql_conditions_beside_those_of_other_queries_have_no_order_of_their_own() -> None:
+    more = SQL + "CREATE QUERY r AS SELECT a FROM s WHERE a > 1 AND a < 3;"
+    played = feed(FakeHost.of(more, filters=FAST, operators=SQL_COSTS, drops=lambda job: DROPS))
+    assert set(orders(played)) == {()} and not changes(played)
+
+
+def test_sql_conditions_are_profiled_in_a_small_part_of_the_time() -> None:
+    made = FilterOrders(POLICIES["a_greedy"]())
+    made.adopt(plan(bind(SQL)))
+    told = ConjunctionProfile(version=0, patterns={"001": 300}, seconds=(1e-6,) * 3, sampling=0.1)
+    assert made.evaluation("s/fanout", (), 1000, 1).rate > 0, "nothing was profiled so far"
+    made.take("s/fanout", told, at=1.0, seconds=1.0)
+    assert made.evaluation("s/fanout", (), 1000, 2).rate == 0
+    assert made.evaluation("s/fanout", (), 1000, 2).order == (2, 0, 1)
+    made.take("s/fanout", None, at=11.0, seconds=10.0)
+    assert made.evaluation("s/fanout", (), 1000, 3).rate > 0
+
+
 def test_another_query_leaves_the_order_as_it_is() -> None:
     played = host(drops=lambda job: DROPS if job.path == "q#0" else {"10": 0.2})
     for number in range(2):
@@ -251,3 +284,14 @@ def test_of_a_large_block_no_more_rows_are_profiled_than_the_window_holds() -> N
     feed(small, blocks=1, rows=1000), feed(large, blocks=1, rows=1_000_000)
     assert [job.evaluation.rate for played in (small, large) for job in played.runs] == [
         0.1, 0.001]
+
+
+def test_a_job_over_a_conjunction_has_at_most_a_million_rows_so_that_its_order_is_renewed() -> None:
+    played = host()
+    for _ in range(6):
+        played.arrive("s", at=0.0, rows=400_000)
+    played.arrive("s", at=0.0, rows=3_000_000)
+    played.end("s", at=1.0)
+    played.run()
+    assert [job.rows for job in played.runs][-1] == 3_000_000, "a block is not divided"
+    assert max(job.rows for job in played.runs[:-1]) == 800_000

@@ -34,6 +34,9 @@ FIRST_ROWS = 10_000
 """Rows of the first train of a path if somebody waits for its answers, or if the best order of its
 predicates is to be learnt. Their cost is unknown, and the first job waits for code to be compiled
 anyway."""
+ORDERED_ROWS = 1_000_000
+"""The most rows of a job over a conjunction in Python, except for a single block that has more. Its
+order is renewed between jobs, and after a drift all rows of a job meet the old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +310,9 @@ class PathsDepartment:
             self.scheduler.onward(segment))
         longest = settings.longest(path.end == "panes")
         hurried = seconds < inf and not settings.only_the_end_counts
-        learning = hurried or len(path.conjunction) > 1
+        learning = hurried or path.movable > 1
+        if path.movable > 1:
+            longest = min(longest, ORDERED_ROWS)
         if learning and not self.costs.has_run(*place):
             longest = min(longest, FIRST_ROWS)
         return self.queues.take(place, min(most, longest), turn.most_blocks)
@@ -403,7 +408,8 @@ class PathsDepartment:
                           result.sampling)
         if changed := self.costs.changed(self.state.plan, job.path.id):
             self._cuts.renew(self.state.plan, event.at, changed)
-        if reason := self.orders.take(job.path.id, result.profile, event.at):
+        if reason := self.orders.take(
+                job.path.id, result.profile, event.at, event.seconds):
             self._reorder(job.path.id, event.at, reason)
 
     def _fail(self, event: ev.JobFailed, job: ActiveJob) -> Ended:

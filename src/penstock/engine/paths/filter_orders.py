@@ -1,5 +1,9 @@
 """In which order the conjunction of each path is evaluated: asks the filters policy between blocks.
 
+The conjunction of a path without Python is made of its SQL conditions. What they cost and drop is
+measured beside a job, on a few rows of its blocks, which takes longer than to profile in a worker.
+So a job does it only while this takes a small part of the time.
+
 Jobs report what they profiled. The policy looks at it when a job has ended, and its decision holds
 for the jobs that begin from then on. Rows that were kept between two predicates know which
 predicates they have met, so a job over such rows evaluates the others, in the present order.
@@ -25,6 +29,9 @@ from penstock.policies.filters import (
     view_of,
 )
 
+PROFILING_SHARE = 0.01
+"""The part of the time of the jobs of a path that profiling its SQL conditions may take."""
+
 
 @dataclass(slots=True)
 class FilterOrders:
@@ -36,6 +43,10 @@ class FilterOrders:
     _paths: dict[str, Path] = field(default_factory=dict)
     """By path with a conjunction of several predicates, the path as planned."""
     _adaptive: dict[str, AdaptiveOrder] = field(default_factory=dict)
+    _worked: dict[str, float] = field(default_factory=dict)
+    """By path, the seconds that its jobs took."""
+    _profiled: dict[str, float] = field(default_factory=dict)
+    """By path, the seconds that profiling took."""
     _notes: list[Note] = field(default_factory=list)
 
     # --- plan and policy ---------------------------------------------------------------------
@@ -44,7 +55,7 @@ class FilterOrders:
         """Learn about the conjunctions of a plan; those that it had before keep their order."""
         before = self._paths
         self.planned = plan
-        self._paths = {path.id: path for path in plan.paths if path.movable > 1}
+        self._paths = {path.id: path for path in plan.paths if len(path.conjunction) > 1}
         self._adaptive = {
             id: self._adaptive[id]
             if id in before and _texts(before[id]) == _texts(path) else self._begun(path)
@@ -86,12 +97,19 @@ class FilterOrders:
             return AS_WRITTEN
         order = self._sequence(id, met)
         asked = self._adaptive[id].request
-        if order != asked.order or not rows:
+        if order != asked.order or not rows or self._is_too_soon(id):
             return Evaluation(order=order)
+        # To profile SQL conditions on few rows takes as long as on as many as the window holds.
+        share = 1.0 if self._paths[id].conditions else asked.probability
         return Evaluation(
-            order=order, rate=min(asked.probability, asked.most / rows), version=asked.version,
+            order=order, rate=min(share, asked.most / rows), version=asked.version,
             unasked=_places(order, asked.unasked), seed=job,
             per_partition=self.policy.per_partition, enough=int(self.policy.enough))
+
+    def _is_too_soon(self, id: str) -> bool:
+        """Whether SQL conditions were profiled so recently that a job should do without."""
+        limit = PROFILING_SHARE * self._worked.get(id, 0.0)
+        return bool(self._paths[id].conditions) and self._profiled.get(id, 0.0) > limit
 
     def _sequence(self, id: str, met: Iterable[int]) -> tuple[int, ...]:
         order, past = self._adaptive[id].order, set(met)
@@ -100,9 +118,17 @@ class FilterOrders:
 
     # --- profiles ----------------------------------------------------------------------------
 
-    def take(self, id: str, profile: ConjunctionProfile | None, at: float) -> str:
-        """Take what a job profiled, and ask the policy; the reason if the order has changed."""
+    def take(
+        self, id: str, profile: ConjunctionProfile | None, at: float, seconds: float = 0.0
+    ) -> str:
+        """Take what a job of so many seconds profiled, and ask the policy.
+
+        Return the reason if the order has changed.
+        """
         adaptive = self._adaptive.get(id)
+        self._worked[id] = self._worked.get(id, 0.0) + seconds
+        if profile is not None:
+            self._profiled[id] = self._profiled.get(id, 0.0) + profile.sampling
         if adaptive is None or profile is None or (
                 len(profile.seconds) != len(adaptive.order)):
             return ""
@@ -117,7 +143,8 @@ class FilterOrders:
     def _note(self, id: str, view: View, decision: Decision, at: float) -> None:
         predicates = self._paths[id].conjunction
         self._notes.append(Note(event=OrderChanged(
-            at=at, path=id, stages=tuple(predicates[n].id for n in decision.order),
+            at=at, path=id, stages=() if self._paths[id].conditions else tuple(
+                predicates[n].id for n in decision.order),
             order=tuple(predicates[n].text for n in decision.order), reason=decision.reason,
             before=decision.before, after=decision.after, rows=view.rows,
             matrix=tuple(map(tuple, view.matrix.tolist())))))

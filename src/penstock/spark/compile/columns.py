@@ -59,8 +59,13 @@ def compiled(expression: Expression) -> SparkColumn:
 
 def all_of(conditions: Iterable[Expression]) -> SparkColumn | None:
     """The conjunction, or None if there are no conditions; Spark evaluates the cheapest first."""
+    return in_turn(cheapest_first(conditions))
+
+
+def in_turn(conditions: Iterable[Expression]) -> SparkColumn | None:
+    """The conjunction, or None if there are no conditions, evaluated in this order."""
     together: SparkColumn | None = None
-    for condition in cheapest_first(conditions):
+    for condition in conditions:
         asked = compiled(condition)
         together = asked if together is None else together & asked
     return together

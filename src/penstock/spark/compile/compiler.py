@@ -39,11 +39,13 @@ from penstock.model import (
 )
 from penstock.plan import Group, Member, Path, Plan, SharedJoin
 from penstock.planning.check import MEMBER
+from penstock.planning.efforts import cheapest_first
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.aggregates.pane_groupings import PaneGroup
-from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
+from penstock.spark.compile.columns import all_of, compiled, in_turn, ours, place, renamed
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
+from penstock.spark.compile.file_scans import FileScan
 from penstock.spark.compile.multiway import MultiwayCompiler, Survivors
 from penstock.spark.compile.pair_counts import PairCounts
 from penstock.spark.compile.pair_numbers import PAIR_PANE, pair_pane
@@ -282,23 +284,24 @@ class Compiler:
 
     def answers(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
-        evaluation: Evaluation = AS_WRITTEN,
+        evaluation: Evaluation = AS_WRITTEN, scan: FileScan | None = None,
     ) -> PathAnswers:
         """The answers of some members of a path to a block of its stream.
 
-        With ``first`` the block has already passed the stages before it.
+        With ``first`` the block has already passed the stages before it. With a ``scan`` the block
+        is the frame of that scan, whose rows Python workers read themselves.
         """
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
         branches = {member: self._branch(path, member) for member in members}
         if path.shared:
-            return self._through_shared(path, branches, block, evaluation)
+            return self._through_shared(path, branches, block, evaluation, scan)
         if path.expensive:
-            return self._through_python(path, branches, block, first, evaluation)
+            return self._through_python(path, branches, block, first, evaluation, scan)
         rows = self._joined(path, block)
         if len(members) > 1:
             return self._fanned_out(path, branches, rows)
-        return _plain(branches, rows)
+        return _plain(branches, rows, evaluation.order)
 
     def paired(
         self, join: SharedJoin, members: tuple[Member, ...], scans: Sequence[ProbeScan],
@@ -414,11 +417,11 @@ class Compiler:
 
     def part(
         self, path: Path, member: Member, block: DataFrame, first: int, last: int,
-        evaluation: Evaluation = AS_WRITTEN,
+        evaluation: Evaluation = AS_WRITTEN, scan: FileScan | None = None,
     ) -> Progress:
         """A block after the stages first to last - 1 of a path that calls Python."""
-        placed = self._placed(path, block) if first == 0 else block
-        pipeline = self._pipeline(path, self._branch(path, member), evaluation)
+        placed = self._placed(path, block) if first == 0 and scan is None else block
+        pipeline = self._pipeline(path, self._branch(path, member), evaluation, scan)
         return pipeline.run(placed, first, last)
 
     def summarised(
@@ -518,11 +521,11 @@ class Compiler:
 
     def _through_python(
         self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int,
-        evaluation: Evaluation,
+        evaluation: Evaluation, scan: FileScan | None = None,
     ) -> PathAnswers:
         (branch,) = branches.values()
-        pipeline = self._pipeline(path, branch, evaluation)
-        placed = self._placed(path, block) if first == 0 else block
+        pipeline = self._pipeline(path, branch, evaluation, scan)
+        placed = self._placed(path, block) if first == 0 and scan is None else block
         progress = pipeline.run(placed, first, len(path.stages))
         progress.frame = progress.frame.withColumn(MEMBER, sf.lit(0))
         progress.observe(REJECTED, ours(ERROR).isNotNull())
@@ -532,22 +535,48 @@ class Compiler:
             progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
 
     def _through_shared(
-        self, path: Path, branches: dict[Member, Branch], block: DataFrame, evaluation: Evaluation
+        self, path: Path, branches: dict[Member, Branch], block: DataFrame,
+        evaluation: Evaluation, scan: FileScan | None,
     ) -> PathAnswers:
         """The answers of queries that have predicates in common."""
-        planned = [self._plan.branch(member) for member in path.members]
-        trip = SharedConjunction(path, planned, branches, self._function, evaluation)
-        progress = trip.run(self._joined(path, block))
+        trip = self._shared(path, branches, evaluation, scan)
+        progress = trip.run(self._joined(path, block) if scan is None else block)
         progress.observe(REJECTED, ours(ERROR).isNotNull())
         return PathAnswers(progress.frame, branches, trip.outputs(), trip.row(), (), progress)
 
-    def _pipeline(self, path: Path, branch: Branch, evaluation: Evaluation) -> Pipeline:
-        return Pipeline(path, branch, partial(self._looked_up, path), self._function, evaluation)
+    def _shared(
+        self, path: Path, branches: Mapping[Member, Branch], evaluation: Evaluation = AS_WRITTEN,
+        scan: FileScan | None = None,
+    ) -> SharedConjunction:
+        planned = [self._plan.branch(member) for member in path.members]
+        return SharedConjunction(path, planned, branches, self._function, evaluation, scan)
+
+    def _pipeline(
+        self, path: Path, branch: Branch, evaluation: Evaluation = AS_WRITTEN,
+        scan: FileScan | None = None,
+    ) -> Pipeline:
+        return Pipeline(
+            path, branch, partial(self._looked_up, path), self._function, evaluation, scan)
+
+    def columns_in_python(
+        self, path: Path, members: Sequence[Member]
+    ) -> tuple[Column, ...] | None:
+        """The columns of the stream that some members need in Python, if nothing comes before."""
+        if not path.expensive or path.end != "sink" or path.id in self._pair_paths:
+            return None
+        branches = {member: self._branch(path, member) for member in members}
+        if path.shared:
+            return self._shared(path, branches).stage.columns
+        (branch,) = branches.values()
+        return self._pipeline(path, branch).stage.columns
 
 
-def _plain(branches: dict[Member, Branch], rows: DataFrame) -> PathAnswers:
+def _plain(
+    branches: dict[Member, Branch], rows: DataFrame, order: Sequence[int]
+) -> PathAnswers:
     (branch,) = branches.values()
-    wanted = all_of(branch.where)
+    planned = cheapest_first(branch.where)
+    wanted = in_turn(planned[number] for number in order or range(len(planned)))
     frame = rows if wanted is None else rows.where(wanted)
     columns = _columns(branch, [output.expression for output in branch.select])
     return PathAnswers(frame.withColumn(MEMBER, sf.lit(0)), branches, columns)

@@ -24,6 +24,7 @@ from penstock.plan import Path
 from penstock.planning.conjunctions import computed_by
 from penstock.planning.shapes import columns
 from penstock.spark.compile.columns import all_of, compiled, ours, place
+from penstock.spark.compile.file_scans import FileScan
 from penstock.spark.compile.python_stage import ERROR, PythonStage
 from penstock.spark.compile.worker_reports import Trip, worker_reports
 
@@ -86,12 +87,13 @@ class Pipeline:
         looked_up: Callable[[DataFrame, int], DataFrame],
         function: Callable[[str], PythonFunction],
         evaluation: Evaluation = AS_WRITTEN,
+        scan: FileScan | None = None,
     ) -> None:
         """``looked_up`` adds the relation of a lookup, by number, to some rows."""
         self._path = path.in_order(evaluation.order) if evaluation.order else path
         self._branch, self._looked_up = branch, looked_up
         computed = () if path.end == "panes" else computed_by(branch)
-        self._python = PythonStage(branch, function, evaluation, computed)
+        self._python = PythonStage(branch, function, evaluation, computed, scan)
         self._first_python = path.before_python
 
     @property

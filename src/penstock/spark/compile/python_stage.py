@@ -44,16 +44,18 @@ from penstock.model import (
     Expression,
     Literal,
     PythonCall,
+    is_expensive,
     walk,
 )
 from penstock.planning.conjunctions import conditions, decided_by
 from penstock.planning.shapes import columns
 from penstock.policies.filters.model import drop_patterns
-from penstock.spark.compile import conjunction_worker, own_order, shared_worker
+from penstock.spark.compile import conjunction_worker, file_worker, own_order, shared_worker
 from penstock.spark.compile import python_worker as batches
 from penstock.spark.compile.columns import compiled, ours
 from penstock.spark.compile.conjunction_worker import Columns, Predicate, Sampling
 from penstock.spark.compile.expressions import data_type
+from penstock.spark.compile.file_scans import FileScan
 from penstock.spark.compile.python_worker import ConstantTest, FunctionCall, TaskReport
 from penstock.spark.compile.worker_reports import Trip, worker_reports
 from penstock.spark.delivery.text_formats import JSON
@@ -69,12 +71,15 @@ class PythonStage:
     def __init__(
         self, branch: Branch, function: Callable[[str], PythonFunction],
         evaluation: Evaluation = AS_WRITTEN, computed: Iterable[Expression] = (),
+        scan: FileScan | None = None,
     ) -> None:
         """``function`` finds a registered function by its name in SQL.
 
-        Calls in what is ``computed`` have their values kept (`planning.conjunctions`).
+        Calls in what is ``computed`` have their values kept (`planning.conjunctions`). With a
+        ``scan`` the workers of the first trip read the rows themselves.
         """
         self._function, self._branch, self._evaluation = function, branch, evaluation
+        self._scan = scan
         found = conditions(branch.where, computed)
         order = evaluation.order or range(len(found.movable))
         self._movable = [found.movable[number] for number in order]
@@ -92,6 +97,18 @@ class PythonStage:
             if column.source >= STREAM or column in self._select
         }
         """The columns that travel, with their places in the frame."""
+
+    @property
+    def columns(self) -> tuple[Column, ...] | None:
+        """The columns that travel, if Spark computes nothing before the first trip."""
+        branch, carried = self._branch, tuple(self.carried)
+        if branch.lookups or not self._conditions or not all(map(is_expensive, branch.where)) or (
+                any(column.source != STREAM for column in carried)):
+            return None
+        if self._conditions[0] not in self._predicates:
+            return None
+        args = [arg for condition in self._predicates for arg in _call_of(condition).args]
+        return carried if all(isinstance(arg, Column) for arg in args) else None
 
     @property
     def outputs(self) -> list[Expression]:
@@ -127,10 +144,10 @@ class PythonStage:
         """How many conditions call Python."""
         return len(self._conditions)
 
-    def begin(self, rows: DataFrame) -> DataFrame:
-        """The rows with the columns that travel. The first trip adds the errors."""
-        return rows.select(
-            *(compiled(column).alias(at.name) for column, at in self.carried.items()))
+    def begin(self, rows: DataFrame, more: Sequence[SparkColumn] = ()) -> DataFrame:
+        """The rows with the columns that travel, and ``more``. The first trip adds the errors."""
+        return rows if self._scan is not None else rows.select(
+            *(compiled(column).alias(at.name) for column, at in self.carried.items()), *more)
 
     def held(
         self, frame: DataFrame, first: int, last: int, stages: Sequence[str]
@@ -164,17 +181,18 @@ class PythonStage:
         reports = worker_reports(frame.sparkSession.sparkContext)
         number, tell = reports.begin()
         profile, told = reports.begin() if asked[0] in self._movable else (None, None)
-        kept = tuple(name for name in frame.columns if name not in (ERROR, BLAMED))
+        given = self.given(frame)
+        kept = tuple(name for name in given.names if name not in (ERROR, BLAMED))
         steps = {one: self.decision(one) for one in (*asked, *sampled)}
         schema = StructType(
-            [StructField(name, frame.schema[name].dataType) for name in kept]
+            [given[name] for name in kept]
             + [StructField(ERROR, StringType()), StructField(BLAMED, IntegerType())])
         work = partial(
             conjunction_worker.evaluate, [self._predicate(one, steps) for one in asked],
             Columns(kept, ERROR, BLAMED), tell=tell, profile=told,
             sampling=self._sampling(asked, sampled, steps))
         trip = Trip(number, tuple(stages), (True,) * len(asked), profile)
-        return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema), [trip]
+        return self.trip(frame, work, schema, steps), [trip]
 
     def _predicate(
         self, condition: Expression, steps: Mapping[Expression, FunctionCall]
@@ -203,6 +221,28 @@ class PythonStage:
                   for later in self._evaluation.unasked[passed:]),
             sum(1 for one in asked if one in self._movable), self._evaluation.seed,
             self._evaluation.per_partition, self._evaluation.enough)
+
+    def given(self, frame: DataFrame) -> StructType:
+        """The columns that a trip is given."""
+        if not self._reads(frame):
+            return frame.schema
+        return StructType([StructField(at.name, data_type(at.type))
+                           for at in self.carried.values()])
+
+    def trip(
+        self, frame: DataFrame, work: Callable[..., Any], schema: StructType,
+        steps: Mapping[PythonCall, FunctionCall] | Mapping[Expression, FunctionCall],
+    ) -> DataFrame:
+        """What comes back from a trip of the rows, or of those that workers read themselves."""
+        if self._scan is not None and self._reads(frame):
+            work = self._scan.shown_to(work, {
+                column: at.name for column, at in self.carried.items()})
+            return frame.mapInArrow(work, schema)
+        return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema)
+
+    def _reads(self, frame: DataFrame) -> bool:
+        """Whether workers read the rows: in the first trip, before which there are no errors."""
+        return self._scan is not None and ERROR not in frame.columns
 
     # --- conditions whose calls Spark combines -------------------------------------------------
 
@@ -261,7 +301,7 @@ class PythonStage:
             + [StructField(name, StringType()) for name in errors]
             + [StructField(step.result, data_type(call.type)) for call, step in steps.items()])
         work = partial(batches.evaluate, list(steps.values()), kept, errors, tell=tell)
-        return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema)
+        return self.trip(frame, work, schema, steps)
 
     def step(self, call: PythonCall, errors: tuple[str, ...] = (ERROR,)) -> FunctionCall:
         """What a worker needs to know of a call."""
@@ -328,8 +368,8 @@ class PythonStage:
 @lru_cache(maxsize=256)  # it examines every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may lack them."""
-    for module in (batches, conjunction_worker, drop_patterns, own_order, shared_worker,
-                   penstock.functions,
+    for module in (batches, conjunction_worker, drop_patterns, file_worker, own_order,
+                   shared_worker, penstock.functions,
                    *_neighbours(function.call)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 

@@ -36,6 +36,7 @@ from penstock.planning.share_predicates import shared_predicates
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.conjunction_worker import Predicate, Sampling
 from penstock.spark.compile.expressions import data_type
+from penstock.spark.compile.file_scans import FileScan
 from penstock.spark.compile.pipeline import Progress
 from penstock.spark.compile.python_stage import ERROR, PythonStage
 from penstock.spark.compile.shared_worker import (
@@ -58,6 +59,7 @@ class SharedConjunction:
     def __init__(
         self, path: Path, planned: Sequence[Branch], branches: Mapping[Member, Branch],
         function: Callable[[str], PythonFunction], evaluation: Evaluation,
+        scan: FileScan | None = None,
     ) -> None:
         """``planned`` are the branches of all members of the path, which number the predicates."""
         self._branches = list(branches.values())
@@ -73,7 +75,7 @@ class SharedConjunction:
             tuple(output for branch in self._branches for output in branch.select),
             tuple(dict.fromkeys(one for branch in self._branches for one in branch.where)),
             self._branches[0].lookups)
-        self._stage = PythonStage(read, function)
+        self.stage = PythonStage(read, function, scan=scan)
 
     def run(self, rows: DataFrame) -> Progress:
         """One row per row and member that wants it or rejects it: ``@member`` and ``@error``."""
@@ -85,17 +87,16 @@ class SharedConjunction:
         bits = self._bits(cheap) if selective else {}
         delivered = set(columns([output.expression for branch in self._branches
                                  for output in branch.select]))
-        carried = self._stage.carried
+        carried = self.stage.carried
         kept = tuple(at.name for column, at in carried.items() if column in delivered)
         shown = tuple(at.name for column, at in carried.items() if column not in delivered)
-        frame = rows.select(
-            *(compiled(column).alias(at.name) for column, at in carried.items()),
-            *(column.alias(name) for name, column in bits.items()))
-        steps = {one: self._stage.decision(one) for one in self._predicates}
+        frame = self.stage.begin(rows, [column.alias(name) for name, column in bits.items()])
+        given = self.stage.given(frame)
+        steps = {one: self.stage.decision(one) for one in self._predicates}
         schema = StructType(
-            [StructField(name, frame.schema[name].dataType) for name in kept]
+            [given[name] for name in kept]
             + [StructField(MEMBER, IntegerType(), False), StructField(ERROR, StringType())]
-            + ([StructField(REJECT, StructType([frame.schema[name] for name in shown]))]
+            + ([StructField(REJECT, StructType([given[name] for name in shown]))]
                if shown else []))
         reports = worker_reports(rows.sparkSession.sparkContext)
         (number, tell), (profile, told) = reports.begin(), reports.begin()
@@ -105,7 +106,7 @@ class SharedConjunction:
             SharedColumns(kept, shown, tuple(bits), len(self._branches), MEMBER, ERROR, REJECT),
             sampling=self._sampling([Predicate(steps[one], 0) for one in self._predicates]),
             tell=tell, profile=told)
-        frame = frame.select("*", *self._stage.arguments(steps)).mapInArrow(work, schema)
+        frame = self.stage.trip(frame, work, schema, steps)
         if shown:
             frame = frame.withColumns({
                 name: ours(REJECT).getField(name) for name in shown}).drop(REJECT)
@@ -145,7 +146,7 @@ class SharedConjunction:
             for output in branch.select:
                 key = name_key(output.name), str(output.expression.type)
                 cases.setdefault(key, {}).setdefault(
-                    self._stage.settled(output.expression), []).append(member)
+                    self.stage.settled(output.expression), []).append(member)
         return lambda field: self._chosen(
             cases[name_key(field.name), str(field.type)], field)
 
@@ -166,7 +167,7 @@ class SharedConjunction:
             alike.setdefault(read, []).append(member)
         found: SparkColumn | None = None
         for members in alike.values():
-            row = self._stage.row_of(self._branches[members[0]])
+            row = self.stage.row_of(self._branches[members[0]])
             found = row if found is None else sf.when(
                 ours(MEMBER).isin(members), row).otherwise(found)
         assert found is not None

@@ -19,6 +19,7 @@ from penstock.errors import RunError
 from penstock.events.kinds import StageFigures
 from penstock.plan import Path
 from penstock.spark.compile.compiler import Compiler
+from penstock.spark.compile.file_scans import FileScan
 from penstock.spark.compile.pipeline import Progress
 from penstock.spark.jobs.rows_read import Reading
 from penstock.spark.row_bytes import row_bytes
@@ -60,12 +61,13 @@ class IntermediateStore:
         self._lock = threading.Lock()  # jobs keep and forget from their own threads
 
     def keep(
-        self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame, reading: Reading
+        self, compiler: Compiler, path: Path, job: SegmentJob, frame: DataFrame, reading: Reading,
+        scan: FileScan | None = None,
     ) -> IntermediateRows:
         """Compute the stages of a job and keep the rows."""
         level = StorageLevel.DISK_ONLY if job.on_disk else StorageLevel.MEMORY_AND_DISK
         progress = compiler.part(path, job.members[0], frame, job.first, job.last,
-                                 job.evaluation)
+                                 job.evaluation, scan)
         seen = Observation()
         counted = progress.frame.observe(
             seen, F.count(F.lit(1)).alias("rows"), _bytes(progress.frame).alias("bytes"),

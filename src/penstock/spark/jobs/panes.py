@@ -11,6 +11,7 @@ from penstock.engine.instructions import SegmentJob
 from penstock.events import kinds as ev
 from penstock.plan import Group
 from penstock.spark.aggregates.synopsis_store import SynopsisStore
+from penstock.spark.compile.file_scans import FileScan
 from penstock.spark.delivery.commit import added
 from penstock.spark.jobs.intermediate import IntermediateRows
 from penstock.spark.jobs.rows_read import Reading
@@ -37,7 +38,9 @@ class Panes(Segments):
         result = ev.PanesResult(rows_in=job.rows, operators=part.counts, late=job.late)
         return finished(job, result, spark_jobs=1)
 
-    def _finish(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
+    def _finish(
+        self, order: Order, frame: DataFrame, reading: Reading, scan: FileScan | None = None
+    ) -> ev.JobFinished:
         """Put the rows into panes."""
         job, path = order.job, order.path
         made = order.compiler.summarised(path, job.members, frame, job.first, job.evaluation)

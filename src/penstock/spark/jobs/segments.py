@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,13 +17,16 @@ from penstock.events import kinds as ev
 from penstock.model import Block
 from penstock.plan import Path, Plan
 from penstock.planning.conjunctions import conditions
+from penstock.planning.efforts import cheapest_first
 from penstock.rendering import render
 from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.compiler import Compiler
-from penstock.spark.compile.partitioning import dealt
+from penstock.spark.compile.file_scans import FileScan, scan_of, tasks_for
+from penstock.spark.compile.partitioning import dealt, tasks
 from penstock.spark.compile.pipeline import Progress
 from penstock.spark.delivery.collected_answers import CollectedAnswers
 from penstock.spark.delivery.commit import Delivery, added
+from penstock.spark.jobs.condition_profiles import profiled
 from penstock.spark.jobs.intermediate import IntermediateRows, IntermediateStore
 from penstock.spark.jobs.rows_read import BlockReaders, Reading
 from penstock.spark.storage.spool import Spool
@@ -77,15 +82,13 @@ class Segments:
     def _run(self, order: Order) -> ev.JobFinished:
         began, job = self.clock.now(), order.job
         sampled, bare = self._sampled(order)
-        files = self._read_from_files(job)
-        frame = self._frame(job)
-        if order.path.expensive:
-            kept = self.parts.tasks(job.parts)
-            frame = dealt(frame, job, self.settings.quantum, self.cores, kept)
+        scan = self._scan(order)
+        files = self._read_from_files(job) if scan is None else []
+        frame = self._dealt(order) if scan is None else scan.frame(self.spark)
         reading = Reading.begun(self.spark, self.job_group(job.number), job, files, self.readers)
         ready = self.clock.now() if job.sample else began
         finish = self._finish if job.final else self._keep
-        done = finish(order, frame, reading)
+        done = finish(order, frame, reading, scan)
         now = self.clock.now()
         # Another job may have kept the same blocks, and they may have become cold since.
         for block in (each for each in job.blocks if each.number in job.keep
@@ -139,12 +142,54 @@ class Segments:
             return None
         return progress.profile(job.evaluation, first)
 
+    @contextmanager
+    def _profiling(self, order: Order) -> Iterator[Future[ev.ConjunctionProfile | None] | None]:
+        """Measure SQL conditions beside their job, if it is to do that."""
+        if not order.path.conditions or not order.job.evaluation.rate:
+            yield None
+            return
+        with ThreadPoolExecutor(1, "penstock-profile") as beside:
+            yield beside.submit(self._profile_of_conditions, order)
+
+    def _profile_of_conditions(self, order: Order) -> ev.ConjunctionProfile | None:
+        """The profile; if that fails, the job itself says what is wrong with its blocks."""
+        job = order.job
+        with suppress(Exception):
+            files = self.spools[job.blocks[0].stream].local_files(
+                [block.number for block in job.blocks])
+            planned = cheapest_first(order.plan.branch(job.members[0]).where)
+            if files is not None:
+                return profiled(self.spark, planned, files, job.rows, job.evaluation)
+        return None
+
     def _read_from_files(self, job: SegmentJob) -> list[Block]:
         """The blocks that a job reads from files itself."""
         if job.parts:
             return []
         spool = self.spools[job.blocks[0].stream]
         return [block for block in job.blocks if not spool.is_hot(block.number)]
+
+    def _scan(self, order: Order) -> FileScan | None:
+        """How Python workers read the rows of a job by themselves; None if Spark has to."""
+        job = order.job
+        if job.parts or job.keep or not job.rows:
+            return None
+        columns = order.compiler.columns_in_python(order.path, job.members)
+        if columns is None:
+            return None
+        files = self.spools[job.blocks[0].stream].local_files(
+            [block.number for block in job.blocks])
+        wanted = tasks(job, self.settings.quantum, self.cores)
+        return None if files is None else scan_of(
+            files, columns, job.rows, tasks_for(job.rows, wanted, self.cores))
+
+    def _dealt(self, order: Order) -> DataFrame:
+        """The rows that enter a job, in suitable tasks if it calls Python."""
+        frame, job = self._frame(order.job), order.job
+        if not order.path.expensive:
+            return frame
+        kept = self.parts.tasks(job.parts)
+        return dealt(frame, job, self.settings.quantum, self.cores, kept)
 
     def _frame(self, job: SegmentJob) -> DataFrame:
         """The rows that enter a job."""
@@ -155,10 +200,12 @@ class Segments:
     def _rows(self, job: SegmentJob, spool: Spool) -> DataFrame:
         return spool.timed_frame([block.number for block in job.blocks], job.keep)
 
-    def _keep(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
+    def _keep(
+        self, order: Order, frame: DataFrame, reading: Reading, scan: FileScan | None
+    ) -> ev.JobFinished:
         """Keep the rows for a later job; if none is left, that is an answer too."""
         job = order.job
-        part = self.parts.keep(order.compiler, order.path, job, frame, reading)
+        part = self.parts.keep(order.compiler, order.path, job, frame, reading, scan)
         profile = self._profile(order, part.progress)
         measured = self._measured(order, part.progress)
         for number in job.parts:
@@ -179,14 +226,17 @@ class Segments:
         return finished(job, ev.SegmentResult(rows_in=job.rows, operators=part.counts),
                         spark_jobs=1)
 
-    def _finish(self, order: Order, frame: DataFrame, reading: Reading) -> ev.JobFinished:
+    def _finish(
+        self, order: Order, frame: DataFrame, reading: Reading, scan: FileScan | None
+    ) -> ev.JobFinished:
         """Deliver the answers."""
         job, path = order.job, order.path
         answers = replace(order.compiler.answers(path, job.members, frame, job.first,
-                                                 job.evaluation), reading=reading)
-        done = self.delivery.deliver(
-            job, order.plan, CollectedAnswers(answers) if job.in_driver else answers)
-        profile = self._profile(order, answers.progress)
+                                                 job.evaluation, scan), reading=reading)
+        with self._profiling(order) as profiled:
+            done = self.delivery.deliver(
+                job, order.plan, CollectedAnswers(answers) if job.in_driver else answers)
+        profile = profiled.result() if profiled else self._profile(order, answers.progress)
         measured = self._measured(order, answers.progress)
         for number in job.parts:
             self.parts.forget(number)

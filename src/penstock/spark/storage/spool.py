@@ -31,8 +31,9 @@ from penstock.engine.positions import SpoolContents
 from penstock.errors import CheckpointError
 from penstock.model import Block, Stream
 from penstock.spark.compile.expressions import schema
+from penstock.spark.compile.file_scans import LocalFile
 from penstock.spark.delivery.text_formats import JSON
-from penstock.spark.ingest import offsets, times
+from penstock.spark.ingest import offsets, partitions, times
 from penstock.spark.ingest.file_log import FILE_LOG
 from penstock.spark.ingest.sources import files_frame
 from penstock.spark.storage.checkpoint import Checkpoint, folder_name
@@ -363,6 +364,27 @@ class Spool:
         for frame in frames[1:]:
             whole = whole.unionAll(frame)
         return whole
+
+    def local_files(self, numbers: Sequence[int]) -> list[LocalFile] | None:
+        """The files with exactly the rows of some blocks; None if only Spark can read them."""
+        found: list[LocalFile] = []
+        for number in numbers:
+            manifest = self._manifests[number]
+            if number in self._hot or manifest.bounds is not None:
+                return None
+            self.check(number)
+            for path in manifest.files:
+                local = local_path(path)
+                if local is None or self._is_partitioned(path):
+                    return None
+                found.append(LocalFile(local, is_ours=False))
+            found += [LocalFile(self.folder(number) / stored.path, is_ours=True)
+                      for stored in manifest.stored if not stored.own]
+        return found
+
+    def _is_partitioned(self, path: str) -> bool:
+        assert self.stream.path is not None
+        return bool(partitions.of_stream(path, self.stream, partitions.root(self.stream.path)))
 
     def timed_frame(self, numbers: Sequence[int], keep: Sequence[int] = ()) -> DataFrame:
         """The same rows with a time: their own, or when their block arrived."""
