@@ -15,7 +15,7 @@ from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute, modules_in
 from penstock.language.signatures import Signature, doubt_of, read_signature
-from penstock.language.statements import Load, StatementBinder, one_select
+from penstock.language.statements import Load, StatementBinder, declared_name, one_select
 from penstock.language.tokens import statements as split
 from penstock.model import Application, Query, Statement
 
@@ -86,5 +86,8 @@ def bind_question(text: str, application: Application, *, name: str = "question"
 
 def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> None:
     binder = StatementBinder(catalogue, folder, load)
-    for ordinal, tokens in enumerate(split(text), 1):
+    statements = list(split(text))
+    catalogue.later = {declared_name(tokens) for tokens in statements}
+    for ordinal, tokens in enumerate(statements, 1):
+        catalogue.later.discard(declared_name(tokens))
         binder.bind(tokens, text, ordinal)
