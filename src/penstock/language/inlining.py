@@ -31,7 +31,7 @@ from penstock.model import (
 
 MOST_BRANCHES = 1_000
 """The most SELECTs that a query may consist of: a union of unions doubles with each step."""
-MOST_PARTS = 5_000
+MOST_PARTS = 20_000
 """The most parts of an expression: ``a + a`` of a column that is ``a + a`` doubles, too."""
 DEEPEST = 100
 """How deeply an expression may be nested."""
