@@ -50,7 +50,8 @@ INDEX = ROOT / "docs" / "README.md"
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 DOCUMENTS = [ROOT / "README.md", *PAGES]
 ON_SPARK = [ROOT / "README.md", *(ROOT / "docs" / name for name in (
-    "explanation/window-aggregates.md", "how-to/recover-after-a-crash.md",
+    "explanation/window-aggregates.md", "how-to/queries-over-queries.md",
+    "how-to/recover-after-a-crash.md",
     "how-to/run-on-a-cluster.md", "how-to/write-a-sink.md", "reference/python.md",
     "reference/running.md", "tutorial/first-queries.md"))]
 OTHERS = [ROOT / name for name in (
