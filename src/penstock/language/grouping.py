@@ -87,10 +87,7 @@ class AnswerBinder(ExpressionBinder):
         if key is not None:
             return key
         bound = super().meaning(node)
-        if isinstance(bound, PythonCall):
-            hint = "call it in WHERE, in GROUP BY or inside an aggregate"
-            raise Misfit(Refused, "a Python function is not admitted over an aggregate", hint)
-        return bound
+        return _without_python(bound)
 
     def seen(self, expression: Expression) -> Expression:
         """An expression over rows, made of keys alone."""
@@ -98,11 +95,11 @@ class AnswerBinder(ExpressionBinder):
         if key is not None:
             return key
         if isinstance(expression, Column):
-            owner = self.scope.inputs[expression.source].alias
-            message = f"{owner}.{expression.name} is neither grouped by nor inside an aggregate"
-            raise Misfit(TypeFault, message, "add it to GROUP BY, or take an aggregate of it")
-        if isinstance(expression, Call):
-            return replace(expression, args=tuple(self.seen(arg) for arg in expression.args))
+            hint = "add it to GROUP BY, or take an aggregate of it"
+            raise Misfit(TypeFault, _ungrouped(self.scope.spelling(expression)), hint)
+        if isinstance(expression, Call | PythonCall):
+            made = replace(expression, args=tuple(self.seen(arg) for arg in expression.args))
+            return _without_python(made)
         return expression
 
     def origin(self, expression: Expression) -> Expression:
@@ -120,8 +117,15 @@ class AnswerBinder(ExpressionBinder):
         except Misfit as misfit:
             alias = self.aliases.get(node.name.lower()) if not node.table else None
             if alias is None:
-                raise self._with_aliases(misfit, node) from None
+                raise self._with_aliases(self._named(misfit, node), node) from None
             return alias
+
+    def _named(self, misfit: Misfit, node: exp.Column) -> Misfit:
+        """The fault of a column of an inlined query, instead of that of what it is made of."""
+        found = self.scope.column([part.name for part in node.parts])
+        if found is None or not found[0].made or misfit.kind is not TypeFault:
+            return misfit
+        return Misfit(misfit.kind, _ungrouped(f"{found[0].alias}.{found[1].name}"), misfit.hint)
 
     def _with_aliases(self, misfit: Misfit, node: exp.Column) -> Misfit:
         """The fault of an unknown name, with the names that AS gives among those to choose."""
@@ -145,6 +149,17 @@ class AnswerBinder(ExpressionBinder):
         aggregate = _bound(node, self.rows)
         column = Column(f"agg{len(self.aggregates)}", aggregate.type, ANSWER)
         return self.aggregates.setdefault(aggregate, column)
+
+
+def _ungrouped(name: str) -> str:
+    return f"{name} is neither grouped by nor inside an aggregate"
+
+
+def _without_python(bound: Expression) -> Expression:
+    if isinstance(bound, PythonCall):
+        hint = "call it in WHERE, in GROUP BY or inside an aggregate"
+        raise Misfit(Refused, "a Python function is not admitted over an aggregate", hint)
+    return bound
 
 
 def _bound(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
