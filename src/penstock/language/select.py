@@ -28,6 +28,7 @@ from penstock.language.multiway_joins import multiway_join, unjoined
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.scope import FromItem, Scope
+from penstock.language.spellings import understood
 from penstock.language.stream_joins import (
     aggregated_window,
     join_window,
@@ -91,7 +92,7 @@ def bind_select(
 ) -> tuple[Branch, ...]:
     """The branches of a query, one per SELECT."""
     around = Place(tokens[0].start, tokens[-1].end + 1)
-    rest, windows = take_windows(tokens, source)
+    rest, windows = take_windows(understood(tokens, source), source)
     tree = parsed(rest, source, around)
     binder = _SelectBinder(source, catalogue, around, windows)
     try:
@@ -204,7 +205,7 @@ class _SelectBinder:
             hint = "select an aggregate such as COUNT(*), or GROUP BY"
             raise self.source.fault(TypeFault, "nothing is aggregated here", window.place, hint)
         read = Input(stream.name, self._time(window))
-        grouping, outputs = self._grouped(select, inputs)
+        grouping, outputs = self._grouped(select, streams, inputs)
         return Branch((read,), outputs, condition, lookups, grouping)
 
     def _window_join(
@@ -221,7 +222,7 @@ class _SelectBinder:
         window = self._join_window(select, reason)
         grouping = None
         if reason is not None:
-            grouping, outputs = self._grouped(select, inputs)
+            grouping, outputs = self._grouped(select, streams, inputs)
         else:
             outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
         times = [item.column(stream.time) if stream.time and not stream.unit else None
@@ -346,14 +347,16 @@ class _SelectBinder:
         return clause.window
 
     def _grouped(
-        self, select: exp.Select, inputs: Sequence[FromItem]
+        self, select: exp.Select, streams: Sequence[Stream], inputs: Sequence[FromItem]
     ) -> tuple[Grouping, tuple[Output, ...]]:
         """What is grouped and aggregated, and the columns of the answer."""
         group = select.args.get("group")
         if group is not None:
             self._check(group, ("expressions",))
         keys = tuple(dict.fromkeys(group_keys(select, self._binder(inputs, "GROUP BY"))))
-        binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list")
+        time = _row_time(streams, inputs)
+        rows = self._binder(inputs, "another aggregate")
+        binder = AnswerBinder(rows, keys, "the SELECT list", time)
         outputs = self._outputs(select, binder)
         named = [item for item in select.expressions if isinstance(item, exp.Alias)]
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
@@ -557,6 +560,17 @@ class _SelectBinder:
             raise self.source.fault(misfit.kind, misfit.message, place, misfit.hint) from None
         types.check_storable(unified[0].type, self.source, place, f"the column '{name}'")
         return tuple(Output(name, expression) for expression in unified)
+
+
+def _row_time(streams: Sequence[Stream], inputs: Sequence[FromItem]) -> Expression | None:
+    """What orders rows by event time, for a pair by the later of its two; None if nothing does."""
+    times = [item.column(stream.time) if stream.time else None
+             for item, stream in zip(inputs, streams, strict=False)]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times) or len({(stream.unit, t.type) for stream, t in
+                                       zip(streams, known, strict=True)}) > 1:
+        return None
+    return known[0] if len(known) == 1 else Call("greatest", tuple(known), known[0].type)
 
 
 def _aggregating(select: exp.Select) -> exp.Expr | None:

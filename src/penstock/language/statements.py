@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token
@@ -46,14 +47,21 @@ _SELECTS = ("SELECT", "(", "WITH")
 _HEADS = ("CREATE", "DROP", "SET", "SELECT")
 _LISTED = "`penstock explain` lists what an application declares"
 _ELSEWHERE = {
-    "INSERT": "write CREATE QUERY q INTO parquet 'folder' AS SELECT ...",
     "SHOW": _LISTED,
     "DESCRIBE": _LISTED,
     "DESC": _LISTED,
+    "ALTER": "DROP QUERY, then CREATE it; a stream's declaration cannot be changed",
+    "BEGIN": "statements separated by ; are an application",
+    "DELETE": "answers are never changed",
+    "EXECUTE": "statements separated by ; are an application",
+    "TERMINATE": "write DROP QUERY q",
+    "UPDATE": "answers are never changed",
     "EXPLAIN": "`penstock explain` shows how queries are shared",
 }
 """What to do instead of statements that other systems have."""
 _CREATED_ELSEWHERE = {
+    "STREAMING": "write CREATE QUERY q AS SELECT ..., whose answers are kept up to date",
+    "TEMPORARY": "a stream of rows is a STREAM, a table that is looked up a RELATION",
     "OR": "DROP the query first, then CREATE it",
     "TABLE": "a stream of rows is a STREAM, a table that is looked up a RELATION",
     "VIEW": "a query cannot read another one; each is a CREATE QUERY of its own",
@@ -85,6 +93,8 @@ class StatementBinder:
             self._set(cursor, written)
         elif cursor.word() in _SELECTS:
             self._bare_select(cursor, written)
+        elif cursor.take("INSERT"):
+            self._insert(cursor)
         else:
             hint = _ELSEWHERE.get(cursor.word()) or suggestion(cursor.word(), _HEADS)
             raise cursor.expected("CREATE, DROP QUERY, SET or SELECT", hint)
@@ -95,9 +105,12 @@ class StatementBinder:
             hint = _CREATED_ELSEWHERE.get(kind) or suggestion(kind, _KINDS)
             raise cursor.expected("STREAM, RELATION, FUNCTION or QUERY after CREATE", hint)
         cursor.advance()
-        _refuse_if_not_exists(cursor)
+        unless = cursor.take("IF", "NOT", "EXISTS")
         name, place = cursor.name(f"the name of the {kind.lower()}")
         cursor.source = Source(cursor.source.text, f"{kind.lower()} {name}")
+        if unless and self._exists(kind, name):
+            return
+        _check_foreign(cursor)
         if kind == "STREAM":
             self._check_other(name, self.catalogue.relations, "relation", cursor.source, place)
             stream = self._stream(cursor, name)
@@ -117,6 +130,13 @@ class StatementBinder:
         else:
             query = self._query(cursor, name)
             self._declare(self.catalogue.queries, query, "query", cursor.source, place, written)
+
+    def _exists(self, kind: str, name: str) -> bool:
+        known: dict[str, Mapping[str, object]] = {
+            "STREAM": self.catalogue.streams, "RELATION": self.catalogue.relations,
+            "FUNCTION": self.catalogue.functions, "QUERY": self.catalogue.queries,
+        }
+        return name.lower() in known[kind]
 
     def _declare(
         self,
@@ -228,9 +248,12 @@ class StatementBinder:
         options = parse_with(cursor) if cursor.take("WITH") else {}
         cursor.expect("AS")
         query = self._select(cursor, name, sink, options)
-        if unfit := sinks.unfit(query):
-            raise cursor.source.fault(TypeFault, unfit, place, "INTO json holds it")
+        self._check_fits(query, cursor.source, place)
         return query
+
+    def _check_fits(self, query: Query, source: Source, place: Place) -> None:
+        if unfit := sinks.unfit(query):
+            raise source.fault(TypeFault, unfit, place, "INTO json holds it")
 
     def _select(
         self, cursor: Cursor, name: str, sink: Sink, options: Mapping[str, object]
@@ -242,21 +265,44 @@ class StatementBinder:
 
     def _bare_select(self, cursor: Cursor, written: str) -> None:
         """A SELECT of its own is a query with a name of ours."""
+        self._nameless(cursor, Sink(), f"AS {written}")
+
+    def _nameless(self, cursor: Cursor, sink: Sink, rest: str) -> Query:
         self.unnamed += 1
         while f"q{self.unnamed}" in self.catalogue.queries:
             self.unnamed += 1
         name = f"q{self.unnamed}"
         cursor.source = Source(cursor.source.text, f"query {name}")
-        query = self._select(cursor, name, Sink(), {})
-        text = f"CREATE QUERY {name} AS {written}"
+        query = self._select(cursor, name, sink, {})
         self.catalogue.queries[name] = query
+        text = f"CREATE QUERY {name} {rest}"
         self.catalogue.record(Statement("query", name, text, self.folder))
+        return query
+
+    def _insert(self, cursor: Cursor) -> None:
+        """``INSERT INTO parquet 'folder' SELECT ...``: a query with a name of ours."""
+        first, begin = cursor.place, cursor.index
+        cursor.expect("INTO")
+        word, place = cursor.word(), cursor.place
+        if word.lower() not in sinks.SINKS:
+            written = cursor.source.text[place.start : place.end]
+            hint = f"write CREATE QUERY {written} INTO parquet 'out/{written}' AS SELECT ..."
+            message = f"answers go to a sink by its kind, and {written} is none"
+            raise cursor.source.fault(TypeFault, message, first.until(place), hint)
+        sink = sinks.parse_sink(cursor, self.folder)
+        into = cursor.source.text[cursor.tokens[begin].start : cursor.place.start].rstrip()
+        select = cursor.source.text[cursor.place.start : cursor.tokens[-1].end + 1]
+        query = self._nameless(cursor, sink, f"{into} AS {select}")
+        self._check_fits(query, cursor.source, place)
 
     def _drop(self, cursor: Cursor) -> None:
         if not cursor.take("QUERY"):
             raise cursor.expected("QUERY after DROP", "only queries can be dropped")
+        unless = cursor.take("IF", "EXISTS")
         name, place = cursor.name("the name of a query")
         cursor.end()
+        if unless and name.lower() not in self.catalogue.queries:
+            return
         if name.lower() not in self.catalogue.queries:
             known = [query.name for query in self.catalogue.queries.values()]
             message = f"no query '{name}'"
@@ -296,13 +342,12 @@ def one_select(
     return Query(name, bind_select(cursor.tokens, source, catalogue))
 
 
-def _refuse_if_not_exists(cursor: Cursor) -> None:
-    first, begin = cursor.place, cursor.index
-    if cursor.take("IF", "NOT", "EXISTS"):
-        last = place_of(cursor.tokens[cursor.index - 1])
-        hint = "the same declaration again changes nothing"
-        raise cursor.source.syntax("IF NOT EXISTS is not needed", first.until(last), hint)
-    cursor.index = begin
+def _check_foreign(cursor: Cursor) -> None:
+    """Complain about the watermark of Flink, and about the options of Flink and ksqlDB."""
+    for token, following in pairwise(cursor.tokens):
+        if token.text.upper() == "WATERMARK" and following.text.upper() == "FOR":
+            hint = "write TIME ts LATENESS 5 SECONDS after FROM ..."
+            raise cursor.source.syntax("a watermark is declared elsewhere", place_of(token), hint)
 
 
 def _columns(cursor: Cursor) -> tuple[Field, ...]:
