@@ -235,6 +235,9 @@ _RATHER = {
     "XXHASH64(a, b) gives the same number for the same row": (
         "UUID", "MONOTONICALLY_INCREASING_ID",
     ),
+    "write FROM s LATERAL VIEW explode(x) t AS y, or FROM s CROSS JOIN UNNEST(x) AS t (y)": (
+        "EXPLODE", "EXPLODE_OUTER", "POSEXPLODE",
+    ),
     "a column may stand in the names of folders, as in day=2025-01-01/": ("INPUT_FILE_NAME",),
 }
 """What to write rather than a refused function."""

@@ -36,6 +36,7 @@ from penstock.language.stream_joins import (
     window_join,
 )
 from penstock.language.tokens import unseen
+from penstock.language.unnesting import is_unnesting, unnested
 from penstock.language.windows import (
     Clause,
     Hop,
@@ -69,7 +70,6 @@ _CLAUSES = {
     "qualify": "QUALIFY",
     "windows": "a named window",
     "sample": "TABLESAMPLE",
-    "laterals": "LATERAL VIEW",
     "hint": "a hint",
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
@@ -109,6 +109,8 @@ class _SelectBinder:
     ) -> None:
         self.source, self.catalogue, self.around = source, catalogue, around
         self.windows = windows
+        self.unnested: dict[int, Lookup] = {}
+        """What the joins of this query take apart, by the identity of their nodes."""
 
     def place(self, node: exp.Expr) -> Place:
         return place_of_node(node) or self.around
@@ -130,7 +132,8 @@ class _SelectBinder:
         while rest:
             node = rest.pop()
             if isinstance(node, exp.Select):
-                self._check(node, ("expressions", "from_", "joins", "where", "group", "having"))
+                self._check(node, ("expressions", "from_", "joins", "laterals", "where", "group",
+                                   "having"))
                 found.append(node)
             elif isinstance(node, exp.Union):
                 self._check(node, ("this", "expression", "distinct"), distinct_is_default=True)
@@ -373,20 +376,21 @@ class _SelectBinder:
         if clause is None:
             hint = "a query reads a stream: SELECT ... FROM packets"
             raise self.fault(TypeFault, "this SELECT has no FROM", select, hint)
-        joins = list(select.args.get("joins") or [])
+        joins = [*(select.args.get("joins") or []), *(select.args.get("laterals") or [])]
         read, hop = self._read(clause.this)
-        tables = [read, *(join.this for join in joins)]
-        found = [self._table(table) for table in tables]
+        tables = [read, *(j.this if isinstance(j, exp.Join) else j for j in joins)]
+        inputs: list[FromItem] = []
+        found: list[Stream | Relation | Lookup] = []
+        for table, join in zip(tables, (read, *joins), strict=True):
+            one = self._unnested(table, join, inputs) if is_unnesting(table) else self._table(table)
+            inputs.append(FromItem(table.alias_or_name, one.columns, len(inputs)))
+            found.append(one)
         streams = [t for t, f in zip(tables, found, strict=True) if isinstance(f, Stream)]
         first = found[0]
         if not isinstance(first, Stream):
             raise self._no_stream(first, tables[0], bool(streams))
         if len(streams) > 1:
             self._check_streams(streams, tables, hop)
-        inputs = [
-            FromItem(table.alias_or_name, f.columns, k)
-            for k, (table, f) in enumerate(zip(tables, found, strict=True))
-        ]
         self._check_aliases(inputs, tables)
         return [f for f in found if isinstance(f, Stream)], inputs, joins, hop
 
@@ -409,13 +413,27 @@ class _SelectBinder:
             message = f"{hop.name} over joins of streams is not supported yet"
             raise self.fault(NotYet, message, hop.time, "write WINDOW 1 MIN at the end")
 
-    def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
+    def _unnested(
+        self, table: exp.Expr, join: exp.Expr, inputs: Sequence[FromItem]
+    ) -> Lookup:
+        try:
+            found = unnested(table, join, self._binder(inputs, "FROM"))
+        except Misfit as misfit:
+            raise self.misfitting(misfit, table) from None
+        if is_expensive(found.on):
+            hint = "CREATE FUNCTION ... is called in SELECT and WHERE"
+            raise self.fault(Refused, "a Python function is not admitted in FROM", table, hint)
+        self.unnested[id(join)] = found
+        return found
+
+    def _no_stream(self, first: Relation | Lookup, table: exp.Expr, later: bool) -> LanguageError:
         hint = (
             "write the stream first: FROM stream JOIN relation"
             if later
             else "a query reads one stream; join the relation to it"
         )
-        return self.fault(TypeFault, f"'{first.name}' is a relation, not a stream", table, hint)
+        name = first.name if isinstance(first, Relation) else first.relation
+        return self.fault(TypeFault, f"'{name}' is a relation, not a stream", table, hint)
 
     def _table(self, table: exp.Expr) -> Stream | Relation:
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
@@ -446,7 +464,10 @@ class _SelectBinder:
                 raise self.fault(TypeFault, f"two inputs are called '{item.alias}'", table, hint)
             seen.add(name_key(item.alias))
 
-    def _lookup(self, join: exp.Join, inputs: Sequence[FromItem]) -> Lookup:
+    def _lookup(self, join: exp.Expr, inputs: Sequence[FromItem]) -> Lookup:
+        if id(join) in self.unnested:
+            return self.unnested[id(join)]
+        assert isinstance(join, exp.Join)
         self._check_kind(join, ("INNER", "", "LEFT", "LEFT OUTER"), _JOINS)
         condition = join.args.get("on")
         if condition is None:

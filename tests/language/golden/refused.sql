@@ -78,7 +78,7 @@ SELECT COALESC(src, 1) FROM packets
 -- case: rows out of one
 SELECT EXPLODE(path) FROM readings
 -- gives:
--- Refused: query q1, line 1, column 8: the function EXPLODE is not admitted: it makes several rows of one
+-- Refused: query q1, line 1, column 8: the function EXPLODE is not admitted: it makes several rows of one; write FROM s LATERAL VIEW explode(x) t AS y, or FROM s CROSS JOIN UNNEST(x) AS t (y)
 --   SELECT EXPLODE(path) FROM readings
 --          ^^^^^^^
 
@@ -207,13 +207,6 @@ SELECT id FROM RANGE(10)
 -- Refused: query q1, line 1, column 16: a function is not admitted in FROM; name a stream or relation
 --   SELECT id FROM RANGE(10)
 --                  ^^^^^^^^
-
--- case: LATERAL VIEW
-SELECT n FROM readings LATERAL VIEW EXPLODE(path) t AS x
--- gives:
--- Refused: query q1, line 1, column 24: LATERAL VIEW is not admitted
---   SELECT n FROM readings LATERAL VIEW EXPLODE(path) t AS x
---                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: TABLESAMPLE
 SELECT src FROM packets TABLESAMPLE (10 PERCENT)

@@ -382,7 +382,7 @@ SELECT a.src FROM packets a JOIN packets b ON a.src = b.dst AND b.ts BETWEEN a.t
 -- case: spark 53
 SELECT explode(path) AS step FROM readings
 -- gives:
--- Refused: query q1, line 1, column 8: the function explode is not admitted: it makes several rows of one
+-- Refused: query q1, line 1, column 8: the function explode is not admitted: it makes several rows of one; write FROM s LATERAL VIEW explode(x) t AS y, or FROM s CROSS JOIN UNNEST(x) AS t (y)
 --   SELECT explode(path) AS step FROM readings
 --          ^^^^^^^
 
@@ -864,7 +864,7 @@ SELECT ARRAY_LENGTH(path) AS steps, ARRAY_CONTAINS(path, 1) AS one, ARRAY_JOIN(p
 -- case: ksqldb 20
 SELECT EXPLODE(path) AS step FROM readings EMIT CHANGES
 -- gives:
--- Refused: query q1, line 1, column 8: the function EXPLODE is not admitted: it makes several rows of one
+-- Refused: query q1, line 1, column 8: the function EXPLODE is not admitted: it makes several rows of one; write FROM s LATERAL VIEW explode(x) t AS y, or FROM s CROSS JOIN UNNEST(x) AS t (y)
 --   SELECT EXPLODE(path) AS step FROM readings EMIT CHANGES
 --          ^^^^^^^
 

@@ -49,6 +49,7 @@ from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.compile.shared_conjunction import SharedConjunction
+from penstock.spark.compile.unnesting import unnested
 from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -463,8 +464,10 @@ class Compiler:
     def _looked_up(self, path: Path, rows: DataFrame, number: int) -> DataFrame:
         """Rows with what the path's lookup of this number finds for them."""
         lookup = path.lookups[number]
-        inputs = self._pair_paths.get(path.id, 1)
-        found = renamed(self._relation(lookup.relation), lookup_source(number, inputs))
+        source = lookup_source(number, self._pair_paths.get(path.id, 1))
+        if lookup.unnests:
+            return unnested(rows, lookup, source)
+        found = renamed(self._relation(lookup.relation), source)
         return rows.join(sf.broadcast(found), compiled(lookup.on), lookup.kind)
 
     def _fanned_out(
