@@ -172,15 +172,15 @@ def _sketched(aggregate: Aggregate) -> tuple[Family, ...]:
     match aggregate.function, aggregate.method:
         case "APPROX_COUNT_DISTINCT", "" | "hll":
             precision = sketches.hll_precision(aggregate.parameters)
-            return (Family("hll", x, (precision,), (Measure("rank", *x),)),)
+            return (Family("hll", x, (precision,), (Measure("rank", x[0]),)),)
         case "APPROX_COUNT_DISTINCT", "fm":
-            return (Family("fm", x, measures=(Measure("bits", *x),)),)
+            return (Family("fm", x, measures=(Measure("bits", x[0]),)),)
         case "APPROX_F2", _:
-            return (Family("ams", x, measures=(Measure("signs", *x),)),)
+            return (Family("ams", x, measures=(Measure("signs", x[0]),)),)
         case "APPROX_TOPK", _:
             return (
                 Family("count_min", x, measures=(ROWS,)),
-                Family("candidates", x, measures=(ROWS, Measure("hash", *x))),
+                Family("candidates", x, measures=(ROWS, Measure("hash", x[0]))),
             )
     raise PlanError(f"no synopsis serves {aggregate.function} {aggregate.method}".rstrip())
 
