@@ -48,8 +48,15 @@ def lookup_operators(id: str, lookups: Iterable[Lookup]) -> list[Operator]:
     ]
 
 
+def identified(lookup: Lookup) -> str:
+    """What tells a lookup from every other: ids of paths are made of it, so it does not change."""
+    if lookup.unnests:
+        return described(lookup)
+    return f"{lookup.kind} {lookup.relation} {render(lookup.on)}"
+
+
 def described(lookup: Lookup) -> str:
-    """A lookup in words, which tell it from every other."""
+    """A lookup in words."""
     if not lookup.unnests:
         return f"{lookup.kind} {lookup.relation} on {render(lookup.on)}"
     named = zip(lookup.parts, lookup.columns, strict=True)

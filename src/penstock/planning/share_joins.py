@@ -27,7 +27,7 @@ from penstock.model import (
 )
 from penstock.plan import Member, Operator, Path, Plan, SharedJoin
 from penstock.planning.early_selections import early_selection
-from penstock.planning.path_operators import described, fanned_out, lookup_operators, operators
+from penstock.planning.path_operators import fanned_out, identified, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, pane_of
 from penstock.rendering import render
 
@@ -73,7 +73,7 @@ def _shared_id(plan: Plan, join: SharedJoin) -> str:
         return group_id(branch)
     names = "*".join(quote(stream, safe="") for stream in branch.streams)
     relations = "".join(f"+{quote(lookup.relation, safe='')}" for lookup in branch.lookups)
-    looked_up = map(described, branch.lookups)
+    looked_up = map(identified, branch.lookups)
     written = "; ".join([*sorted(render(one) for one in branch.join.on), *looked_up])
     written += " over rows" if branch.join.rows else ""
     return f"{names}{relations}@{zlib.crc32(written.encode()):08x}"

@@ -39,6 +39,7 @@ from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
+from penstock.spark.compile.elements import unnested
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
 from penstock.spark.compile.multiway import MultiwayCompiler, Survivors
@@ -49,7 +50,6 @@ from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.compile.shared_conjunction import SharedConjunction
-from penstock.spark.compile.unnesting import unnested
 from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
