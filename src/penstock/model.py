@@ -283,6 +283,19 @@ class Stream:
     """Seconds that a row's time may be ahead of the clock; a row further ahead is rejected."""
     file_timeout: float = 60.0
     """Seconds for which a file that is not whole is tried again."""
+    computed: tuple[Output, ...] = ()
+    """How the computed columns are made of those that are read, in the order of ``columns``."""
+
+    @property
+    def read(self) -> tuple[Field, ...]:
+        """The columns that the source has."""
+        made = {output.name for output in self.computed}
+        return tuple(column for column in self.columns if column.name not in made)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether its own files are its blocks, so that nothing is copied."""
+        return self.format == "parquet" and not self.computed
 
 
 EPOCH_UNITS = {"SECONDS": 10**9, "MILLISECONDS": 10**6, "MICROSECONDS": 10**3, "NANOSECONDS": 1}
@@ -350,13 +363,28 @@ class Input:
     window: Window | None = None
 
 
+Part: TypeAlias = OneOf["position", "ordinal", "key", "element"]
+"""What is told of an element of an array or map: its place from 0 or from 1, its key, itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A join with a stored relation."""
+    """A join with a stored relation, or with the elements of an array or map of the row."""
 
     relation: str
+    """The relation; of elements the name that the query gives them."""
     on: Expression
+    """The condition; of elements the array or map."""
     kind: OneOf["inner", "left"] = "inner"
+    columns: tuple[Field, ...] = ()
+    """The columns that an element becomes; none for a relation."""
+    parts: tuple[Part, ...] = ()
+    """What each of these columns is."""
+
+    @property
+    def unnests(self) -> bool:
+        """Whether it takes an array or map of the row apart."""
+        return bool(self.columns)
 
 
 APART = Column("@apart", BIGINT, OURS)
@@ -484,11 +512,24 @@ class Query:
     """``earliest`` is from the oldest block in the spool."""
     rejects: OneOf["keep", "fail"] = "keep"
     """What comes of a Python function that rejects every row: ``keep`` warns, ``fail`` stops."""
+    views: tuple[str, ...] = ()
+    """The views that it reads, directly or not; its branches hold what they stand for."""
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The streams that it reads, each once, in order."""
         return tuple(dict.fromkeys(name for branch in self.branches for name in branch.streams))
+
+
+@dataclass(frozen=True, slots=True)
+class SqlView:
+    """A SELECT with a name; queries that read it are bound as if its text stood in theirs."""
+
+    name: str
+    branches: tuple[Branch, ...]
+    """None of them aggregates or joins streams."""
+    views: tuple[str, ...] = ()
+    """The views that it reads itself, directly or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,6 +574,7 @@ class Application:
     functions: Mapping[str, Function] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, SqlView] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
     """The text of every statement in force, from which the application can be bound again."""
 
@@ -542,7 +584,7 @@ class Application:
                      if name_key(key) == name_key(name)), None)
 
 
-StatementKind: TypeAlias = OneOf["stream", "relation", "function", "query", "setting"]
+StatementKind: TypeAlias = OneOf["stream", "relation", "function", "view", "query", "setting"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from penstock.model import (
     Grouping,
     Input,
     Query,
+    SqlView,
     Window,
     lookup_source,
     quoted,
 )
+from penstock.planning.path_operators import described
 from penstock.rendering import render
 
 
@@ -31,6 +33,11 @@ def render_query(query: Query) -> str:
     return "\n".join([head, "\nUNION ALL\n".join(render_branch(b) for b in query.branches)])
 
 
+def render_view(view: SqlView) -> str:
+    """The view as text, one clause per line."""
+    return f"VIEW {view.name}\n" + "\nUNION ALL\n".join(map(render_branch, view.branches))
+
+
 def render_branch(branch: Branch) -> str:
     """One SELECT as text, one clause per line."""
     outputs = [
@@ -45,6 +52,9 @@ def render_branch(branch: Branch) -> str:
     for number, lookup in enumerate(branch.lookups):
         kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"
         name = f"{_name(lookup.relation)}@{lookup_source(number, len(branch.inputs))}"
+        if lookup.unnests:
+            lines.append(f"{kind.removesuffix(' JOIN')} UNNEST {described(lookup)}")
+            continue
         lines.append(f"{kind} {name} ON {render(lookup.on)}")
     lines += _conjuncts("WHERE", branch.where)
     if branch.grouping is not None:

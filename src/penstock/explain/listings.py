@@ -11,7 +11,16 @@ from penstock.explain.refresh_preview import renewals
 from penstock.explain.segment_preview import segments
 from penstock.language import Showing
 from penstock.language.settings import SETTINGS
-from penstock.model import Application, Field, Query, Relation, Stream, Variable
+from penstock.model import (
+    Application,
+    Field,
+    Query,
+    Relation,
+    SqlView,
+    StatementKind,
+    Stream,
+    Variable,
+)
 from penstock.planning import plan
 from penstock.policies import FAMILIES, texts
 from penstock.rendering import span
@@ -72,6 +81,13 @@ def _queries(application: Application) -> Listing:
         for query in application.queries.values()))
 
 
+def _views(application: Application) -> Listing:
+    return Listing(("name", "reads", "columns", "statement"), tuple(
+        (view.name, _view_reads(view), ", ".join(name for name, _ in view.branches[0].outputs),
+         " ".join((_statement(application, "view", view.name) or "").split()))
+        for view in application.views.values()))
+
+
 def _policies(application: Application) -> Listing:
     chosen = texts(application.settings)
     return Listing(("family", "policy", "in_force", "does"), tuple(
@@ -102,21 +118,26 @@ def _settings(application: Application, defaults: Mapping[str, str]) -> Listing:
 
 _LISTS: Mapping[str, Callable[[Application], Listing]] = {
     "FUNCTIONS": _functions, "POLICIES": _policies, "QUERIES": _queries, "RELATIONS": _relations,
-    "STREAMS": _streams}
+    "STREAMS": _streams, "VIEWS": _views}
 
 
 # --- one thing -----------------------------------------------------------------------------------
 
 
 def _described(application: Application, name: str) -> Listing:
-    """The columns of a stream, a relation or a query's answers, and what else is known of it."""
+    """The columns of a stream, relation, view or query's answers, and what else is known of it."""
     about: list[tuple[str, str | None]] = []
     columns: Sequence[Field] = ()
     source = application.streams.get(name) or application.relations.get(name)
-    query, function = application.queries.get(name), application.functions.get(name)
+    view, query = application.views.get(name), application.queries.get(name)
+    function = application.functions.get(name)
     if source is not None:
         columns = source.columns
         about = list(_about_source(source))
+    elif view is not None:
+        columns = [Field(n, kind) for n, kind in view.branches[0].outputs]
+        about = [("view", view.name), ("reads", _view_reads(view)),
+                 ("statement", _statement(application, "view", view.name))]
     elif query is not None:
         columns = [Field(n, kind) for n, kind in query.branches[0].outputs]
         about = list(_about_query(application, query))
@@ -154,8 +175,7 @@ def _about_query(application: Application, query: Query) -> Iterator[tuple[str, 
     yield "priority", str(query.priority)
     yield "latency", None if query.latency is None else f"{query.latency:g} s"
     yield "lifetime", None if query.lifetime is None else f"{query.lifetime:g} s"
-    yield "statement", next((s.text for s in application.statements
-                             if s.kind == "query" and s.name == query.name), None)
+    yield "statement", _statement(application, "query", query.name)
 
 
 def _plan_of(application: Application, name: str) -> list[str]:
@@ -164,6 +184,10 @@ def _plan_of(application: Application, name: str) -> list[str]:
     chosen = texts(application.settings)
     return explain_query(application, made, name, segments(made, chosen["operators"]),
                          renewals(made, chosen["refresh"])).splitlines()
+
+
+def _statement(application: Application, kind: StatementKind, name: str) -> str | None:
+    return next((s.text for s in application.statements if s.kind == kind and s.name == name), None)
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -175,6 +199,12 @@ def _columns(columns: Sequence[Field]) -> str:
 
 def _source(source: Stream | Relation) -> str:
     return f"{source.format} '{source.path}'" if source.path else source.format
+
+
+def _view_reads(view: SqlView) -> str:
+    """The streams that a view is made of, and the views that it reads."""
+    streams = dict.fromkeys(name for branch in view.branches for name in branch.streams)
+    return ", ".join((*streams, *view.views))
 
 
 def _sink(query: Query) -> str:

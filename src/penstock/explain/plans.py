@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
-from penstock.model import STREAM, Application, Query, Sink, Stream, Window
+from penstock.model import STREAM, Application, Query, Sink, SqlView, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.early_selections import (
     MOST_ALTERNATIVES,
@@ -78,6 +78,7 @@ def explain_query(
         "paths": [path for path in told["paths"] if path["id"] in paths],
         "joins": list(filter(asks, told["joins"])),
         "groups": list(filter(asks, told["groups"])),
+        "views": [view for view in told["views"] if query in view["queries"]],
         "queries": [one for one in told["queries"] if one["name"] == query],
     })
 
@@ -88,6 +89,7 @@ def _as_text(told: Mapping[str, Any]) -> str:
         _section("paths", [line for path in told["paths"] for line in _path_text(path)]),
         _section("joins", [line for join in told["joins"] for line in _join_text(join)]),
         _section("synopses", [line for group in told["groups"] for line in _group_text(group)]),
+        _section("views", [_view_text(view) for view in told["views"]]),
         _section("queries", list(_queries_text(told["queries"]))),
     )
     return "\n".join(part for part in parts if part)
@@ -103,6 +105,7 @@ def explain_json(
         "paths": [_path(plan, path, segments) for path in plan.paths],
         "joins": [_join(plan, join) for join in plan.joins],
         "groups": [_group(plan, group, (renewals or {}).get(group.id)) for group in plan.groups],
+        "views": [_view(view, plan) for view in application.views.values()],
         "queries": [_query(plan, query) for query in plan.queries],
     }
 
@@ -114,6 +117,7 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
     return {
         "name": stream.name,
         "columns": {column.name: str(column.type) for column in stream.columns},
+        "computed": {made.name: render(made.expression) for made in stream.computed},
         "format": stream.format,
         "path": stream.path,
         "time": stream.time,
@@ -287,6 +291,20 @@ def _window(plan: Plan, name: str) -> Window:
     return window
 
 
+def _view(view: SqlView, plan: Plan) -> dict[str, Any]:
+    branches = view.branches
+    return {
+        "name": view.name,
+        "columns": {name: str(type_) for name, type_ in branches[0].outputs},
+        "streams": list(dict.fromkeys(name for branch in branches for name in branch.streams)),
+        "relations": list(dict.fromkeys(
+            lookup.relation for branch in branches for lookup in branch.lookups
+            if not lookup.unnests)),
+        "views": list(view.views),
+        "queries": [query.name for query in plan.queries if view.name in query.views],
+    }
+
+
 def _query(plan: Plan, query: Query) -> dict[str, Any]:
     return {
         "name": query.name,
@@ -314,6 +332,7 @@ def _stream_text(stream: Mapping[str, Any]) -> Iterator[str]:
     time = f", time {stream['time']}" if stream["time"] else ", time of arrival"
     late = f", lateness {stream['lateness']:g} s" if stream["lateness"] else ""
     yield f"    from {source}{time}{late}"
+    yield from (f"    computed: {name} = {text}" for name, text in stream["computed"].items())
     yield f"    read once, for {_names(stream['read_by'], 'paths')}"
 
 
@@ -448,6 +467,12 @@ def _costs_text(group: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {way['cost']:8.4g}  {', '.join(told) or 'none'}"
     if len(ways) > _MOST_WAYS:
         yield f"            and {len(ways) - _MOST_WAYS} that cost more"
+
+
+def _view_text(view: Mapping[str, Any]) -> str:
+    columns = ", ".join(f"{name} {type_}" for name, type_ in view["columns"].items())
+    source = " with ".join([", ".join(view["streams"]), *view["relations"]])
+    return f"{view['name']} ({columns}) over {source}: part of {_names(view['queries'], 'queries')}"
 
 
 def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:

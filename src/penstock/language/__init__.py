@@ -17,7 +17,7 @@ from penstock.language.loading import load_attribute, modules_in
 from penstock.language.showing import HEADS as SHOWING
 from penstock.language.showing import Showing
 from penstock.language.signatures import Signature, doubt_of, read_signature
-from penstock.language.statements import Load, StatementBinder, one_select
+from penstock.language.statements import Load, StatementBinder, declared_name, one_select
 from penstock.language.tokens import is_complete, statement_texts
 from penstock.language.tokens import statements as split
 from penstock.model import Application, OneTimeQuery, Statement
@@ -122,6 +122,9 @@ def shows(text: str) -> bool:
 
 def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> tuple[Showing, ...]:
     binder = StatementBinder(catalogue, folder, load)
-    for ordinal, tokens in enumerate(split(text), 1):
+    statements = list(split(text))
+    catalogue.later = {declared_name(tokens) for tokens in statements}
+    for ordinal, tokens in enumerate(statements, 1):
+        catalogue.later.discard(declared_name(tokens))
         binder.bind(tokens, text, ordinal)
     return tuple(binder.shown)

@@ -10,7 +10,7 @@ from penstock.language.places import suggestion
 from penstock.language.tokens import Cursor
 from penstock.model import Application
 
-LISTS = ("FUNCTIONS", "POLICIES", "QUERIES", "RELATIONS", "SETTINGS", "STREAMS")
+LISTS = ("FUNCTIONS", "POLICIES", "QUERIES", "RELATIONS", "SETTINGS", "STREAMS", "VIEWS")
 """What SHOW lists."""
 HEADS = ("DESC", "DESCRIBE", "EXPLAIN", "SHOW")
 """The words that begin such a statement."""
@@ -44,9 +44,9 @@ def bind_showing(cursor: Cursor, catalogue: Catalogue) -> Showing:
         known = {key: query.name for key, query in catalogue.queries.items()}
         return Showing(head, _named(cursor, "query", known), catalogue.application())
     known = {key: one.name for kind in (catalogue.functions, catalogue.queries,
-                                        catalogue.relations, catalogue.streams)
+                                        catalogue.relations, catalogue.streams, catalogue.views)
              for key, one in kind.items()}
-    what = "stream, relation, function or query"
+    what = "stream, relation, view, function or query"
     return Showing("DESCRIBE", _named(cursor, what, known), catalogue.application())
 
 

@@ -137,7 +137,7 @@ def _wrong_header(head: bytes, stream: Stream, file: ListedFile) -> str:
         return ""  # it is still to come
     assert stream.path is not None
     inherited = partitions.of_stream(file.path, stream, partitions.root(stream.path))
-    return header_fault(header(text, options), [c.name for c in stream.columns
+    return header_fault(header(text, options), [c.name for c in stream.read
                                                 if c.name not in inherited])
 
 

@@ -148,8 +148,10 @@ class PacketBatch:
     def write(
         self, spool: Spool, number: int, cutoff: int | None, bounds: Bounds
     ) -> Counted | None:
-        """Write them to the spool; None if Spark must check their times."""
+        """Write them to the spool; None if Spark must check their times or compute columns."""
         stream, files = spool.stream, self.packets.files(self.first, self.last)
+        if stream.computed:
+            return None
         if stream.time is not None and (
                 stream.unit or not well_within(*self.packets.times(self.first, self.last), bounds)):
             return None

@@ -20,6 +20,7 @@ from penstock.errors import SourceError
 from penstock.generators import onoff_options, packets
 from penstock.language.source_checks import FILES, refused
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
+from penstock.spark.compile import expressions
 from penstock.spark.compile.expressions import data_type, schema
 from penstock.spark.ingest import file_checks, partitions
 from penstock.spark.ingest.source_options import opened
@@ -53,7 +54,7 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
         frame = _load(spark.readStream.format(stream.format), stream)
     except FAULTS as error:
         raise SourceError(f"stream {stream.name}: {_unfound(error, stream)}") from error
-    return _declared(frame, stream)
+    return with_computed(_declared(frame, stream), stream)
 
 
 def files_frame(
@@ -79,8 +80,17 @@ def files_frame(
         if folders:
             reader = reader.option("basePath", base)
         frame = reader.load([*map(as_pattern, files)])
-        frames.append(frame.select(*[F.col(quoted(column.name)) for column in columns], *more))
+        frame = frame.select(*[F.col(quoted(column.name)) for column in columns], *more)
+        frames.append(with_computed(frame, stream))
     return reduce(DataFrame.unionAll, frames)
+
+
+def with_computed(rows: DataFrame, stream: Stream) -> DataFrame:
+    """The rows of a source with the computed columns of its stream."""
+    if not stream.computed:
+        return rows
+    return rows.select("*", *[expressions.column(made.expression, made.name)
+                             for made in stream.computed])
 
 
 def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
@@ -130,7 +140,12 @@ def _options(source: Stream | Relation) -> dict[str, str]:
 
 def _columns(source: Stream | Relation) -> list[Field]:
     malformed = [Field(CORRUPT, STRING)] if source.format in TEXTUAL else []
-    return [*source.columns, *malformed]
+    return [*_read(source), *malformed]
+
+
+def _read(source: Stream | Relation) -> tuple[Field, ...]:
+    """The columns that a source has."""
+    return source.read if isinstance(source, Stream) else source.columns
 
 
 def _path(source: Stream | Relation) -> str | None:
@@ -144,7 +159,7 @@ def _path(source: Stream | Relation) -> str | None:
 def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
     """The declared columns among those of the source."""
     _compare(frame.schema, source)
-    return frame.select(*[F.col(quoted(column.name)) for column in source.columns])
+    return frame.select(*[F.col(quoted(column.name)) for column in _read(source)])
 
 
 def check(
@@ -227,7 +242,7 @@ def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -
 
 def _compare(found: StructType, source: Stream | Relation, *, types: bool = True) -> None:
     has = {name_key(field.name): field.dataType.simpleString() for field in found.fields}
-    for column in source.columns:
+    for column in _read(source):
         kind = has.get(name_key(column.name))
         if kind is None:
             raise SourceError(f"column '{column.name}' is declared but not in the data, which has "
