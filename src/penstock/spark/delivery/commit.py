@@ -85,6 +85,7 @@ class Delivery:
         self.folders = Folders(checkpoint, files)
         self._staging = Staging(checkpoint, files, lambda: self.folders.known)
         results = str(checkpoint.folder("results"))
+        checkpoint.folder("staging")  # who only reads answers makes no folder
         tools = SinkTools(self._staging, self.folders, files, results, callback, say)
         self._sinks = make_sinks(tools)
         self._asides = Asides(tools)
