@@ -89,7 +89,7 @@ _CLAUSES = {
     "alias": "an alias of a query",
 }
 _JOINS = "JOIN and LEFT JOIN are"
-_ALONE = "let it be a query of its own"
+_ALONE = "make it a stream: CREATE STREAM name AS SELECT ..., and read that"
 _INSTEAD = {
     **dict.fromkeys(("order", "limit", "distinct"), "a stream has no end"),
     "using": "write ON ...",
@@ -106,14 +106,18 @@ class Selected:
 
 
 def bind_select(
-    tokens: Sequence[Token], source: Source, catalogue: Catalogue, view: str = ""
+    tokens: Sequence[Token], source: Source, catalogue: Catalogue, view: str = "",
+    unfinished: str = "",
 ) -> Selected:
-    """The branches of a query, one per SELECT, or of the ``view`` of that name."""
+    """The branches of a query, one per SELECT, or of the ``view`` of that name.
+
+    ``unfinished`` is the name of the stream that is derived by it.
+    """
     around = Place(tokens[0].start, tokens[-1].end + 1)
     rest, windows = take_windows(tokens, source)
     tree = parsed(rest, source, around)
-    unfinished = {name_key(view)} if view else set()
-    binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, unfinished)
+    names = {name_key(name) for name in (view, unfinished) if name}
+    binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, names)
     try:
         branches = binder.query(tree)
         if view:
