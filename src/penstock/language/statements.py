@@ -151,8 +151,9 @@ class StatementBinder:
 
     def _check_other(self, name: str, kind: str, source: Source, place: Place) -> None:
         """Streams, relations and views have one space of names."""
-        known = {"stream": self.catalogue.streams, "relation": self.catalogue.relations,
-                 "view": self.catalogue.views}
+        known: dict[str, Mapping[str, object]] = {
+            "stream": self.catalogue.streams, "relation": self.catalogue.relations,
+            "view": self.catalogue.views}
         for other, names in known.items():
             if other != kind and name.lower() in names:
                 raise source.fault(TypeFault, f"there is a {other} '{name}' already", place)

@@ -137,7 +137,8 @@ def _expression(tokens: Sequence[Token], source: Source, around: Place) -> exp.E
     others = [name for name, value in tree.args.items() if name != "expressions" and value]
     if not isinstance(tree, exp.Select) or others or len(tree.expressions) != 1:
         raise source.syntax("expected one expression", around)
-    return tree.expressions[0]
+    found: exp.Expr = tree.expressions[0]
+    return found
 
 
 def _typed(bound: Expression, column: _Written) -> Expression:
