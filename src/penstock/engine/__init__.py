@@ -23,5 +23,5 @@ from penstock.engine.instructions import (
 )
 
 __all__ = ["Cancel", "Cool", "Core", "Drain", "Finish", "Forget", "Instruction", "Job", "Note",
-           "Pause", "ProbeJob", "ProbeScan", "RefreshJob", "Release", "Resume", "Scan", "SegmentJob",
-           "Trim", "Wake"]
+           "Pause", "ProbeJob", "ProbeScan", "RefreshJob", "Release", "Resume", "Scan",
+           "SegmentJob", "Trim", "Wake"]

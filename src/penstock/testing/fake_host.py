@@ -242,9 +242,27 @@ class FakeHost(VirtualHost):
             case ev.JobFinished(job=job, kind="probe"):
                 self._log_pairs(next(one for one in self.probes if one.number == job))
         instructions = VirtualHost.handle(self, event)
+        if isinstance(event, ev.JobFinished):
+            self._derive(event)
         for stream, number in self.released:
             self.spool.release(stream, number)
         return instructions
+
+    def _derive(self, event: ev.JobFinished) -> None:
+        """What a job delivers to derived streams becomes a block of theirs, at once."""
+        for name, rows in event.rows_out.items():
+            if rows and name in self.application.streams:
+                self.arrive(name, event.at, rows, times=self._times(name, rows, event))
+
+    def _times(self, name: str, rows: int, event: ev.JobFinished) -> Sequence[float] | None:
+        """The times of some answers: the ends of their windows, or those of the rows they are."""
+        if self.application.streams[name].time is None:
+            return None
+        if event.kind == "refresh":
+            return [one.end / 1e6 for one in self._refreshed[event.job] if one.query == name]
+        job = next((one for one in self.runs if one.number == event.job), None)
+        times = self.spool.times_of(job.blocks) if job is not None else []
+        return [time / 1e6 for time in times[:rows]]
 
     def _log_pairs(self, probe: ProbeJob) -> None:
         """A probe has delivered: its queries have come so far."""
