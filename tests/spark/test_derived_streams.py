@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import random
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.spark.kit import eventually
 from tests.spark.oracle import Oracle, Table, answers, difference
 
 pytestmark = pytest.mark.spark
@@ -113,13 +115,12 @@ def test_a_run_that_is_stopped_goes_on_with_its_derived_streams(engine, tmp_path
     for number, piece in enumerate(pieces):
         put(piece, tmp_path / "packets", 10 * number, 2)
         rows += piece.rows
-        with engine(f"checkpoint{0}") as e:
+        with engine() as e:
             e.load(APPLICATION, folder=tmp_path)
             if number < len(pieces) - 1:
                 e.start()
-                wanted = sum(one[2] == 80 for one in rows)
-                _wait(lambda e=e, wanted=wanted: e.status().streams["web"].read >= wanted
-                      or e.wait(0), e)
+                wanted = sum(one[2] == 80 for one in piece.rows)
+                eventually(partial(_has_read, e, wanted), "web has been read")
                 e.stop()
             else:
                 summary = e.run()
@@ -129,9 +130,5 @@ def test_a_run_that_is_stopped_goes_on_with_its_derived_streams(engine, tmp_path
     assert not faults(found, rows), "\n\n".join(faults(found, rows))
 
 
-def _wait(condition, e) -> None:
-    import time
-
-    until = time.monotonic() + 60
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.05)
+def _has_read(e, rows: int) -> bool:
+    return "web" in e.status().streams and e.status().streams["web"].read >= rows
