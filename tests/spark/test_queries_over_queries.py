@@ -25,14 +25,14 @@ VIEWS = (
     "CREATE VIEW web AS SELECT ts, src, length * 8 AS bits FROM packets WHERE port IN (80, 443)",
     "CREATE VIEW placed AS SELECT w.*, h.site FROM web w LEFT JOIN hosts h ON w.src = h.id "
     "WHERE w.bits > 800",
-    "CREATE VIEW both AS SELECT ts, src, 'web' AS kind FROM web UNION ALL "
+    "CREATE VIEW either AS SELECT ts, src, 'web' AS kind FROM web UNION ALL "
     "SELECT ts, src + 100, CAST(port AS STRING) FROM packets WHERE port = 22",
 )
 QUERIES = {
     "filtered": "SELECT src, bits FROM web WHERE bits > 3000 AND src = 1",
     "over_views": "SELECT p.src, p.site, h.site AS other FROM placed p JOIN hosts h "
                   "ON h.id = p.src WHERE p.bits < 9000",
-    "of_union": "SELECT kind, src + 1 AS next FROM both WHERE src > 1",
+    "of_union": "SELECT kind, src + 1 AS next FROM either WHERE src > 1",
     "with_ctes": "WITH loud AS (SELECT * FROM web WHERE bits > 4000), "
                  "sites AS (SELECT l.src, h.site FROM loud l JOIN hosts h ON l.src = h.id) "
                  "SELECT site, src FROM sites WHERE site <> 'b'",
@@ -49,7 +49,7 @@ WINDOWED = {
 }
 PAIRS = ("SELECT a.ts AS first, b.ts AS second, a.bits FROM web a JOIN placed b ON a.src = b.src "
          "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' SECOND")
-START = "to_timestamp(floor(epoch(ts) / 10) * 10) AT TIME ZONE 'UTC'"
+START = "time_bucket(INTERVAL 10 SECOND, ts)"
 
 
 def packets(folder: Path) -> Table:
@@ -102,14 +102,14 @@ def test_a_view_that_changes_makes_its_query_another(engine, tmp_path):
     with engine() as e:
         e.load(DECLARED + first + query, folder=tmp_path)
         e.run()
-        count = e.results("q").num_rows
+        values = e.results("q")["src"].to_pylist()
         e.close()
     with engine() as e:
         assert list(e.application.views) == ["v"]
         assert e.application.queries["q"].views == ("v",)
         e.run()
-        assert e.results("q").num_rows == count > 0, "nothing comes twice"
+        assert e.results("q").num_rows == len(values) > 0, "nothing comes twice"
         e.load(DECLARED + second + query, folder=tmp_path)
         e.run()
-        values = e.results("q")["src"].to_pylist()
-    assert (len(values), sum(value >= 1000 for value in values)) == (2 * count, count)
+        others = e.results("q")["src"].to_pylist()
+    assert sorted(others) == sorted(value + 1000 for value in values)
