@@ -101,6 +101,8 @@ def test_a_chain_of_derived_streams_gives_the_rows_of_duckdb(engine, tmp_path):
         assert feeds == [], "what is in a block is in no feed any more"
         counted = summary.streams["web"].read, summary.queries["web"].rows_out
         assert counted[0] == counted[1] > 0
+        e.close()
+    with engine() as e:
         again = e.run()
         assert {name: one.num_rows for name, one in results(e).items()} == {
             name: one.num_rows for name, one in found.items()}, "nothing comes twice"

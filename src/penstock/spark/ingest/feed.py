@@ -67,8 +67,8 @@ class Feed:
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files whose rows are in a block."""
-        for path in self.paths(names):
-            self._files.remove(path)
+        for name in names:
+            (self._folder / name).unlink(missing_ok=True)
 
     def put_back(self, names: Iterable[str]) -> None:
         """Files could not be taken: they are still to be."""
