@@ -278,7 +278,8 @@ def sites(tmp_path: Path) -> Iterator[dict[str, Site]]:
 
 @pytest.mark.parametrize("chains", [
     ("delivery", "windows"), ("joins", "derived"),
-    pytest.param(("ingest",), marks=pytest.mark.long), pytest.param(("executors",), marks=pytest.mark.long)])
+    pytest.param(("ingest",), marks=pytest.mark.long),
+    pytest.param(("executors",), marks=pytest.mark.long)])
 def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, chains):
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(killed_again_and_again, sites[name]) for name in chains]
