@@ -71,7 +71,7 @@ def test_queries_see_computed_columns_as_any_other(engine, tmp_path):
     assert (summary.streams["events"].read, summary.streams["events"].rejected) == (360, 36)
     assert asked["n"].to_pylist() == [len(table.rows)]
     oracle = Oracle([table])
-    begins = "date_trunc('day', ts) + INTERVAL 10 SECOND * ((epoch(ts)::BIGINT % 86400) // 10)"
+    begins = "time_bucket(INTERVAL 10 SECOND, ts)"
     for name, columns, text in (
         ("all_pages", ["ts", "page"], "SELECT ts, page FROM events"),
         ("views", ["window_start", "page", "n"], f"SELECT {begins}, page, COUNT(*) FROM events "
