@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from penstock.engine import Core, Instruction, ProbeJob, RefreshJob, SegmentJob, Trim
+from penstock.engine import Core, Drain, Instruction, ProbeJob, RefreshJob, SegmentJob, Trim
 from penstock.engine.positions import Intervals, Positions, QueryPosition, SpoolContents
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
@@ -247,6 +247,13 @@ class FakeHost(VirtualHost):
         for stream, number in self.released:
             self.spool.release(stream, number)
         return instructions
+
+    def drain(self, drain: Drain) -> None:
+        """A derived stream ends, or fails with its query."""
+        now = self.clock.now()
+        self.plan_event(
+            ev.StreamFailed(at=now, stream=drain.stream, reason=drain.reason) if drain.reason
+            else ev.StreamEnded(at=now, stream=drain.stream))
 
     def _derive(self, event: ev.JobFinished) -> None:
         """What a job delivers to derived streams becomes a block of theirs, at once."""
