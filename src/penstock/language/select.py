@@ -193,6 +193,7 @@ class _SelectBinder:
             return
         tree.set("with_", None)
         self._check(clause, ("expressions",))
+        names: set[str] = set()
         for part in clause.expressions:
             self._check(part, ("this", "alias"))
             name = part.alias
@@ -200,8 +201,9 @@ class _SelectBinder:
                 hint = "name them with AS in its SELECT"
                 raise self.fault(Refused, "names for the columns of WITH are not admitted", part,
                                  hint)
-            if name_key(name) in self.named:
+            if name_key(name) in names:
                 raise self.fault(TypeFault, f"WITH names '{name}' twice", part.args["alias"])
+            names.add(name_key(name))
             self.named[name_key(name)] = self._inlined(part.this, f"'{name}'", name)
 
     def _inlined(self, tree: exp.Expr, title: str, name: str = "") -> Inlined:

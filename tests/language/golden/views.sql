@@ -190,6 +190,13 @@ CREATE VIEW v AS WITH x AS (SELECT src FROM packets) SELECT * FROM x UNION ALL S
 -- SELECT n AS src: INT
 -- FROM readings
 
+-- case: WITH that hides a name of the WITH around it
+WITH x AS (SELECT src AS a FROM packets) SELECT y.a, y.b FROM (WITH x AS (SELECT a, a + 1 AS b FROM x) SELECT * FROM x) y
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS a: INT, src + 1 AS b: INT
+-- FROM packets
+
 -- case: a query in FROM
 SELECT t.m FROM (SELECT src AS m, port FROM packets WHERE port > 1) AS t JOIN hosts ON id = m WHERE t.port < 9
 -- gives:
