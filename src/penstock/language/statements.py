@@ -195,7 +195,7 @@ class StatementBinder:
                 TypeFault, "LATENESS needs TIME", late_place, "name the column that holds the time"
             )
         return Stream(name, columns, format_, path, options, time, lateness, unit,
-                      computed=computed, **own)
+                      computed=computed, derived=False, **own)
 
     def _derived(self, cursor: Cursor, name: str, place: Place, written: str) -> None:
         """A stream whose rows are the answers of a query, which has its name."""
