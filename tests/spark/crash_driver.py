@@ -111,7 +111,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
             "storage.local_store:os.replace", about="spool/few/"),
         "in a block, and still in the feed": Moment(
             "storage.spool:Spool.add", "after", about="query"),
-        "a feed that was taken is cleared": Moment("ingest.feed:Feed.remove", about="run-"),
+        "a feed that was taken is cleared": Moment("ingest.feed:DerivedFeed.remove", about="run-"),
         "rows of a stream committed, not moved": Moment(
             "storage.guarded:Log.append", "after", about="'few'"),
         "while a stream takes rows": Moment(

@@ -20,7 +20,7 @@ from penstock.spark.storage.files import Files
 _JOB = re.compile(r"run-(\d+)-")
 
 
-class Feed:
+class DerivedFeed:
     """The feed of one stream; the loop tells it of jobs, and the stream's thread takes them."""
 
     def __init__(self, files: Files, folder: Path, place: Mapping[str, Any] | None) -> None:

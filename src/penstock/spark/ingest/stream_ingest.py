@@ -41,7 +41,7 @@ from penstock.spark.ingest import (
 )
 from penstock.spark.ingest.driver_batches import SmallBatches, are_small
 from penstock.spark.ingest.executor_batches import Counted
-from penstock.spark.ingest.feed import Feed
+from penstock.spark.ingest.feed import DerivedFeed
 from penstock.spark.ingest.file_batches import Ages
 from penstock.spark.ingest.file_checks import Verdict
 from penstock.spark.ingest.file_log import FILE_LOG
@@ -110,7 +110,7 @@ class Ingest:
         self._query: StreamingQuery | None = None
         self._source: FileSource | None = None
         self._packets: PacketStream | None = None
-        self.feed: Feed | None = None
+        self.feed: DerivedFeed | None = None
         """Of a derived stream."""
         self._small = SmallBatches()
         self._thread: threading.Thread | None = None
@@ -126,7 +126,7 @@ class Ingest:
         """Learn how far the source was read; CheckpointError if that is damaged."""
         if self._stream.derived:
             folder = self._checkpoint.folder("feeds", self._stream.name)
-            self.feed = Feed(self._files, folder, self._place)
+            self.feed = DerivedFeed(self._files, folder, self._place)
         elif self._stream.format in FILES:
             assert self._stream.path is not None
             log = self._checkpoint.log(self._offsets / FILE_LOG)
@@ -238,7 +238,7 @@ class Ingest:
             if not until_drained or packets.is_paced:
                 self._woken.wait(packets.pause(place, interval))
 
-    def _take_feed(self, feed: Feed) -> None:
+    def _take_feed(self, feed: DerivedFeed) -> None:
         """Take what the query delivers, block by block, until it is through or it is stopped."""
         more = True
         while more and not self._stopping:
@@ -249,7 +249,7 @@ class Ingest:
                     self._take_delivered(feed, names)
             more = bool(names) or feed.wait(LOOK_AGAIN)
 
-    def _take_delivered(self, feed: Feed, names: list[str]) -> None:
+    def _take_delivered(self, feed: DerivedFeed, names: list[str]) -> None:
         """Make a block of files that the query has delivered."""
         try:
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
