@@ -202,10 +202,12 @@ class Core:
                 self._end_if_broken(query)
             case ev.QueryDropped(query=query):
                 self._remove_query(query)
+                if self.settings.until_drained:  # a live run may declare it again
+                    self._drain(query, out)
             case ev.QueryFailed(query=query, reason=reason):
                 self._failures[query] = reason
                 self._remove_query(query)
-                self._drain_failed(query, reason, out)
+                self._drain(query, out, f"its query failed: {reason}")
 
     def _end_job(self, event: ev.JobFinished | ev.JobFailed, out: list[Instruction]) -> None:
         """A job has ended: do what its department asks for, then what holds for every kind."""
@@ -270,7 +272,7 @@ class Core:
             self._failures[query] = reason
             self._remove_query(query)
             out.append(Note(event=ev.QueryFailed(at=at, query=query, reason=reason)))
-            self._drain_failed(query, reason, out)
+            self._drain(query, out, f"its query failed: {reason}")
 
     def _tell_rejects(self, at: float, query: str, text: str, out: list[Instruction]) -> None:
         """A function rejects every row: warn, or stop its query if it says so."""
@@ -300,18 +302,16 @@ class Core:
         if not self.settings.until_drained or not self._is_idle:
             return
         for query in self.plan.queries:
-            is_open = query.name in self.state.open and query.name not in self._drained
-            if query.derives and is_open and not any(
+            if query.name in self.state.open and not any(
                     stream in self.state.open for stream in query.streams):
-                self._drained.add(query.name)
-                out.append(Drain(stream=query.name))
+                self._drain(query.name, out)
 
-    def _drain_failed(self, query: str, reason: str, out: list[Instruction]) -> None:
-        """A stream whose query has failed fails, too, after what was delivered to it."""
+    def _drain(self, query: str, out: list[Instruction], reason: str = "") -> None:
+        """End the stream of a query that delivers no more, after what was delivered to it."""
         derives = any(known.name == query and known.derives for known in self.plan.queries)
         if derives and query not in self._drained:
             self._drained.add(query)
-            out.append(Drain(stream=query, reason=f"its query failed: {reason}"))
+            out.append(Drain(stream=query, reason=reason))
 
     @property
     def _is_idle(self) -> bool:

@@ -257,16 +257,19 @@ class FakeHost(VirtualHost):
 
     def _derive(self, event: ev.JobFinished) -> None:
         """What a job delivers to derived streams becomes a block of theirs, at once."""
+        derived = {name for name, stream in self.application.streams.items() if stream.derived}
         for name, rows in event.rows_out.items():
-            if rows and name in self.application.streams:
-                self.arrive(name, event.at, rows, times=self._times(name, rows, event))
+            times = self._times(name, rows, event) if name in derived else ()
+            if rows and (times is None or times):
+                self.arrive(name, event.at, rows, times=times)
 
     def _times(self, name: str, rows: int, event: ev.JobFinished) -> Sequence[float] | None:
         """The times of some answers: the ends of their windows, or those of the rows they are."""
         if self.application.streams[name].time is None:
             return None
         if event.kind == "refresh":
-            return [one.end / 1e6 for one in self._refreshed[event.job] if one.query == name]
+            return [one.end / 1e6 for one in self._refreshed[event.job]
+                    if one.query == name and one.rows]
         job = next((one for one in self.runs if one.number == event.job), None)
         times = self.spool.times_of(job.blocks) if job is not None else []
         return [time / 1e6 for time in times[:rows]]

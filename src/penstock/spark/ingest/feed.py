@@ -1,21 +1,22 @@
 """The feed of a derived stream: what its query has delivered and the stream has not taken yet.
 
 A job's files come into the feed when the job counts. The stream takes all files of some jobs as one
-block, whose manifest names them, and then removes them. So a file is taken once: after a crash, one
-that the last manifest names is removed, and any other is still to be taken. A job is taken whole,
-since its rows may be late for each other's windows otherwise.
+block, whose manifest names them, and removes them before it takes others. So a file is taken once:
+after a crash, one that the last manifest names is removed, and any other is still to be taken. A
+job is taken whole, since its rows may be late for each other's windows otherwise.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import SourceError
 from penstock.spark.storage.files import Files
+from penstock.spark.storage.store import Store
 
 _JOB = re.compile(r"run-(\d+)-")
 
@@ -23,9 +24,12 @@ _JOB = re.compile(r"run-(\d+)-")
 class DerivedFeed:
     """The feed of one stream; the loop tells it of jobs, and the stream's thread takes them."""
 
-    def __init__(self, files: Files, folder: Path, place: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, files: Files, store: Store, folder: Path, place: Mapping[str, Any] | None
+    ) -> None:
         """``place`` is that of the last manifest. All that is there belongs to jobs that count."""
-        self._files, self._folder = files, folder
+        self._files, self._store, self._folder = files, store, folder
+        self._taken: Sequence[str] = ()
         self.remove(place["files"] if place else ())
         self._jobs = {_job(name) for name in self._names()}
         self._changed = threading.Condition()
@@ -56,7 +60,9 @@ class DerivedFeed:
     # --- what the stream's thread does -------------------------------------------------------
 
     def next(self) -> list[str]:
-        """The names of all files that can be taken now."""
+        """The names of all files that can be taken now; what was taken is removed first."""
+        self.remove(self._taken)
+        self._taken = ()
         with self._changed:
             jobs, self._jobs = self._jobs, set()
         return [name for name in self._names() if _job(name) in jobs] if jobs else []
@@ -65,10 +71,16 @@ class DerivedFeed:
         """Where files are."""
         return [str(self._folder / name) for name in names]
 
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove files whose rows are in a block."""
+    def took(self, names: Sequence[str]) -> None:
+        """The rows of files are in a block, and are not taken again."""
+        self._taken = names
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove files whose rows are in a block, durably: a later manifest names others."""
         for name in names:
-            (self._folder / name).unlink(missing_ok=True)
+            self._store.remove(self._folder / name)
+        if names:
+            self._store.sync((), [self._folder])
 
     def put_back(self, names: Iterable[str]) -> None:
         """Files could not be taken: they are still to be."""

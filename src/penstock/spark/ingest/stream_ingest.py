@@ -126,7 +126,7 @@ class Ingest:
         """Learn how far the source was read; CheckpointError if that is damaged."""
         if self._stream.derived:
             folder = self._checkpoint.folder("feeds", self._stream.name)
-            self.feed = DerivedFeed(self._files, folder, self._place)
+            self.feed = DerivedFeed(self._files, self._checkpoint.store, folder, self._place)
         elif self._stream.format in FILES:
             assert self._stream.path is not None
             log = self._checkpoint.log(self._offsets / FILE_LOG)
@@ -260,7 +260,7 @@ class Ingest:
         except BaseException:
             feed.put_back(names)
             raise
-        feed.remove(names)
+        feed.took(names)
         self._tell(block, manifest)
 
     def _wait_for_room(self) -> None:
