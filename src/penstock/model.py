@@ -162,15 +162,19 @@ Expression: TypeAlias = Column | Literal | Call | PythonCall
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and all below it, parents first."""
-    yield expression
-    if isinstance(expression, Call | PythonCall):
-        for arg in expression.args:
-            yield from walk(arg)
+    open_ = [expression]
+    while open_:
+        part = open_.pop()
+        yield part
+        if isinstance(part, Call | PythonCall):
+            open_.extend(reversed(part.args))
 
 
 def is_expensive(expression: Expression) -> bool:
     """Whether a row must travel to Python for this."""
-    return any(isinstance(part, PythonCall) for part in walk(expression))
+    if isinstance(expression, Call):
+        return any(map(is_expensive, expression.args))
+    return isinstance(expression, PythonCall)
 
 
 # --- windows and aggregates --------------------------------------------------------------------
@@ -520,6 +524,39 @@ class SqlView:
     """The views that it reads itself, directly or not."""
 
 
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """A column by which the answer to a question is ordered."""
+
+    output: int
+    """Its number in the SELECT list."""
+    descending: bool = False
+    nulls_first: bool = True
+
+
+ANSWERS = "answers"
+"""The format of a stream that stands for the answers of a query, where a question reads them."""
+HELD = Window(1, 1, exactly=True)
+"""The window of a question without one: every row is held at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneTimeQuery:
+    """A question: a query that is answered once, and what is done with its rows."""
+
+    query: Query
+    shown: int
+    """How many of its columns the answer has; the others are only ordered by."""
+    order: tuple[OrderKey, ...] = ()
+    distinct: bool = False
+    limit: int | None = None
+    offset: int = 0
+    is_held: bool = False
+    """Whether it aggregates or joins everything that is held, without a window."""
+    answers: tuple[Stream, ...] = ()
+    """The queries whose answers it reads, as streams."""
+
+
 @dataclass(frozen=True)
 class Application:
     """Everything declared so far; binding more text gives a new one."""
@@ -532,6 +569,11 @@ class Application:
     views: Mapping[str, SqlView] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
     """The text of every statement in force, from which the application can be bound again."""
+
+    def query(self, name: str) -> Query | None:
+        """The query of a name, however its letters are cased."""
+        return next((query for key, query in self.queries.items()
+                     if name_key(key) == name_key(name)), None)
 
 
 StatementKind: TypeAlias = OneOf["stream", "relation", "function", "view", "query", "setting"]

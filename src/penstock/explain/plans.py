@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
 from penstock.model import STREAM, Application, Query, Sink, SqlView, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
@@ -57,7 +58,31 @@ def explain(
     Without ``segments`` every path is one segment, as under FIFO. Without ``renewals`` the text
     does not say how often window aggregates are answered.
     """
+    return _as_text(explain_json(application, plan, segments, renewals))
+
+
+def explain_query(
+    application: Application, plan: Plan, query: str, segments: Segments | None = None,
+    renewals: Renewals | None = None,
+) -> str:
+    """The plan as one query sees it: its streams, its paths, and who shares them."""
     told = explain_json(application, plan, segments, renewals)
+    reads = application.queries[query].streams
+    paths = {path.id for path in plan.paths_of(query)}
+
+    def asks(some: Mapping[str, Any]) -> bool:
+        return any(one["name"] == query for one in some["queries"])
+
+    return _as_text({
+        "streams": [stream for stream in told["streams"] if stream["name"] in reads],
+        "paths": [path for path in told["paths"] if path["id"] in paths],
+        "joins": list(filter(asks, told["joins"])),
+        "groups": list(filter(asks, told["groups"])),
+        "queries": [one for one in told["queries"] if one["name"] == query],
+    })
+
+
+def _as_text(told: Mapping[str, Any]) -> str:
     parts = (
         _section("streams", [line for stream in told["streams"] for line in _stream_text(stream)]),
         _section("paths", [line for path in told["paths"] for line in _path_text(path)]),
@@ -176,7 +201,7 @@ def _conditions(shape: Shape) -> str:
 
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
-    graph = JoinGraph.of(len(join.streams), join.on)
+    graph, named = JoinGraph.of(len(join.streams), join.on), probe_orders.names(join.streams)
     sides = [early_selection(branches, STREAM + side) for side in range(len(join.streams))]
     made = [condition for side in sides for condition in side.all_ask]
     above = [condition for branch in branches for condition in branch.where
@@ -185,8 +210,8 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "id": join.id,
         "streams": list(join.streams),
         "shape": graph.shape if len(join.streams) > 2 else "",
-        "probes": [[join.streams[other] for other in graph.valid(stream, others)]
-                   for stream, others in _others(join)] if len(join.streams) > 2 else [],
+        "probes": {named[stream]: [named[other] for other in graph.valid(stream, others)]
+                   for stream, others in _others(join)} if len(join.streams) > 2 else {},
         "on": conjunction(join.on),
         "span": join.span,
         "before": conjunction(made),
@@ -195,7 +220,7 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "whole": {alias: _why_whole(join, side) for alias, side in zip(
             _aliases(join), sides, strict=True) if side.wants_all is not None or side.too_many},
         "above": len(above),
-        "shared": not join.path.expensive,
+        "shared": not join.path.expensive or join.path.end == "panes",
         "panes": join.path.end == "panes",
         "rows": join.rows,
         "queries": [{"name": member.query, "lower": branch.join.lower, "upper": branch.join.upper}
@@ -362,7 +387,7 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["shape"]:
         yield (f"    {_SHAPES[join['shape']]}; rows of each stream probe the others one by one, at "
                "first in this order:")
-        for stream, others in zip(join["streams"], join["probes"], strict=True):
+        for stream, others in join["probes"].items():
             yield f"      {stream}: {', '.join(others)}"
     if not join["shared"]:
         yield "    not shared: a query that calls Python does not hold others up"

@@ -61,12 +61,15 @@ def window_column(node: exp.Expr, binder: ExpressionBinder) -> Column | None:
 class AnswerBinder(ExpressionBinder):
     """Binds expressions over the groups, and collects their aggregates, each once."""
 
-    def __init__(self, rows: ExpressionBinder, keys: Sequence[Expression], clause: str) -> None:
+    def __init__(
+        self, rows: ExpressionBinder, keys: Sequence[Expression], clause: str,
+        has_window: bool = True,
+    ) -> None:
         """``rows`` binds the arguments of aggregates."""
         super().__init__(
             rows.admitted, rows.source, rows.scope, rows.registered, rows.around, clause
         )
-        self.rows = rows
+        self.rows, self.has_window = rows, has_window
         self.keys = {key: Column(f"key{n}", key.type, ANSWER) for n, key in enumerate(keys)}
         self.origins = {column: key for key, column in self.keys.items()}
         self.aggregates: dict[Aggregate, Column] = {}
@@ -106,7 +109,7 @@ class AnswerBinder(ExpressionBinder):
         return expression
 
     def _column(self, node: exp.Column) -> Expression:
-        window = window_column(node, self)
+        window = window_column(node, self) if self.has_window else None
         if window is not None:
             return window
         try:
@@ -184,12 +187,15 @@ def _distinct(name: str, node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
     return aggregates.COUNT_DISTINCT.call("COUNT(DISTINCT ...)", rows.all(node.expressions))
 
 
-def group_keys(select: exp.Select, rows: ExpressionBinder) -> Iterator[Expression]:
+def group_keys(
+    select: exp.Select, rows: ExpressionBinder, has_window: bool = True
+) -> Iterator[Expression]:
     """The expressions of GROUP BY but for windows: also by number, or by a name that AS gives."""
     named = {i.alias.lower(): i.this for i in reversed(select.expressions) if _has_alias(i)}
     for written in grouped_by(select):
         node = _meant(written, select.expressions, named, rows)
-        if window_column(node, rows) is None and not is_standard(written):
+        is_window = has_window and window_column(node, rows) is not None
+        if not is_window and not is_standard(written):
             key = call_arguments.anything(rows.bind(node))
             if coercion.holds_map(key.type) or key.type.name == "INTERVAL":
                 message = f"{coercion.article(key.type)} cannot be grouped by"

@@ -34,9 +34,11 @@ from penstock.language.inlining import (
 from penstock.language.multiway_joins import multiway_join, unjoined
 from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
+from penstock.language.question_endings import Ending, WrittenKey
 from penstock.language.scope import FromItem, Scope
 from penstock.language.stream_joins import (
     aggregated_window,
+    is_bounded,
     join_window,
     row_join,
     window_join,
@@ -52,6 +54,8 @@ from penstock.language.windows import (
     take_windows,
 )
 from penstock.model import (
+    ANSWERS,
+    HELD,
     Branch,
     Call,
     Column,
@@ -59,6 +63,7 @@ from penstock.model import (
     Grouping,
     Input,
     Lookup,
+    OrderKey,
     Output,
     Relation,
     SqlView,
@@ -88,10 +93,14 @@ _CLAUSES = {
     "joins": "a join of this kind",
     "alias": "an alias of a query",
 }
+_ORDER = "@order"
+"""Begins the name of a column that a question is ordered by and does not show."""
+_ENDING = ("order", "limit", "distinct")
+_AT_THE_END = "only the whole question takes it, not a query within it"
 _JOINS = "JOIN and LEFT JOIN are"
 _ALONE = "make it a stream: CREATE STREAM name AS SELECT ..., and read that"
 _INSTEAD = {
-    **dict.fromkeys(("order", "limit", "distinct"), "a stream has no end"),
+    **dict.fromkeys(_ENDING, "a stream has no end; only a question takes it"),
     "using": "write ON ...",
 }
 
@@ -146,24 +155,62 @@ class _Read:
     """What inlined queries ask of their rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedSelect:
+    """The SELECT of a question; what it says is told by `penstock.model.OneTimeQuery`."""
+
+    branches: tuple[Branch, ...]
+    shown: int
+    order: tuple[OrderKey, ...]
+    distinct: bool
+    is_held: bool
+    views: tuple[str, ...] = ()
+    """The views that it reads, directly or not."""
+
+
+def bind_asked(
+    tokens: Sequence[Token], ending: Ending, source: Source, catalogue: Catalogue
+) -> AskedSelect:
+    """The branches of a question, and how its rows are ordered."""
+    around = Place(tokens[0].start, tokens[-1].end + 1)
+    rest, windows = take_windows(tokens, source)
+    tree = parsed(rest, source, around)
+    binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, set(), asked=True)
+    try:
+        asked = binder.asked_select(tree, ending)
+        if binder.inlines:
+            check_size(asked.branches, "this query")
+        return asked
+    except Misfit as misfit:
+        raise source.fault(misfit.kind, misfit.message, around, misfit.hint) from None
+    except RecursionError:
+        raise source.syntax("this query is nested too deeply", around) from None
+
+
 class _SelectBinder:
     def __init__(
         self, source: Source, catalogue: Catalogue, around: Place, windows: Sequence[Clause],
         tokens: Sequence[Token], named: Mapping[str, Inlined], unfinished: Set[str],
+        asked: bool = False, within: bool = False,
     ) -> None:
         """``named`` are the queries of WITH that it sees, by their names in lower case.
 
-        ``unfinished`` are the names of what is being declared, which cannot be read yet.
+        ``unfinished`` are the names of what is being declared, which cannot be read yet. ``asked``
+        says that the whole is a question, and ``within`` that this is a query within another.
         """
         self.source, self.catalogue, self.around = source, catalogue, around
         self.windows, self.tokens = windows, tokens
         self.named, self.unfinished = dict(named), unfinished
+        self.asked, self.within = asked, within
+        self.is_held = False
         self.statement = source.statement
         self.over: dict[str, None] = {}
         """What the SELECT at hand inlines that reads views."""
         self.views: dict[str, None] = {}
         self.inlines = False
         """Whether any query was inlined."""
+        self.subqueries: dict[int, Inlined] = {}
+        """The queries in FROM, by the identity of their nodes."""
 
     def place(self, node: exp.Expr) -> Place:
         return place_of_node(node) or self.around
@@ -183,6 +230,10 @@ class _SelectBinder:
         self._take_with(tree)
         selects = self.selects(tree)
         self.refuse_union_of_aggregates(selects)
+        return self._bound(selects)
+
+    def _bound(self, selects: Sequence[exp.Select]) -> tuple[Branch, ...]:
+        """The branches of the SELECTs of a UNION ALL, or of the only one."""
         found = [(branch, select) for select in selects for branch in self.branches(select)]
         return self.aligned([branch for branch, _ in found], [select for _, select in found])
 
@@ -216,7 +267,7 @@ class _SelectBinder:
             raise self.source.fault(NotYet, message, inside[0].place, _ALONE)
         unfinished = self.unfinished | ({name_key(name)} if name else set())
         binder = _SelectBinder(self.source, self.catalogue, around, (), self.tokens, self.named,
-                               unfinished)
+                               unfinished, self.asked, within=True)
         branches = binder.query(tree)
         self._check_inlined(branches, title, tree)
         self.views |= binder.views
@@ -235,7 +286,9 @@ class _SelectBinder:
         while rest:
             node = rest.pop()
             if isinstance(node, exp.Select):
-                self._check(node, ("expressions", "from_", "joins", "where", "group", "having"))
+                only_asked = ("distinct",) if self.asked and not self.within else ()
+                self._check(node, ("expressions", "from_", "joins", "where", "group", "having",
+                                   *only_asked))
                 found.append(node)
             elif isinstance(node, exp.Union):
                 self._check(node, ("this", "expression", "distinct"), distinct_is_default=True)
@@ -262,6 +315,8 @@ class _SelectBinder:
                 first = value[0] if isinstance(value, list) else value
                 part = first if isinstance(first, exp.Expr) else node
                 hint = _INSTEAD.get(name, "")
+                if name in _ENDING and self.asked:
+                    hint = _AT_THE_END
                 place = self._from_keyword(words, part)
                 raise self.source.fault(Refused, f"{words} is not admitted", place, hint)
 
@@ -285,6 +340,83 @@ class _SelectBinder:
             message = f"{what} in a UNION ALL are not supported yet"
             raise self.source.fault(NotYet, message, places[0], "make it a query of its own")
 
+    # --- questions -----------------------------------------------------------------------------
+
+    def asked_select(self, tree: exp.Expr, ending: Ending) -> AskedSelect:
+        """A question: what ORDER BY needs beyond the SELECT list becomes columns behind it."""
+        self._take_with(tree)
+        selects = self.selects(tree)
+        self.refuse_union_of_aggregates(selects)
+        distinct = self._distinct(selects)
+        branches = self._bound(selects)
+        shown = branches[0].select
+        wanted = [self._output_of(key, shown) for key in ending.order]
+        if None in wanted and len(selects) == 1:
+            (select,) = selects
+            for number, (key, place) in enumerate(zip(ending.order, wanted, strict=True)):
+                if place is None:
+                    select.append("expressions", exp.alias_(key.node, f"{_ORDER}{number}"))
+            branches = self._bound(selects)
+        order = tuple(self._order_key(key, place, number, branches, len(shown), distinct)
+                      for number, (key, place) in enumerate(zip(ending.order, wanted, strict=True)))
+        if distinct:
+            branches = tuple(replace(b, select=b.select[: len(shown)]) for b in branches)
+            for output in shown:
+                self._check_comparable(output, "DISTINCT", self.place(selects[0]))
+        return AskedSelect(branches, len(shown), order, distinct, self.is_held, tuple(self.views))
+
+    def _distinct(self, selects: Sequence[exp.Select]) -> bool:
+        written = [d for select in selects if (d := select.args.get("distinct")) is not None]
+        for node in written:
+            if node.args.get("on") is not None:
+                raise self.fault(Refused, "DISTINCT ON is not admitted", node, "write GROUP BY")
+            if len(selects) > 1:
+                raise self.fault(Refused, "DISTINCT in a UNION ALL is not admitted", selects[0])
+        return bool(written)
+
+    def _output_of(self, key: WrittenKey, shown: Sequence[Output]) -> int | None:
+        """The column of the answer that a number or a plain name means; None for another."""
+        node = key.node
+        if isinstance(node, exp.Literal) and not node.is_string:
+            number = int(node.name) if node.name.isdigit() and len(node.name) < 6 else 0
+            if not 1 <= number <= len(shown):
+                message = f"the SELECT list has no item {node.name}, it has {len(shown)}"
+                raise self.source.fault(TypeFault, message, key.place)
+            return number - 1
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
+            names = [name_key(output.name) for output in shown]
+            if not node.table and name_key(node.name) in names:
+                return names.index(name_key(node.name))
+        return None
+
+    def _order_key(
+        self, key: WrittenKey, place: int | None, number: int, branches: Sequence[Branch],
+        shown: int, distinct: bool,
+    ) -> OrderKey:
+        first = branches[0].select
+        if place is None:
+            names = [output.name for output in first]
+            if f"{_ORDER}{number}" not in names:
+                hint = "name a column of the answer, or its number"
+                raise self.source.fault(TypeFault, "a UNION ALL is ordered by its columns",
+                                        key.place, hint)
+            place = names.index(f"{_ORDER}{number}")
+            same = [n for n in range(shown) if all(
+                b.select[n].expression == b.select[place].expression for b in branches)]
+            if distinct and not same:
+                raise self.source.fault(
+                    TypeFault, "with DISTINCT the answer is ordered by its own columns",
+                    key.place, "add it to the SELECT list")
+            place = same[0] if same else place
+        self._check_comparable(first[place], "ORDER BY", key.place)
+        return OrderKey(place, key.descending, key.nulls_first)
+
+    def _check_comparable(self, output: Output, what: str, place: Place) -> None:
+        kind = output.expression.type
+        if coercion.holds_map(kind):
+            message = f"{what} cannot compare {coercion.article(kind)}"
+            raise self.source.fault(TypeFault, message, place)
+
     def _stream_joins(self, select: exp.Select) -> list[exp.Expr]:
         """The streams that a SELECT joins to another."""
         tables = [join.this for join in select.args.get("joins") or []]
@@ -299,8 +431,9 @@ class _SelectBinder:
         alternatives = self._from(select)
         reason = _aggregating(select)
         if len(alternatives) > 1 and (reason is not None or alternatives[0].hop or self.windows):
-            message = f"'{alternatives[0].inputs[0].alias}' is a UNION ALL, over which window "
-            message += "aggregates are not supported yet"
+            what = "aggregates" if self.asked else "window aggregates"
+            message = f"'{alternatives[0].inputs[0].alias}' is a UNION ALL, over which {what} "
+            message += "are not supported yet"
             raise self.fault(NotYet, message, select.args["from_"], "aggregate each part alone")
         return [self._branch(select, read, reason) for read in alternatives]
 
@@ -318,10 +451,12 @@ class _SelectBinder:
             return Branch((Input(stream.name),), outputs, condition, lookups)
         window = self._window(select, stream, inputs, read.hop)
         if reason is None:
+            assert window is not None  # otherwise it is no aggregate at all
             self._outputs(select, self._binder(inputs, "the SELECT list"))  # its own faults first
             hint = "select an aggregate such as COUNT(*), or GROUP BY"
             raise self.source.fault(TypeFault, "nothing is aggregated here", window.place, hint)
-        timed = Input(stream.name, self._time(window))
+        self.is_held = window is None
+        timed = Input(stream.name, HELD if window is None else self._time(window))
         grouping, outputs = self._grouped(select, inputs)
         return Branch((timed,), outputs, condition, lookups, grouping)
 
@@ -336,7 +471,13 @@ class _SelectBinder:
         lookups = (*read.lookups, *(self._lookup(join, inputs[: count + k + 1])
                                     for k, join in enumerate(joined[count - 1 :])))
         conditions += self._condition(self._binder(inputs, "WHERE"), select, "where")
-        window = self._join_window(select, reason)
+        times = [None if stream.unit else _time_of(stream, k) for k, stream in enumerate(streams)]
+        bounded = reason is None and count == 2 and is_bounded(conditions, times)
+        self.is_held = self.asked and not self.windows and not bounded
+        for stream in streams if self.windows else ():
+            self._check_has_time(stream, self.windows[0].place)
+        window = HELD if self.is_held else self._join_window(select, reason)
+        times = [None] * count if self.is_held else times
         if isinstance(window, int) and (read.where or read.lookups):
             message = "a window of ROWS counts the rows of streams, and a query that filters or "
             message += "looks up stands between"
@@ -347,7 +488,6 @@ class _SelectBinder:
             grouping, outputs = self._grouped(select, inputs)
         else:
             outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
-        times = [None if stream.unit else _time_of(stream, k) for k, stream in enumerate(streams)]
         try:
             if count > 2:
                 names = [item.alias for item in inputs[:count]]
@@ -361,11 +501,7 @@ class _SelectBinder:
             raise self.misfitting(misfit, joined[number - 1].this) from None
         windowed = window if grouping is not None and isinstance(window, Window) else None
         sides = tuple(Input(stream.name, windowed) for stream in streams)
-        branch = Branch(sides, outputs, selected, lookups, grouping, join)
-        if reason is not None and any(map(is_expensive, branch.expressions)):
-            message = "Python functions in an aggregate over a join are not supported yet"
-            raise self.fault(NotYet, message, reason, "select the pairs themselves")
-        return branch
+        return Branch(sides, outputs, selected, lookups, grouping, join)
 
     def _pairing(self, join: exp.Join, inputs: Sequence[FromItem]) -> tuple[Expression, ...]:
         """The conditions of ON between two streams; a comma has none."""
@@ -418,8 +554,8 @@ class _SelectBinder:
 
     def _window(
         self, select: exp.Select, stream: Stream, inputs: Sequence[FromItem], hop: Hop | None
-    ) -> Clause:
-        """The one window of a SELECT that aggregates."""
+    ) -> Clause | None:
+        """The one window of a SELECT that aggregates; a question may have none."""
         hops = [hop] if hop is not None else []
         hops += [self._grouped_hop(node) for node in grouped_by(select) if is_standard(node)]
         for each in hops:
@@ -427,12 +563,22 @@ class _SelectBinder:
         clauses = sorted((*self.windows, *(h.clause for h in hops)), key=lambda c: c.place.start)
         if len(clauses) > 1:
             raise self.source.syntax("a query has one window", clauses[1].place)
-        if not clauses:
+        if clauses:
+            self._check_has_time(stream, clauses[0].place)
+        elif self.asked:
+            return None
+        else:
             hint = f"write FROM {stream.name} [WINDOW 10 MIN SLIDE 2 MIN]"
             message = "an aggregate over a stream needs a window"
             raise self.fault(TypeFault, message, _aggregating(select) or select, hint)
         self._check_position(clauses[0], select)
         return clauses[0]
+
+    def _check_has_time(self, stream: Stream, place: Place) -> None:
+        if stream.format == ANSWERS:
+            message = f"the answers of {stream.name} are not a stream with a time"
+            hint = "ask without a window: the question is answered over all of them"
+            raise self.source.fault(TypeFault, message, place, hint)
 
     def _grouped_hop(self, node: exp.Expr) -> Hop:
         try:
@@ -474,8 +620,10 @@ class _SelectBinder:
         group = select.args.get("group")
         if group is not None:
             self._check(group, ("expressions",))
-        keys = tuple(dict.fromkeys(group_keys(select, self._binder(inputs, "GROUP BY"))))
-        binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list")
+        rows, has_window = self._binder(inputs, "GROUP BY"), not self.is_held
+        keys = tuple(dict.fromkeys(group_keys(select, rows, has_window)))
+        binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list",
+                              has_window)
         outputs = self._outputs(select, binder)
         named = [item for item in select.expressions if isinstance(item, exp.Alias)]
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
@@ -606,7 +754,10 @@ class _SelectBinder:
         self._check(table, ("this", "alias"))
         if table.args["alias"].args.get("columns"):
             raise self.fault(Refused, "names for the columns of a query are not admitted", table)
-        found = self._inlined(table.this, f"'{table.alias}'")
+        found = self.subqueries.get(id(table))
+        if found is None:  # a question that is ordered by more than it shows is bound twice
+            found = self._inlined(table.this, f"'{table.alias}'")
+            self.subqueries[id(table)] = found
         self._note(found)
         return found
 
@@ -656,7 +807,7 @@ class _SelectBinder:
     def _outputs(self, select: exp.Select, binder: ExpressionBinder) -> tuple[Output, ...]:
         """The columns of the answer, each with a name of its own."""
         found = [(item, o) for item in select.expressions for o in self._item(item, binder)]
-        if isinstance(binder, AnswerBinder):
+        if isinstance(binder, AnswerBinder) and binder.has_window:
             ends = windowed([output for _, output in found])
             found = [*((select, output) for output in ends), *found]
         seen: set[str] = set()

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from sqlglot.tokenizer_core import Token
 
 from penstock.errors import LanguageError, Refused, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
-from penstock.language import durations, functions, sinks, types
+from penstock.language import durations, functions, showing, sinks, types
 from penstock.language.aggregates import is_aggregate
 from penstock.language.catalogue import Catalogue
 from penstock.language.coercion import article
 from penstock.language.dialect import STANDARD
 from penstock.language.options import parse_options, parse_with, setting_value
 from penstock.language.places import Place, Source, suggestion
-from penstock.language.select import bind_select
+from penstock.language.question_endings import take_ending
+from penstock.language.select import bind_asked, bind_select
 from penstock.language.settings import SETTINGS
 from penstock.language.signatures import Signature
 from penstock.language.stream_columns import stream_columns
 from penstock.language.tokens import Cursor, place_of
 from penstock.model import (
+    ANSWERS,
     EPOCH_TYPES,
     EPOCH_UNITS,
     TIMESTAMP,
     Field,
     Function,
+    OneTimeQuery,
     Options,
     Query,
     Relation,
@@ -45,16 +48,11 @@ Load = Callable[[str, str, str], PythonFunction | Signature]
 Declared = TypeVar("Declared", Stream, Relation, Function, SqlView, Query)
 _KINDS = ("STREAM", "RELATION", "FUNCTION", "VIEW", "QUERY")
 _SELECTS = ("SELECT", "(", "WITH")
-_HEADS = ("CREATE", "DROP", "SET", "SELECT")
+_HEADS = ("CREATE", "DROP", "SET", "SELECT", *showing.HEADS)
 _DERIVED = ("TIME", "LATENESS")
 """What may stand between the name of a derived stream and its AS."""
-_LISTED = "`penstock explain` lists what an application declares"
 _ELSEWHERE = {
     "INSERT": "write CREATE QUERY q INTO parquet 'folder' AS SELECT ...",
-    "SHOW": _LISTED,
-    "DESCRIBE": _LISTED,
-    "DESC": _LISTED,
-    "EXPLAIN": "`penstock explain` shows how queries are shared",
 }
 """What to do instead of statements that other systems have."""
 _CREATED_ELSEWHERE = {
@@ -75,6 +73,8 @@ class StatementBinder:
     load: Load
     unnamed: int = 0
     """The number in the name of the last bare SELECT."""
+    shown: list[showing.Showing] = field(default_factory=list)
+    """What SHOW, DESCRIBE and EXPLAIN ask for, in the order written."""
 
     def bind(self, tokens: Sequence[Token], text: str, ordinal: int) -> None:
         """Bind one statement."""
@@ -88,9 +88,11 @@ class StatementBinder:
             self._set(cursor, written)
         elif cursor.word() in _SELECTS:
             self._bare_select(cursor, written)
+        elif cursor.word() in showing.HEADS:
+            self.shown.append(showing.bind_showing(cursor, self.catalogue))
         else:
             hint = _ELSEWHERE.get(cursor.word()) or suggestion(cursor.word(), _HEADS)
-            raise cursor.expected("CREATE, DROP, SET or SELECT", hint)
+            raise cursor.expected("CREATE, DROP, SET, SELECT, SHOW or DESCRIBE", hint)
 
     def _create(self, cursor: Cursor, written: str) -> None:
         kind = cursor.word()
@@ -363,8 +365,8 @@ def declared_name(tokens: Sequence[Token]) -> str:
 
 def one_select(
     statements: Sequence[Sequence[Token]], text: str, name: str, catalogue: Catalogue
-) -> Query:
-    """The query of a text that is one SELECT."""
+) -> OneTimeQuery:
+    """The question that a text is: one SELECT, over streams and the answers of queries."""
     source = Source(text, f"query {name}")
     if len(statements) != 1:
         again = statements[1][0] if statements else None
@@ -373,8 +375,21 @@ def one_select(
     cursor = Cursor(statements[0], source)
     if cursor.word() not in _SELECTS:
         raise cursor.expected("SELECT", "a question is a query without CREATE QUERY")
-    found = bind_select(cursor.tokens, source, catalogue)
-    return Query(name, found.branches, views=found.views)
+    tokens, ending = take_ending(cursor.tokens, source)
+    answers = {key: _answers(query) for key, query in catalogue.queries.items()
+               if catalogue.table(query.name) is None}
+    asked = bind_asked(tokens, ending, source,
+                       replace(catalogue, streams={**answers, **catalogue.streams}))
+    query = Query(name, asked.branches, views=asked.views)
+    read = tuple(answers[key] for key in answers if answers[key].name in query.streams)
+    return OneTimeQuery(query, asked.shown, asked.order, asked.distinct, ending.limit,
+                        ending.offset, asked.is_held, read)
+
+
+def _answers(query: Query) -> Stream:
+    """The answers of a query as a question reads them: a stream without a time."""
+    columns = tuple(Field(name, type_) for name, type_ in query.branches[0].outputs)
+    return Stream(query.name, columns, ANSWERS)
 
 
 def _refuse_if_not_exists(cursor: Cursor) -> None:

@@ -15,7 +15,7 @@ from penstock.errors import PlanError
 from penstock.model import Application, Query, Sink, is_expensive
 from penstock.plan import Member, Operator, Path, Plan, members_of
 from penstock.planning.check import check, check_names
-from penstock.planning.conjunctions import conditions
+from penstock.planning.conjunctions import computed_by, conditions
 from penstock.planning.path_operators import fanned_out, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, share_aggregates
 from penstock.planning.share_joins import own_join, share_joins
@@ -100,7 +100,7 @@ def _own_path(query: Query, member: Member) -> Path:
         operators=operators(id, branch, query.sink),
         end="sink" if branch.grouping is None else "panes",
         expensive=expensive,
-        movable=len(conditions(branch.where).movable),
+        movable=len(conditions(branch.where, computed_by(branch)).movable),
     )
 
 

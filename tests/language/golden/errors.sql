@@ -382,14 +382,14 @@ SELECT src FROM packets SELECT dst FROM packets
 -- case: an unknown statement
 UPDATE packets SET src = 1
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET or SELECT, not UPDATE
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET, SELECT, SHOW or DESCRIBE, not UPDATE
 --   UPDATE packets SET src = 1
 --   ^^^^^^
 
 -- case: a statement misspelt
 CREAT STREAM s (a INT) FROM rate
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET or SELECT, not CREAT; did you mean 'CREATE'?
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET, SELECT, SHOW or DESCRIBE, not CREAT; did you mean 'CREATE'?
 --   CREAT STREAM s (a INT) FROM rate
 --   ^^^^^
 
@@ -649,23 +649,30 @@ CREATE OR REPLACE QUERY q AS SELECT src FROM packets
 -- case: INSERT
 INSERT INTO out SELECT src FROM packets
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET or SELECT, not INSERT; write CREATE QUERY q INTO parquet 'folder' AS SELECT ...
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET, SELECT, SHOW or DESCRIBE, not INSERT; write CREATE QUERY q INTO parquet 'folder' AS SELECT ...
 --   INSERT INTO out SELECT src FROM packets
 --   ^^^^^^
 
--- case: SHOW
-SHOW QUERIES
+-- case: SHOW of what is not listed
+SHOW TABLES
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET or SELECT, not SHOW; `penstock explain` lists what an application declares
---   SHOW QUERIES
---   ^^^^
+-- SyntaxFault: statement 1, line 1, column 6: expected one of FUNCTIONS, POLICIES, QUERIES, RELATIONS, SETTINGS, STREAMS, VIEWS after SHOW, not TABLES
+--   SHOW TABLES
+--        ^^^^^^
 
--- case: DESCRIBE
-DESCRIBE packets
+-- case: DESCRIBE a name that is not declared
+DESCRIBE pakets
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET or SELECT, not DESCRIBE; `penstock explain` lists what an application declares
---   DESCRIBE packets
---   ^^^^^^^^
+-- UnknownName: statement 1, line 1, column 10: no stream, relation, view, function or query 'pakets'; did you mean 'packets'?
+--   DESCRIBE pakets
+--            ^^^^^^
+
+-- case: EXPLAIN a question
+EXPLAIN SELECT src FROM packets
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 9: expected the name of a query, not SELECT; CREATE QUERY gives it one
+--   EXPLAIN SELECT src FROM packets
+--           ^^^^^^
 
 -- case: a JOIN with nothing after it
 SELECT src FROM packets JOIN

@@ -99,7 +99,7 @@ SELECT src FROM packets WHERE EXISTS (SELECT 1 FROM hosts)
 -- case: DISTINCT
 SELECT DISTINCT src FROM packets
 -- gives:
--- Refused: query q1, line 1, column 1: DISTINCT is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 1: DISTINCT is not admitted; a stream has no end; only a question takes it
 --   SELECT DISTINCT src FROM packets
 --   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
@@ -120,14 +120,14 @@ SELECT src FROM packets EXCEPT SELECT dst FROM packets
 -- case: ORDER BY
 SELECT src FROM packets ORDER BY src
 -- gives:
--- Refused: query q1, line 1, column 25: ORDER BY is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 25: ORDER BY is not admitted; a stream has no end; only a question takes it
 --   SELECT src FROM packets ORDER BY src
 --                           ^^^^^^^^^^^^
 
 -- case: LIMIT
 SELECT src FROM packets LIMIT 10
 -- gives:
--- Refused: query q1, line 1, column 25: LIMIT is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 25: LIMIT is not admitted; a stream has no end; only a question takes it
 --   SELECT src FROM packets LIMIT 10
 --                           ^^^^^^^^
 

@@ -29,13 +29,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.clock import Clock
 from penstock.events import kinds as ev
+from penstock.generators import onoff_options
+from penstock.language.source_checks import FILES
 from penstock.model import Block
 from penstock.spark.compile.expressions import schema
 from penstock.spark.ingest import (
     driver_batches,
     executor_batches,
     footers,
-    onoff,
     partitions,
     times,
 )
@@ -53,7 +54,6 @@ from penstock.spark.ingest.retries import StreamReader
 from penstock.spark.ingest.source_options import opened
 from penstock.spark.ingest.sources import (
     FAULTS,
-    FILES,
     files_frame,
     plain,
     stream_frame,
@@ -136,7 +136,7 @@ class Ingest:
                                       FolderWatch(self._files, self._stream.path, self._wall))
             self._source.check(self._next)
         elif self._stream.format == "onoff":
-            options = onoff.Options.parse(opened(self._stream))
+            options = onoff_options.Options.parse(opened(self._stream))
             self._packets = PacketStream(options, self._stream.read, self._wall.now)
             self._spool.refuse_without_place()
             self._packets.place(self._place)
