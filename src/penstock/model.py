@@ -365,13 +365,28 @@ class Input:
     window: Window | None = None
 
 
+Part: TypeAlias = OneOf["position", "ordinal", "key", "element"]
+"""What is told of an element of an array or map: its place from 0 or from 1, its key, itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A join with a stored relation."""
+    """A join with a stored relation, or with the elements of an array or map of the row."""
 
     relation: str
+    """The relation; of elements the name that the query gives them."""
     on: Expression
+    """The condition; of elements the array or map."""
     kind: OneOf["inner", "left"] = "inner"
+    columns: tuple[Field, ...] = ()
+    """The columns that an element becomes; none for a relation."""
+    parts: tuple[Part, ...] = ()
+    """What each of these columns is."""
+
+    @property
+    def unnests(self) -> bool:
+        """Whether it takes an array or map of the row apart."""
+        return bool(self.columns)
 
 
 APART = Column("@apart", BIGINT, OURS)

@@ -28,6 +28,7 @@ _INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>",
     "and": "AND", "or": "OR", "add": "+", "subtract": "-", "multiply": "*", "divide": "/",
     "mod": "%", "div": "DIV", "rlike": "RLIKE", "add_interval": "+",
+    "bit_and": "&", "bit_or": "|", "bit_xor": "^",
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from penstock.model import (
     lookup_source,
     quoted,
 )
+from penstock.planning.path_operators import described
 from penstock.rendering import render
 
 
@@ -51,6 +52,9 @@ def render_branch(branch: Branch) -> str:
     for number, lookup in enumerate(branch.lookups):
         kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"
         name = f"{_name(lookup.relation)}@{lookup_source(number, len(branch.inputs))}"
+        if lookup.unnests:
+            lines.append(f"{kind.removesuffix(' JOIN')} UNNEST {described(lookup)}")
+            continue
         lines.append(f"{kind} {name} ON {render(lookup.on)}")
     lines += _conjuncts("WHERE", branch.where)
     if branch.grouping is not None:

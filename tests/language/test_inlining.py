@@ -113,7 +113,7 @@ def test_one_view_read_twice_by_a_join_and_by_an_aggregate_is_read_as_its_stream
     """, ONTO)
     for name, query in by_hand.queries.items():
         assert bound.queries[name].branches == query.branches
-    asked = bind_question("SELECT src FROM web", bound)
+    asked = bind_question("SELECT src FROM web", bound).query
     assert (asked.views, asked.streams) == (("web",), ("packets",))
 
 

@@ -38,6 +38,31 @@ AGGREGATES = {
         "CASE WHEN COUNT(*) > 5 THEN 'many' ELSE 'few' END",
 }
 """As Penstock and as DuckDB writes them."""
+
+
+def _beside(value: str, by: str, order: str) -> str:
+    """MIN_BY and MAX_BY for DuckDB, with what decides between equals."""
+    return (f"(LIST({value} ORDER BY {by} {order}, {value} {order}) FILTER (WHERE {by} IS NOT NULL "
+            f"AND {value} IS NOT NULL))[1]")
+
+
+ORDERED = {
+    "COUNT_IF(port > 100)": "COUNT(*) FILTER (WHERE port > 100)",
+    "BOOL_AND(length > 300)": "BOOL_AND(length > 300)",
+    "ANY(length > 1400) FILTER (WHERE port = 80)":
+        "BOOL_OR(length > 1400) FILTER (WHERE port = 80)",
+    "MIN_BY(length, price)": _beside("length", "price", "ASC"),
+    "MAX_BY(name, weight)": _beside("name", "weight", "DESC"),
+    "FIRST(name)": _beside("name", "ts", "ASC"),
+    "LAST(length)": _beside("length", "ts", "DESC"),
+    "LAST(price) FILTER (WHERE port > 100)":
+        _beside("price", "ts", "DESC").replace("(WHERE", "(WHERE port > 100 AND"),
+    "COLLECT_LIST(length, 3)":
+        "(LIST(length ORDER BY ts, length) FILTER (WHERE length IS NOT NULL))[1:3]",
+    "ARRAY_JOIN(COLLECT_LIST(port, 100), '-')":
+        "ARRAY_TO_STRING(LIST(port ORDER BY ts, port) FILTER (WHERE port IS NOT NULL), '-')",
+}
+"""The same of those that look at the order of rows, or at conditions."""
 SHAPES: tuple[tuple[tuple[str, ...], str, bool], ...] = (
     ((), "", False), (("src",), "", False), (("src",), "port > 100", False),
     (("src", "port"), "", False), (("src % 3",), "name LIKE 'h%' OR src = 1", False),
@@ -133,7 +158,7 @@ class Ask:
         window, slide = round(self.window * 1_000_000), round(self.slide * 1_000_000)
         text = self._rest(f" GROUP BY e, {', '.join(self.keys) or 'e'}")
         text = text.replace("odd(length)", "length & 1 = 1")
-        selected = self._selected(AGGREGATES.get(item, item) for item in self.items)
+        selected = self._selected({**AGGREGATES, **ORDERED}.get(i, i) for i in self.items)
         return (
             f"SELECT make_timestamp(e - {window}) AS s, make_timestamp(e) AS e_, {selected} FROM ("
             f"SELECT *, unnest(generate_series((epoch_us(ts) // {slide} + 1) * {slide}, "

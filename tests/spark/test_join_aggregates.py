@@ -30,11 +30,22 @@ SQL = {
                14, 3),
     "after": ("COUNT(*) AS n, SUM(B.v) AS s",
               "A.k = B.k AND B.ts BETWEEN A.ts AND A.ts + INTERVAL 4 SECONDS", "", 20, 5),
+    "ordered": ("A.k, COUNT_IF(A.v > B.v) AS n, FIRST(A.v) AS f, LAST(B.v) AS l, "
+                "MAX_BY(A.v, B.v) AS m, COLLECT_LIST(B.v, 2) AS c", "A.k = B.k", "A.k", 10, 5),
     "loops": ("COUNT(*) AS n", "A.v < B.v - 40", "", 4, 2),
     "placed": ("s.site, COUNT(*) AS n", "A.k = B.k AND A.k = s.id", "s.site", 8, 4),
 }
 """By query: the SELECT list, the condition, GROUP BY, and window and slide in seconds."""
-FUNCTIONS = {"MEDIAN(B.v)": "quantile_cont(B.v, 0.5)", "4 SECONDS": "4 SECOND"}
+LATER = "greatest(A.ts, B.ts)"
+FUNCTIONS = {
+    "MEDIAN(B.v)": "quantile_cont(B.v, 0.5)", "4 SECONDS": "4 SECOND",
+    "FIRST(A.v)": f"(list(A.v ORDER BY {LATER}, A.v) FILTER (WHERE A.v IS NOT NULL))[1]",
+    "LAST(B.v)": f"(list(B.v ORDER BY {LATER} DESC, B.v DESC) FILTER (WHERE B.v IS NOT NULL))[1]",
+    "MAX_BY(A.v, B.v)": "(list(A.v ORDER BY B.v DESC, A.v DESC) FILTER (WHERE A.v IS NOT NULL "
+                        "AND B.v IS NOT NULL))[1]",
+    "COLLECT_LIST(B.v, 2)": f"(list(B.v ORDER BY {LATER}, B.v) FILTER (WHERE B.v IS NOT NULL))"
+                            "[1:2]",
+}
 
 
 def written(name: str, exactly: str = "") -> str:

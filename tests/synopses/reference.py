@@ -118,6 +118,9 @@ def _measured(measure: Measure, cells: Sequence[list[tuple[Row, Any]]]) -> pa.Ar
         return pa.array([len(found) for found in cells], pa.int64())
     name = measure.arg.name
     columns = [[row[name] for row, _ in found if row[name] is not None] for found in cells]
+    if measure.kind == "list":
+        least = [sorted(c, key=order)[: measure.most] for c in columns]
+        return pa.array(least, arrow_type(measure.stored))
     return _OF_VALUES[measure.kind](columns, measure.type)
 
 
@@ -224,6 +227,15 @@ def _answer(aggregate: Aggregate, rows: list[Row]) -> Any:
             return _percentile(values, aggregate.parameters[0])
         case "TOPK":
             return _topk(aggregate, rows, name)
+        case "MIN_BY" | "MAX_BY" if not values:
+            return None
+        case "MIN_BY":
+            return min(values, key=order)["value"]
+        case "MAX_BY":
+            return max(values, key=order)["value"]
+        case "COLLECT_LIST":
+            least = sorted(values, key=order)[: int(aggregate.parameters[0])]
+            return [pair["value"] for pair in least] or None
     raise AssertionError(aggregate.function)
 
 

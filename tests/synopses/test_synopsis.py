@@ -37,7 +37,9 @@ FLOAT, SMALLINT = Type("FLOAT"), Type("SMALLINT")
 DECIMAL, WIDE = Type("DECIMAL", precision=9, scale=2), Type("DECIMAL", precision=19, scale=2)
 ARRAY = Type("ARRAY", element=INT)
 STRUCT = Type("STRUCT", fields=(Field("a", INT), Field("b", STRING)))
+PAIR = Type("STRUCT", fields=(Field("order", INT), Field("value", STRING)))
 VALUES: dict[Type, list[Any]] = {
+    PAIR: [{"order": n % 3, "value": v} for n, v in enumerate(("b", "a", "", "b", "c", "é"))],
     ARRAY: [[], [1], [1, None], [1, -2], [0, 9]],
     STRUCT: [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": "y"}, {"a": 0, "b": "z"}],
     INT: [*range(-3, 4), -(2**31), 2**31 - 1],
@@ -53,6 +55,7 @@ VALUES: dict[Type, list[Any]] = {
     TIMESTAMP: [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=n) for n in (-1, 0, 7)],
 }
 COLUMNS = {type_: Column(type_.name.lower(), type_) for type_ in VALUES}
+COLUMNS[PAIR] = Column("pair", PAIR)
 NUMBERS = (INT, SMALLINT, BIGINT, DOUBLE, FLOAT, DECIMAL)
 SPAN = 6
 
@@ -76,6 +79,11 @@ def catalogue() -> list[Aggregate]:
     """Every exact aggregate over every type it takes."""
     found = [Aggregate("COUNT", (), BIGINT)]
     for type_, column in COLUMNS.items():
+        if type_ is PAIR:
+            found += [Aggregate(f, (column,), STRING) for f in ("MIN_BY", "MAX_BY")]
+            strings = Type("ARRAY", element=STRING)
+            found += [Aggregate("COLLECT_LIST", (column,), strings, (n,)) for n in (1, 3)]
+            continue
         functions = ["COUNT", "MIN", "MAX", "COUNT_DISTINCT"]
         if type_ in NUMBERS:
             functions += ["SUM", "AVG", "STDDEV", "VARIANCE", "STDDEV_POP", "VAR_POP"]

@@ -78,6 +78,7 @@ def explain_query(
         "paths": [path for path in told["paths"] if path["id"] in paths],
         "joins": list(filter(asks, told["joins"])),
         "groups": list(filter(asks, told["groups"])),
+        "views": [view for view in told["views"] if query in view["queries"]],
         "queries": [one for one in told["queries"] if one["name"] == query],
     })
 
@@ -298,7 +299,8 @@ def _view(view: SqlView, plan: Plan) -> dict[str, Any]:
         "columns": {name: str(type_) for name, type_ in branches[0].outputs},
         "streams": list(dict.fromkeys(name for branch in branches for name in branch.streams)),
         "relations": list(dict.fromkeys(
-            lookup.relation for branch in branches for lookup in branch.lookups)),
+            lookup.relation for branch in branches for lookup in branch.lookups
+            if not lookup.unnests)),
         "views": list(view.views),
         "queries": [query.name for query in plan.queries if view.name in query.views],
     }

@@ -6,12 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from penstock.errors import TypeFault
-from penstock.language import coercion
-from penstock.language.call_arguments import anything, constant_string, constant_whole, number
-from penstock.language.functions import Admitted
+from penstock.language import coercion, typed_calls
+from penstock.language.admitted import Admitted
+from penstock.language.call_arguments import (
+    anything,
+    condition,
+    constant_string,
+    constant_whole,
+    number,
+)
 from penstock.language.places import Misfit
 from penstock.model import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
     INT,
     Aggregate,
@@ -136,6 +143,38 @@ def _top(function: str, method: SketchMethod = "") -> Build:
     return build
 
 
+def _count_if(args: tuple[Expression, ...]) -> Aggregate:
+    return only_where(args[0], COUNT_ROWS)
+
+
+def _by(function: str) -> Build:
+    """The value beside the least or greatest of another; of equals the least or greatest value.
+
+    Both stand in a struct whose order is that of the other first, so it is a MIN or MAX of structs.
+    """
+
+    def build(args: tuple[Expression, ...]) -> Aggregate:
+        value, order = args
+        return Aggregate(function, (_paired(value, order),), value.type)
+
+    return build
+
+
+def _listed(args: tuple[Expression, ...]) -> Aggregate:
+    """The first so many values by a time; those of one time by their own order."""
+    value, most, order = args
+    type_ = Type("ARRAY", element=value.type)
+    return Aggregate("COLLECT_LIST", (_paired(value, order),), type_, _parameters((most,)))
+
+
+def _paired(value: Expression, order: Expression) -> Expression:
+    """What a value is ordered by, and the value; NULL where one of them is."""
+    pair = typed_calls.struct(("order", "value"), (order, value))
+    known = tuple(Call("is_not_null", (one,), BOOLEAN) for one in dict.fromkeys((value, order)))
+    both = known[0] if len(known) == 1 else Call("and", known, BOOLEAN)
+    return Call("case", (both, pair), pair.type)
+
+
 def _parameters(constants: Sequence[Expression]) -> tuple[float, ...]:
     values = [constant.value for constant in constants if isinstance(constant, Literal)]
     return tuple(value for value in values if isinstance(value, int | float))
@@ -147,10 +186,18 @@ AGGREGATES: dict[str, Admitted[Aggregate]] = {
     "APPROX_PERCENTILE": Admitted((number, share), _percentile("APPROX_PERCENTILE", "kll"), 2, 2),
     "APPROX_TOPK": Admitted((orderable, how_many), _top("APPROX_TOPK", "count_min"), 2, 2),
     "AVG": Admitted((number,), _avg, 1, 1),
+    "BOOL_AND": Admitted((condition,), _extreme("MIN"), 1, 1),
+    "BOOL_OR": Admitted((condition,), _extreme("MAX"), 1, 1),
+    "COLLECT_LIST": Admitted((orderable, how_many), _listed, 2, 2),
     "COUNT": Admitted((anything,), _count, 1, 1),
+    "COUNT_IF": Admitted((condition,), _count_if, 1, 1),
+    "FIRST": Admitted((orderable,), _by("MIN_BY"), 1, 1),
+    "LAST": Admitted((orderable,), _by("MAX_BY"), 1, 1),
     "MAX": Admitted((orderable,), _extreme("MAX"), 1, 1),
+    "MAX_BY": Admitted((orderable, orderable), _by("MAX_BY"), 2, 2),
     "MEDIAN": Admitted((number,), _median, 1, 1),
     "MIN": Admitted((orderable,), _extreme("MIN"), 1, 1),
+    "MIN_BY": Admitted((orderable, orderable), _by("MIN_BY"), 2, 2),
     "PERCENTILE": Admitted((number, share), _percentile("PERCENTILE"), 2, 2),
     "STDDEV": Admitted((number,), _gives("STDDEV", DOUBLE), 1, 1),
     "STDDEV_POP": Admitted((number,), _gives("STDDEV_POP", DOUBLE), 1, 1),
@@ -161,13 +208,31 @@ AGGREGATES: dict[str, Admitted[Aggregate]] = {
 }
 """Every aggregate, under its first name."""
 
+BY_TIME = ("COLLECT_LIST", "FIRST", "LAST")
+"""Aggregates that order rows by their event time, which the binder adds to their arguments."""
+
 SYNONYMS = {
+    "ANY": "BOOL_OR",
+    "ANY_VALUE": "MIN",
+    "APPROX_QUANTILE": "APPROX_PERCENTILE",
+    "APPROX_TOP_K": "APPROX_TOPK",
+    "ARG_MAX": "MAX_BY",
+    "ARG_MIN": "MIN_BY",
+    "COUNTIF": "COUNT_IF",
+    "EARLIEST_BY_OFFSET": "FIRST",
+    "EVERY": "BOOL_AND",
+    "FIRST_VALUE": "FIRST",
+    "LAST_VALUE": "LAST",
+    "LATEST_BY_OFFSET": "LAST",
     "MEAN": "AVG",
+    "PERCENTILE_APPROX": "APPROX_PERCENTILE",
+    "QUANTILE_CONT": "PERCENTILE",
+    "SOME": "BOOL_OR",
     "STD": "STDDEV",
     "STDDEV_SAMP": "STDDEV",
     "VAR_SAMP": "VARIANCE",
 }
-"""Other names that Spark has for the same aggregates."""
+"""Other names that Spark and other systems have for the same aggregates."""
 
 COUNT_ROWS = Aggregate("COUNT", (), BIGINT)
 """COUNT(*)."""

@@ -57,7 +57,8 @@ class ExpressionBinder:
         """What its entry makes of a node."""
         entry = self.admitted.get(type(node))
         if entry is None:
-            raise Misfit(Refused, f"{describe(node)} is not admitted here")
+            hint = _RATHER.get(type(node), "")
+            raise Misfit(Refused, f"{describe(node)} is not admitted here", hint)
         check_read(node, entry.reads)
         return entry.bind(self, node)
 
@@ -103,7 +104,8 @@ def check_read(node: exp.Expr, reads: Sequence[str]) -> None:
     for name, value in node.args.items():
         if name not in reads and value not in (None, False, []):
             with_ = "a subquery" if name == "query" else name
-            raise Misfit(Refused, f"{describe(node)} with {with_} is not admitted")
+            hint = "JOIN the relation" if name == "query" else ""
+            raise Misfit(Refused, f"{describe(node)} with {with_} is not admitted", hint)
 
 
 def describe(node: exp.Expr) -> str:
@@ -118,10 +120,6 @@ def describe(node: exp.Expr) -> str:
 
 _WORDS: dict[type[exp.Expr], str] = {
     exp.Alias: "an alias",
-    exp.BitwiseAnd: "the operator &",
-    exp.BitwiseNot: "the operator ~",
-    exp.BitwiseOr: "the operator |",
-    exp.BitwiseXor: "the operator ^",
     exp.Cube: "CUBE",
     exp.Distinct: "DISTINCT",
     exp.Exists: "EXISTS",
@@ -139,3 +137,11 @@ _WORDS: dict[type[exp.Expr], str] = {
     exp.Window: "a window function (OVER)",
 }
 """Words for nodes whose class name says nothing to a user."""
+
+_RATHER: dict[type[exp.Expr], str] = {
+    exp.Exists: "JOIN the relation",
+    exp.JSONExtract: "write GET_JSON_OBJECT(text, '$.a')",
+    exp.Lambda: "CREATE FUNCTION declares a function in Python",
+    exp.Window: "TOPK(x, 10), MAX_BY(x, y) and LAST(x) answer for windows of time",
+}
+"""What to write rather than a node that is not admitted."""

@@ -9,7 +9,7 @@ from penstock.language import call_arguments, coercion, comparisons, functions, 
 from penstock.language.aggregates import AGGREGATES, is_aggregate
 from penstock.language.binder import ExpressionBinder
 from penstock.language.dialect import STANDARD, Penstock
-from penstock.language.foreign import OF_SPARK, SUBSTITUTES, substitute
+from penstock.language.foreign import IN_PYTHON, OF_SPARK, SUBSTITUTES, substitute
 from penstock.language.places import Misfit, suggestion
 from penstock.model import STRING, Call, Expression, Function, PythonCall, Type
 
@@ -27,6 +27,15 @@ _PARTS = {
     "YEARS": "YEAR",
     "MONTHS": "MONTH",
 }
+_WITH_UNIT = {
+    "DATEADD": "TIMESTAMPADD",
+    "DATEDIFF": "TIMESTAMPDIFF",
+    "DATE_ADD": "TIMESTAMPADD",
+    "DATE_DIFF": "TIMESTAMPDIFF",
+    "TIMESTAMPADD": "TIMESTAMPADD",
+    "TIMESTAMPDIFF": "TIMESTAMPDIFF",
+}
+"""What a function of three arguments means whose first may be a unit, as in ``(MINUTE, a, b)``."""
 _SECONDS = ("SECOND", "SECONDS", "SEC", "S")
 
 
@@ -87,7 +96,8 @@ def extract(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     name = _PARTS.get(part, part)
     known = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DAYOFYEAR", "HOUR", "MINUTE")
     if name not in known:
-        raise Misfit(TypeFault, f"EXTRACT knows no part '{part}'", f"it knows {', '.join(known)}")
+        hint = f"it knows {', '.join(known)}" if part != "EPOCH" else "write UNIX_TIMESTAMP(ts)"
+        raise Misfit(TypeFault, f"EXTRACT knows no part '{part}'", hint)
     return functions.ADMITTED[name].call("EXTRACT", (value,))
 
 
@@ -98,10 +108,34 @@ def function(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     if registered is not None:
         return _python(registered, binder.all(node.expressions))
     upper = name.upper()
+    given = node.expressions
+    if upper in _WITH_UNIT and len(given) == 3:
+        upper, given = _WITH_UNIT[upper], [_unit(given[0]), *given[1:]]
     admitted = functions.ADMITTED.get(functions.SYNONYMS.get(upper, upper))
     if admitted is not None:
-        return admitted.call(upper, binder.all(node.expressions))
+        return admitted.call(name.upper(), binder.all(given))
     raise _not_a_function(binder, name)
+
+
+def _unit(node: exp.Expr) -> exp.Expr:
+    """A unit of time, which many systems take without quotes."""
+    if type(node) is exp.Column and not node.table:
+        quoted = exp.Literal.string(node.name)
+        quoted.meta.update(node.meta)
+        return quoted
+    return node
+
+
+def zoned(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``time AT TIME ZONE 'zone'``: the clock of the zone at that time."""
+    given = (binder.bind(node.this), binder.bind(node.args["zone"]))
+    return functions.ADMITTED["FROM_UTC_TIMESTAMP"].call("AT TIME ZONE", given)
+
+
+def position(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """POSITION(part IN text)."""
+    given = (binder.bind(node.this), binder.bind(node.args["substr"]))
+    return functions.ADMITTED["INSTR"].call("POSITION", given)
 
 
 def _python(function: Function, args: tuple[Expression, ...]) -> Expression:
@@ -118,13 +152,15 @@ def _not_a_function(binder: ExpressionBinder, name: str) -> Misfit:
         hint = "write it in HAVING" if binder.clause == "WHERE" else ""
         return Misfit(Refused, f"the aggregate {upper} is not admitted in {binder.clause}", hint)
     if upper in STANDARD:
-        return Misfit(Refused, f"{upper} stands in GROUP BY or in FROM TABLE({upper}(...))")
+        return Misfit(Refused, f"{upper} stands in GROUP BY or in FROM TABLE({upper}(...))",
+                      "window_start and window_end are the ends of the window")
     refusal = functions.refusal(name)
     if refusal is not None:
         return refusal
-    if upper in SUBSTITUTES or upper in OF_SPARK:
-        return Misfit(Refused, f"the function {name} is not admitted", substitute(upper))
     known = [*functions.ADMITTED, *functions.SYNONYMS]
     known += [*AGGREGATES, *STANDARD, *(function.name for function in binder.registered.values())]
-    hint = suggestion(name, known) or "CREATE FUNCTION declares one in Python"
+    if upper in SUBSTITUTES or upper in OF_SPARK:
+        hint = substitute(upper, known)
+        return Misfit(Refused, f"the function {name} is not admitted", hint)
+    hint = suggestion(name, known) or IN_PYTHON
     return Misfit(UnknownName, f"no function '{name}'", hint)

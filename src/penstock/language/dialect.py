@@ -41,7 +41,7 @@ _CLAUSES = (
 STANDARD = ("HOP", "TUMBLE")
 """The windows of standard SQL."""
 
-_SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING")
+_SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION")
 """Functions with words among their arguments, such as ``CAST(a AS INT)``."""
 
 
@@ -53,6 +53,10 @@ _CLOSERS = (TokenType.FROM, TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICO
 _MEANINGFUL = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
 _OPAQUE = (exp.DataType, exp.Interval, exp.Extract, exp.Trim, exp.Having, exp.Group, exp.Window)
 """Nodes whose words are read as a whole."""
+
+
+_FILLERS: dict[str, type[exp.Expr]] = dict.fromkeys(("AT", "TIME", "ZONE"), exp.AtTimeZone)
+"""Words that belong to a node and are not kept in it."""
 
 
 class Unparsed(ParseError):
@@ -186,7 +190,9 @@ def _check_complete(tokens: Sequence[Token], tree: exp.Expr) -> None:
     """
     places: set[int] = set()
     ends: dict[int, int] = {}
+    kinds: set[type[exp.Expr]] = set()
     for node in tree.walk():
+        kinds.add(type(node))
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(start, int) and isinstance(end, int):
             places.add(start)
@@ -195,6 +201,8 @@ def _check_complete(tokens: Sequence[Token], tree: exp.Expr) -> None:
     starts = sorted(ends)
     reach = [-1, *accumulate((ends[start] for start in starts), max)]
     for token in tokens:
+        if _FILLERS.get(token.text.upper()) in kinds:
+            continue
         if token.token_type in _MEANINGFUL and token.start not in places:
             if reach[bisect_right(starts, token.start)] < token.start:
                 raise Unparsed("Unexpected", Place(token.start, token.end + 1))

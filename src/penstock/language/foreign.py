@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
+from penstock.language.places import suggestion
+
 OF_SPARK = frozenset(
     """
     ABS ACOS ACOSH ADD_MONTHS AES_DECRYPT AES_ENCRYPT AGGREGATE AND ANY ANY_VALUE
@@ -89,47 +94,89 @@ OF_SPARK = frozenset(
 
 _AGGREGATES = frozenset(
     """
-    ANY ANY_VALUE ARRAY_AGG BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET CORR
-    COVAR_POP COVAR_SAMP EVERY FIRST FIRST_VALUE HISTOGRAM_NUMERIC KURTOSIS LAST LAST_VALUE LISTAGG
-    MAX_BY MIN_BY REGR_AVGX REGR_AVGY REGR_COUNT REGR_INTERCEPT REGR_R2 REGR_SLOPE REGR_SXX REGR_SXY
-    REGR_SYY SKEWNESS SOME STRING_AGG
+    BIT_AND BIT_OR BIT_XOR CORR COVAR_POP COVAR_SAMP HISTOGRAM_NUMERIC KURTOSIS REGR_AVGX REGR_AVGY
+    REGR_COUNT REGR_INTERCEPT REGR_R2 REGR_SLOPE REGR_SXX REGR_SXY REGR_SYY SKEWNESS
     """.split()
 )
 
+IN_PYTHON = "CREATE FUNCTION declares one in Python"
 SUBSTITUTES = {
-    "APPROX_QUANTILE": "write APPROX_PERCENTILE(x, 0.95)",
-    "APPROX_TOP_K": "write APPROX_TOPK(x, 10)",
-    "CONCAT_WS": "write a || '-' || b",
-    "COUNTIF": "write COUNT(*) FILTER (WHERE ...)",
-    "COUNT_IF": "write COUNT(*) FILTER (WHERE ...)",
-    "DATEADD": "write ts + INTERVAL '1' DAY",
-    "DATE_ADD": "write ts + INTERVAL '1' DAY",
-    "DATE_SUB": "write ts - INTERVAL '1' DAY",
-    "GET_JSON_OBJECT": "write FROM_JSON(text, 'a INT, b STRING').a",
-    "ISNOTNULL": "write x IS NOT NULL",
-    "ISNULL": "write x IS NULL",
-    "LOG": "write LN(x) / LN(2)",
-    "LOG10": "write LN(x) / LN(10)",
-    "LOG2": "write LN(x) / LN(2)",
+    "AGE": "write TIMESTAMPDIFF(DAY, a, b)",
+    "AGGREGATE": f"a lambda is not admitted; {IN_PYTHON}",
+    "ARRAY_AGG": "write COLLECT_LIST(x, 100), the first 100 by event time",
+    "ARRAY_SLICE": "write SLICE(x, start, length)",
+    "ARRAYS_ZIP": "write ARRAY(a[0], b[0]), or CREATE FUNCTION declares one in Python",
+    "BROUND": "write ROUND(x, 2)",
+    "COLLECT_SET": "write ARRAY_DISTINCT(COLLECT_LIST(x, 100)), or TOPK(x, 100)",
+    "COLLECT_UNION": "write ARRAY_DISTINCT(COLLECT_LIST(x, 100)), or TOPK(x, 100)",
+    "CONV": "write HEX(n), or CREATE FUNCTION declares one in Python",
+    "COUNT_DISTINCT": "write COUNT(DISTINCT x)",
+    "CUMULATE": "write HOP(ts, step, size), whose windows have one size",
+    "CURRENT_WATERMARK": "the watermark is the largest time seen less LATENESS",
+    "DATETIME": "write CAST(x AS TIMESTAMP)",
+    "DATE_BIN": "write TIME_BUCKET(INTERVAL '5' MINUTE, ts)",
+    "DECODE": "write CASE x WHEN ... THEN ... END, or CAST(x AS STRING) for bytes",
+    "ENCODE": "write CAST(x AS BINARY)",
+    "EPOCH": "write UNIX_TIMESTAMP(ts)",
+    "EPOCH_MS": "write UNIX_MILLIS(ts)",
+    "EXISTS": f"a lambda is not admitted; write ARRAY_CONTAINS(a, x), or {IN_PYTHON}",
+    "FILTER": f"a lambda is not admitted; write ARRAY_REMOVE(a, x), or {IN_PYTHON}",
+    "FORALL": f"a lambda is not admitted; {IN_PYTHON}",
+    "FORMAT": "write CONCAT(a, ': ', b)",
+    "FORMAT_STRING": "write CONCAT(a, ': ', b)",
+    "JSON_QUERY": "write GET_JSON_OBJECT(text, '$.a')",
+    "HOP_ROWTIME": "write window_end",
+    "HISTOGRAM": "write TOPK(x, 100)",
+    "JSON_EXTRACT": "write GET_JSON_OBJECT(text, '$.a')",
+    "LEVENSHTEIN": "write SOUNDEX(a) = SOUNDEX(b), or CREATE FUNCTION declares one in Python",
+    "LISTAGG": "write ARRAY_JOIN(COLLECT_LIST(x, 100), ',')",
+    "LOG": "write LN(x), LOG10(x) or LOG2(x)",
     "MODE": "write TOPK(x, 1)",
-    "NVL2": "write CASE WHEN x IS NULL THEN ... ELSE ... END",
-    "PERCENTILE_APPROX": "write APPROX_PERCENTILE(x, 0.95)",
     "PERCENTILE_CONT": "write PERCENTILE(x, 0.95)",
     "PERCENTILE_DISC": "write PERCENTILE(x, 0.95)",
+    "PRINTF": "write CONCAT(a, ': ', b)",
+    "PROCTIME": "a stream without TIME has the time of its arrival",
     "QUANTILE": "write PERCENTILE(x, 0.95)",
-    "QUANTILE_CONT": "write PERCENTILE(x, 0.95)",
-    "SPLIT": "write SPLIT_PART(text, '/', 2)",
-    "TO_DATE": "write CAST(x AS DATE)",
-    "TO_TIMESTAMP": "write CAST(x AS TIMESTAMP)",
-    "UNIX_SECONDS": "write UNIX_TIMESTAMP(ts)",
+    "REDUCE": f"a lambda is not admitted; {IN_PYTHON}",
+    "RANK": "write TOPK(x, 10)",
+    "ROWTIME": "write the stream's TIME column",
+    "ROW_NUMBER": "write TOPK(x, 10)",
+    "SEQUENCE": "write ARRAY(1, 2, 3)",
+    "SPLIT_INDEX": "write SPLIT_PART(text, ',', 1), which counts from 1",
+    "STRFTIME": "write DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss')",
+    "STRPTIME": "write TO_TIMESTAMP(text, 'yyyy-MM-dd HH:mm:ss')",
+    "STRINGTOTIMESTAMP": "write UNIX_MILLIS(TO_TIMESTAMP(text, 'yyyy-MM-dd HH:mm:ss'))",
+    "STRING_AGG": "write ARRAY_JOIN(COLLECT_LIST(x, 100), ',')",
+    "STRUCT": "write NAMED_STRUCT('name', x)",
+    "STR_TO_MAP": "write FROM_JSON(text, 'MAP<STRING, STRING>') of a JSON text",
+    "TIMESTAMPTOSTRING": "write DATE_FORMAT(TIMESTAMP_MILLIS(n), 'yyyy-MM-dd HH:mm:ss')",
+    "TOPKDISTINCT": "write TOPK(x, 10)",
+    "TO_CHAR": "write DATE_FORMAT(ts, 'yyyy-MM-dd') or FORMAT_NUMBER(x, 2)",
+    "TO_NUMBER": "write CAST(x AS DECIMAL(10,2))",
+    "TO_VARCHAR": "write DATE_FORMAT(ts, 'yyyy-MM-dd') or FORMAT_NUMBER(x, 2)",
+    "TRANSFORM": f"a lambda is not admitted; {IN_PYTHON}",
+    "TUMBLE_ROWTIME": "write window_end",
+    "TRUNCATE": "write FLOOR(x) or ROUND(x, 2)",
+    "WINDOW_TIME": "write window_end",
 }
 """What to write instead of functions that other systems have, by their names."""
+_SHARED = 5
+"""So many letters that two names begin with make them near."""
 
 
-def substitute(name: str) -> str:
-    """What a user may do without a function, which is not admitted."""
+def substitute(name: str, admitted: Sequence[str]) -> str:
+    """What a user may write instead of a function: what is known of it, or the nearest name."""
     if name in SUBSTITUTES:
         return SUBSTITUTES[name]
     if name in _AGGREGATES:
         return "an aggregate is one of SUM, COUNT, AVG, MIN, MAX, STDDEV, PERCENTILE, TOPK, ..."
-    return "CREATE FUNCTION declares one in Python"
+    near = suggestion(name, admitted)
+    if near:
+        return near
+    alike = [other for other in admitted if _prefix(name, other) >= _SHARED]
+    best = max(alike, key=lambda other: _prefix(name, other), default="")
+    return f"the nearest is {best}; {IN_PYTHON}" if best else IN_PYTHON
+
+
+def _prefix(a: str, b: str) -> int:
+    return len(os.path.commonprefix((a, b)))

@@ -28,6 +28,7 @@ from penstock.model import (
     PythonCall,
 )
 
+_IGNORING = ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE", "ANY_VALUE")
 WINDOW_COLUMNS = tuple(Column(n, TIMESTAMP, ANSWER) for n in ("window_start", "window_end"))
 
 
@@ -63,13 +64,17 @@ class AnswerBinder(ExpressionBinder):
 
     def __init__(
         self, rows: ExpressionBinder, keys: Sequence[Expression], clause: str,
-        has_window: bool = True,
+        time: Expression | None, has_window: bool = True,
     ) -> None:
-        """``rows`` binds the arguments of aggregates."""
+        """``rows`` binds the arguments of aggregates; ``time`` is the event time of a row.
+
+        Without ``time`` it is the time of arrival, which no aggregate may order by: a replay would
+        give another answer.
+        """
         super().__init__(
             rows.admitted, rows.source, rows.scope, rows.registered, rows.around, clause
         )
-        self.rows, self.has_window = rows, has_window
+        self.rows, self.time, self.has_window = rows, time, has_window
         self.keys = {key: Column(f"key{n}", key.type, ANSWER) for n, key in enumerate(keys)}
         self.origins = {column: key for key, column in self.keys.items()}
         self.aggregates: dict[Aggregate, Column] = {}
@@ -146,7 +151,7 @@ class AnswerBinder(ExpressionBinder):
         return None if isinstance(bound, Literal) else self.keys.get(bound)
 
     def _aggregate(self, node: exp.Expr) -> Column:
-        aggregate = _bound(node, self.rows)
+        aggregate = _bound(node, self.rows, self.time)
         column = Column(f"agg{len(self.aggregates)}", aggregate.type, ANSWER)
         return self.aggregates.setdefault(aggregate, column)
 
@@ -162,13 +167,13 @@ def _without_python(bound: Expression) -> Expression:
     return bound
 
 
-def _bound(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
+def _bound(node: exp.Expr, rows: ExpressionBinder, time: Expression | None) -> Aggregate:
     """An aggregate from its call, with FILTER or without."""
     if isinstance(node, exp.Filter):
         check_read(node, ("this", "expression"))
         condition = node.expression
         kept = rows.condition(condition.this, "the condition of FILTER")
-        return aggregates.only_where(kept, _bound(node.this, rows))
+        return aggregates.only_where(kept, _bound(node.this, rows, time))
     check_read(node, ("this", "expressions"))
     name, given = node.name.upper(), node.expressions
     if name == "COUNT" and len(given) == 1 and isinstance(given[0], exp.Star):
@@ -176,8 +181,20 @@ def _bound(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
         return aggregates.COUNT_ROWS
     if len(given) == 1 and isinstance(given[0], exp.Distinct):
         return _distinct(name, given[0], rows)
-    admitted = aggregates.AGGREGATES[aggregates.SYNONYMS.get(name, name)]
-    return admitted.call(name, rows.all(given))
+    if name in _IGNORING and len(given) == 2 and isinstance(given[1], exp.Boolean):
+        if given[1].this:  # FIRST(x, TRUE) leaves NULL out, as all aggregates do here
+            given = given[:1]
+    first_name = aggregates.SYNONYMS.get(name, name)
+    admitted = aggregates.AGGREGATES[first_name]
+    if first_name not in aggregates.BY_TIME:
+        return admitted.call(name, rows.all(given))
+    if first_name == "COLLECT_LIST" and len(given) == 1:
+        hint = f"write {name}({given[0].sql(dialect='spark')}, 100), the first 100 by event time"
+        raise Misfit(TypeFault, f"{name} says how many values it lists", hint)
+    if time is None:
+        hint = "write TIME in CREATE STREAM, or order by a column: MIN_BY(x, y), MAX_BY(x, y)"
+        raise Misfit(TypeFault, f"{name} goes by event time, and there is none", hint)
+    return admitted.call(name, rows.all(given), (time,))
 
 
 def _distinct(name: str, node: exp.Expr, rows: ExpressionBinder) -> Aggregate:

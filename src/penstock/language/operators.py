@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from penstock.errors import SyntaxFault, TypeFault
 from penstock.language import call_arguments, coercion, comparisons, functions, typed_calls
+from penstock.language.admitted import Admitted
 from penstock.language.binder import ExpressionBinder
 from penstock.language.places import Misfit
 from penstock.model import (
@@ -109,7 +110,7 @@ def matching(name: str, escape: str = "\\") -> Callable[[ExpressionBinder, exp.E
             return _negated(node, functions.ADMITTED[name].call(name, sides))
         build = typed_calls.like(name.lower(), escape)
         sorts = call_arguments.string, call_arguments.constant_string
-        entry = functions.Admitted(sorts, build, 2, 2)
+        entry = Admitted(sorts, build, 2, 2)
         return _negated(node, entry.call(name, sides))
 
     return bind
@@ -168,3 +169,17 @@ def concatenation(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     if any(isinstance(part, exp.Add | exp.Sub) for part in parts):
         raise Misfit(SyntaxFault, "write parentheses: || and + stand beside each other")
     return functions.ADMITTED["CONCAT"].call("||", binder.all(parts))
+
+
+def bits(function: str) -> Callable[[ExpressionBinder, exp.Expr], Expression]:
+    """``& | ^`` of whole numbers."""
+
+    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+        return typed_calls.integers(function)(binder.all((node.this, node.expression)))
+
+    return bind
+
+
+def flipped(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``~`` of a whole number."""
+    return typed_calls.integers("bit_not")((binder.bind(node.this),))

@@ -9,13 +9,17 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.errors import LanguageError, Refused, TypeFault
-from penstock.language.dialect import STANDARD, Unparsed, parse_query
+from penstock.language.dialect import Unparsed, parse_query
 from penstock.language.places import Place, Source, suggestion
 from penstock.language.tokens import place_of
 
 _LONGEST_INTERVAL = 100
 _INSTEAD = {
-    "WITHIN": "WITHIN GROUP is not admitted; write PERCENTILE(x, 0.95)",
+    "WITHIN": "WITHIN GROUP follows PERCENTILE_CONT(p) alone; write TOPK(x, 1) for MODE()",
+    "PARTITION BY": "leave it out: Spark deals the rows out as it needs",
+    "PLACING": "write CONCAT(LEFT(a, 1), 'x', SUBSTR(a, 3))",
+    "SYSTEM_TIME": "leave FOR SYSTEM_TIME AS OF out: a relation is read when the run begins",
+    "~": "write RLIKE '^a' for a regular expression",
     "CREATE": "a ; ends the statement before",
 }
 _ENDS_JOIN = (
@@ -56,22 +60,16 @@ def _check_intervals(tokens: Sequence[Token], source: Source) -> None:
 
 def _check_foreign_windows(tokens: Sequence[Token], source: Source) -> None:
     """Complain about windows as other systems write them."""
-    for k, (token, following) in enumerate(pairwise(tokens)):
+    for token, following in pairwise(tokens):
         word, place = token.text.upper(), place_of(token)
         if following.token_type is not TokenType.L_PAREN:
             continue
-        if token.token_type is TokenType.WINDOW:
-            hint = "write TUMBLE(ts, INTERVAL '1' MINUTE), or HOP(ts, slide, size)"
-            raise source.fault(Refused, "window(...) is not admitted", place, hint)
+        if word == "CUMULATE":
+            hint = "write HOP(...), whose windows have one size"
+            raise source.fault(Refused, "CUMULATE is not admitted", place, hint)
         if word in ("SESSION", "SESSION_WINDOW") and token.token_type is not TokenType.IDENTIFIER:
             hint = "TUMBLE and HOP are windows of fixed length"
             raise source.fault(Refused, "there are no session windows", place, hint)
-        if word in STANDARD and k + 3 < len(tokens):
-            if tokens[k + 3].token_type is TokenType.FARROW:
-                message = f"{word} takes no named arguments"
-                lengths = "slide, size" if word == "HOP" else "size"
-                hint = f"write {word}(TABLE s, DESCRIPTOR(ts), {lengths})"
-                raise source.fault(Refused, message, place_of(tokens[k + 2]), hint)
 
 
 def _check_joins(tokens: Sequence[Token], source: Source) -> None:
@@ -114,6 +112,17 @@ def _without_on(tokens: Sequence[Token], join: int, source: Source) -> LanguageE
     )
 
 
+def _foreign(tokens: Sequence[Token], at: int) -> str:
+    """What to write instead of a word that other systems have."""
+    before = tokens[at - 1].text if at else ""
+    if before in ("->", "->>"):
+        return "write GET_JSON_OBJECT(text, '$.a')"
+    after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+    if tokens[at].text.upper() == "WITHIN" and after.isdigit():
+        return "write WINDOW 1 HOUR at the end of the query"
+    return _INSTEAD.get(tokens[at].text.upper(), "")
+
+
 def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> LanguageError:
     at = next((i for i, t in enumerate(tokens) if t.start == error.place.start), len(tokens) - 1)
     hint = ""
@@ -122,6 +131,7 @@ def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> Langu
             hint = hint or suggestion(token.text, _WORDS)
     written = source.text[error.place.start : error.place.end]
     message = error.message.lower()
+    hint = _foreign(tokens, at) or hint
     if message.startswith(("expected", "expecting")):
         wanted = error.message.split(" ", 1)[1].split(" but got")[0].replace("TYPE", "a type")
         where = "after" if error.ended else "at"
@@ -134,6 +144,5 @@ def _unparsed(error: Unparsed, tokens: Sequence[Token], source: Source) -> Langu
             error.place,
             hint or "expected a value or a column",
         )
-    hint = _INSTEAD.get(written.upper()) or hint
     hint = hint or "expected an operator, a comma, or a clause such as FROM, JOIN or WHERE"
     return source.syntax(f"unexpected '{written}'", error.place, hint)

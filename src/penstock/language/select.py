@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -36,6 +36,7 @@ from penstock.language.parsing import parsed
 from penstock.language.places import Misfit, Place, Source, suggestion
 from penstock.language.question_endings import Ending, WrittenKey
 from penstock.language.scope import FromItem, Scope
+from penstock.language.spellings import understood
 from penstock.language.stream_joins import (
     aggregated_window,
     is_bounded,
@@ -44,6 +45,7 @@ from penstock.language.stream_joins import (
     window_join,
 )
 from penstock.language.tokens import unseen
+from penstock.language.unnesting import is_unnesting, unnested
 from penstock.language.windows import (
     Clause,
     Hop,
@@ -82,7 +84,6 @@ _CLAUSES = {
     "qualify": "QUALIFY",
     "windows": "a named window",
     "sample": "TABLESAMPLE",
-    "laterals": "LATERAL VIEW",
     "hint": "a hint",
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
@@ -123,7 +124,7 @@ def bind_select(
     ``unfinished`` is the name of the stream that is derived by it.
     """
     around = Place(tokens[0].start, tokens[-1].end + 1)
-    rest, windows = take_windows(tokens, source)
+    rest, windows = take_windows(understood(tokens, source), source)
     tree = parsed(rest, source, around)
     names = {name_key(name) for name in (view, unfinished) if name}
     binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, names)
@@ -147,12 +148,14 @@ class _Read:
     streams: tuple[Stream, ...]
     inputs: tuple[FromItem, ...]
     """The streams and the relations, in the order written."""
-    joined: tuple[exp.Join, ...]
+    joined: tuple[exp.Expr, ...]
     hop: Hop | None
     lookups: tuple[Lookup, ...] = ()
     """What inlined queries look up."""
     where: tuple[Expression, ...] = ()
     """What inlined queries ask of their rows."""
+    unnested: Mapping[int, Lookup] = field(default_factory=dict)
+    """What its joins take apart, by the identity of their nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +290,8 @@ class _SelectBinder:
             node = rest.pop()
             if isinstance(node, exp.Select):
                 only_asked = ("distinct",) if self.asked and not self.within else ()
-                self._check(node, ("expressions", "from_", "joins", "where", "group", "having",
-                                   *only_asked))
+                self._check(node, ("expressions", "from_", "joins", "laterals", "where", "group",
+                                   "having", *only_asked))
                 found.append(node)
             elif isinstance(node, exp.Union):
                 self._check(node, ("this", "expression", "distinct"), distinct_is_default=True)
@@ -442,7 +445,7 @@ class _SelectBinder:
         if len(streams) > 1:
             return self._window_join(select, read, reason)
         stream = streams[0]
-        lookups = (*read.lookups, *(self._lookup(join, inputs[: k + 2])
+        lookups = (*read.lookups, *(self._lookup(join, inputs[: k + 2], read.unnested)
                                     for k, join in enumerate(joined)))
         condition = self._condition(self._binder(inputs, "WHERE"), select, "where")
         condition = (*read.where, *condition)
@@ -457,7 +460,7 @@ class _SelectBinder:
             raise self.source.fault(TypeFault, "nothing is aggregated here", window.place, hint)
         self.is_held = window is None
         timed = Input(stream.name, HELD if window is None else self._time(window))
-        grouping, outputs = self._grouped(select, inputs)
+        grouping, outputs = self._grouped(select, streams, inputs)
         return Branch((timed,), outputs, condition, lookups, grouping)
 
     def _window_join(
@@ -468,7 +471,7 @@ class _SelectBinder:
         count = len(streams)
         conditions = (*read.where, *(condition for k, join in enumerate(joined[: count - 1])
                                      for condition in self._pairing(join, inputs[: k + 2])))
-        lookups = (*read.lookups, *(self._lookup(join, inputs[: count + k + 1])
+        lookups = (*read.lookups, *(self._lookup(join, inputs[: count + k + 1], read.unnested)
                                     for k, join in enumerate(joined[count - 1 :])))
         conditions += self._condition(self._binder(inputs, "WHERE"), select, "where")
         times = [None if stream.unit else _time_of(stream, k) for k, stream in enumerate(streams)]
@@ -485,7 +488,7 @@ class _SelectBinder:
             raise self.source.fault(NotYet, message, self.windows[0].place, hint)
         grouping = None
         if reason is not None:
-            grouping, outputs = self._grouped(select, inputs)
+            grouping, outputs = self._grouped(select, streams, inputs)
         else:
             outputs = self._outputs(select, self._binder(inputs, "the SELECT list"))
         try:
@@ -503,8 +506,9 @@ class _SelectBinder:
         sides = tuple(Input(stream.name, windowed) for stream in streams)
         return Branch(sides, outputs, selected, lookups, grouping, join)
 
-    def _pairing(self, join: exp.Join, inputs: Sequence[FromItem]) -> tuple[Expression, ...]:
+    def _pairing(self, join: exp.Expr, inputs: Sequence[FromItem]) -> tuple[Expression, ...]:
         """The conditions of ON between two streams; a comma has none."""
+        assert isinstance(join, exp.Join)
         self._check_kind(join, ("INNER", "", "CROSS"), "only inner joins of streams are")
         condition = join.args.get("on")
         if condition is None:
@@ -614,7 +618,7 @@ class _SelectBinder:
         return clause.window
 
     def _grouped(
-        self, select: exp.Select, inputs: Sequence[FromItem]
+        self, select: exp.Select, streams: Sequence[Stream], inputs: Sequence[FromItem]
     ) -> tuple[Grouping, tuple[Output, ...]]:
         """What is grouped and aggregated, and the columns of the answer."""
         group = select.args.get("group")
@@ -622,8 +626,8 @@ class _SelectBinder:
             self._check(group, ("expressions",))
         rows, has_window = self._binder(inputs, "GROUP BY"), not self.is_held
         keys = tuple(dict.fromkeys(group_keys(select, rows, has_window)))
-        binder = AnswerBinder(self._binder(inputs, "another aggregate"), keys, "the SELECT list",
-                              has_window)
+        rows = self._binder(inputs, "another aggregate")
+        binder = AnswerBinder(rows, keys, "the SELECT list", _row_time(streams), has_window)
         outputs = self._outputs(select, binder)
         named = [item for item in select.expressions if isinstance(item, exp.Alias)]
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
@@ -638,12 +642,16 @@ class _SelectBinder:
         if clause is None:
             hint = "a query reads a stream: SELECT ... FROM packets"
             raise self.fault(TypeFault, "this SELECT has no FROM", select, hint)
-        joins = list(select.args.get("joins") or [])
+        joins = [*(select.args.get("joins") or []), *(select.args.get("laterals") or [])]
         read, hop = self._read(clause.this)
-        tables = [read, *(join.this for join in joins)]
-        found = [self._table(table) for table in tables]
-        streams = [t for t, f in zip(tables, found, strict=True) if not isinstance(f, Relation)]
+        tables = [read, *(j.this if isinstance(j, exp.Join) else j for j in joins)]
+        found = [None if is_unnesting(table) else self._table(table) for table in tables]
+        streams = [t for t, f in zip(tables, found, strict=True)
+                   if isinstance(f, Stream | Inlined)]
         first = found[0]
+        if first is None:
+            hint = "write FROM stream CROSS JOIN UNNEST(x) AS t (y)"
+            raise self.fault(TypeFault, "a query reads a stream", tables[0], hint)
         if isinstance(first, Relation):
             raise self._no_stream(first, tables[0], bool(streams))
         if len(streams) > 1:
@@ -658,16 +666,21 @@ class _SelectBinder:
         return [self._assembled(tables, found, branch, joins, hop) for branch in firsts]
 
     def _assembled(
-        self, tables: Sequence[exp.Expr], found: Sequence[Stream | Relation | Inlined],
-        first: Branch | None, joins: Sequence[exp.Join], hop: Hop | None,
+        self, tables: Sequence[exp.Expr], found: Sequence[Stream | Relation | Inlined | None],
+        first: Branch | None, joins: Sequence[exp.Expr], hop: Hop | None,
     ) -> _Read:
         """What is read if the first table, where it is inlined, is this branch of it."""
         streams: list[Stream] = []
         inputs: list[FromItem] = []
-        assembly = Assembly.of(sum(not isinstance(f, Relation) for f in found))
+        unnested: dict[int, Lookup] = {}
+        assembly = Assembly.of(sum(isinstance(f, Stream | Inlined) for f in found))
         for k, (table, read) in enumerate(zip(tables, found, strict=True)):
             alias = table.alias_or_name
-            if isinstance(read, Inlined):
+            if read is None:
+                one = self._unnested(table, joins[k - 1], inputs)
+                unnested[id(joins[k - 1])] = one
+                inputs.append(FromItem(alias, one.columns, k + len(assembly.lookups)))
+            elif isinstance(read, Inlined):
                 branch = first if first is not None and k == 0 else read.branches[0]
                 inputs.append(assembly.add(alias, branch, k))
                 streams.append(self.catalogue.streams[branch.inputs[0].stream.lower()])
@@ -676,7 +689,7 @@ class _SelectBinder:
                 inputs.append(FromItem(alias, read.columns, k + len(assembly.lookups)
                                        if isinstance(read, Relation) else k))
         return _Read(tuple(streams), tuple(inputs), tuple(joins), hop, tuple(assembly.lookups),
-                     tuple(assembly.where))
+                     tuple(assembly.where), unnested)
 
     def _read(self, table: exp.Expr) -> tuple[exp.Expr, Hop | None]:
         """A table by its name, and its window when it is ``TABLE(HOP(...))``."""
@@ -696,6 +709,18 @@ class _SelectBinder:
         if hop is not None:
             message = f"{hop.name} over joins of streams is not supported yet"
             raise self.fault(NotYet, message, hop.time, "write WINDOW 1 MIN at the end")
+
+    def _unnested(
+        self, table: exp.Expr, join: exp.Expr, inputs: Sequence[FromItem]
+    ) -> Lookup:
+        try:
+            found = unnested(table, join, self._binder(inputs, "FROM"))
+        except Misfit as misfit:
+            raise self.misfitting(misfit, table) from None
+        if is_expensive(found.on):
+            hint = "CREATE FUNCTION ... is called in SELECT and WHERE"
+            raise self.fault(Refused, "a Python function is not admitted in FROM", table, hint)
+        return found
 
     def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
         hint = (
@@ -779,7 +804,12 @@ class _SelectBinder:
                 raise self.fault(TypeFault, f"two inputs are called '{alias}'", table, hint)
             seen.add(name_key(alias))
 
-    def _lookup(self, join: exp.Join, inputs: Sequence[FromItem]) -> Lookup:
+    def _lookup(
+        self, join: exp.Expr, inputs: Sequence[FromItem], unnested: Mapping[int, Lookup]
+    ) -> Lookup:
+        if id(join) in unnested:
+            return unnested[id(join)]
+        assert isinstance(join, exp.Join)
         self._check_kind(join, ("INNER", "", "LEFT", "LEFT OUTER"), _JOINS)
         condition = join.args.get("on")
         if condition is None:
@@ -897,6 +927,16 @@ class _SelectBinder:
             raise self.source.fault(misfit.kind, misfit.message, place, misfit.hint) from None
         types.check_storable(unified[0].type, self.source, place, f"the column '{name}'")
         return tuple(Output(name, expression) for expression in unified)
+
+
+def _row_time(streams: Sequence[Stream]) -> Expression | None:
+    """What orders rows by event time, for a pair by the later of its two; None if nothing does."""
+    times = [_time_of(stream, k) for k, stream in enumerate(streams)]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times) or len({(stream.unit, t.type) for stream, t in
+                                       zip(streams, known, strict=True)}) > 1:
+        return None
+    return known[0] if len(known) == 1 else Call("greatest", tuple(known), known[0].type)
 
 
 def _time_of(stream: Stream, number: int = 0) -> Column | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal, TypeVar
 
 from sqlglot.tokenizer_core import Token
@@ -21,6 +22,7 @@ from penstock.language.question_endings import take_ending
 from penstock.language.select import bind_asked, bind_select
 from penstock.language.settings import SETTINGS
 from penstock.language.signatures import Signature
+from penstock.language.spellings import understood
 from penstock.language.stream_columns import stream_columns
 from penstock.language.tokens import Cursor, place_of
 from penstock.model import (
@@ -42,6 +44,7 @@ from penstock.model import (
     Variable,
     name_key,
 )
+from penstock.sinks import SINKS
 
 Load = Callable[[str, str, str], PythonFunction | Signature]
 """Finds what SQL must know of a function, from its module, its name and the folder."""
@@ -52,11 +55,18 @@ _HEADS = ("CREATE", "DROP", "SET", "SELECT", *showing.HEADS)
 _DERIVED = ("TIME", "LATENESS")
 """What may stand between the name of a derived stream and its AS."""
 _ELSEWHERE = {
-    "INSERT": "write CREATE QUERY q INTO parquet 'folder' AS SELECT ...",
+    "ALTER": "DROP QUERY, then CREATE it; a stream's declaration cannot be changed",
+    "BEGIN": "statements separated by ; are an application",
+    "DELETE": "answers are never changed",
+    "EXECUTE": "statements separated by ; are an application",
+    "TERMINATE": "write DROP QUERY q",
+    "UPDATE": "answers are never changed",
 }
 """What to do instead of statements that other systems have."""
 _CREATED_ELSEWHERE = {
-    "OR": "DROP the query first, then CREATE it",
+    "STREAMING": "write CREATE QUERY q AS SELECT ..., whose answers are kept up to date",
+    "TEMPORARY": "write CREATE STREAM, CREATE RELATION or CREATE VIEW",
+    "OR": "DROP the query or view first, then CREATE it",
     "TABLE": "a stream of rows is a STREAM, a table that is looked up a RELATION",
     "MATERIALIZED": "write CREATE QUERY q AS SELECT ..., whose answers are kept up to date",
     "SINK": "write CREATE QUERY q INTO parquet 'folder' AS SELECT ...",
@@ -90,6 +100,8 @@ class StatementBinder:
             self._bare_select(cursor, written)
         elif cursor.word() in showing.HEADS:
             self.shown.append(showing.bind_showing(cursor, self.catalogue))
+        elif cursor.take("INSERT"):
+            self._insert(cursor)
         else:
             hint = _ELSEWHERE.get(cursor.word()) or suggestion(cursor.word(), _HEADS)
             raise cursor.expected("CREATE, DROP, SET, SELECT, SHOW or DESCRIBE", hint)
@@ -100,9 +112,12 @@ class StatementBinder:
             hint = _CREATED_ELSEWHERE.get(kind) or suggestion(kind, _KINDS)
             raise cursor.expected("STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE", hint)
         cursor.advance()
-        _refuse_if_not_exists(cursor)
+        unless = cursor.take("IF", "NOT", "EXISTS")
         name, place = cursor.name(f"the name of the {kind.lower()}")
         cursor.source = Source(cursor.source.text, f"{kind.lower()} {name}")
+        if unless and self._exists(kind, name):
+            return
+        _check_foreign(cursor)
         if kind in ("STREAM", "RELATION", "VIEW"):
             self._check_other(name, kind.lower(), cursor.source, place)
         if kind == "STREAM":
@@ -128,6 +143,14 @@ class StatementBinder:
         else:
             query = self._query(cursor, name)
             self._declare(self.catalogue.queries, query, "query", cursor.source, place, written)
+
+    def _exists(self, kind: str, name: str) -> bool:
+        known: dict[str, Mapping[str, object]] = {
+            "STREAM": self.catalogue.streams, "RELATION": self.catalogue.relations,
+            "FUNCTION": self.catalogue.functions, "QUERY": self.catalogue.queries,
+            "VIEW": self.catalogue.views,
+        }
+        return name.lower() in known[kind]
 
     def _declare(
         self,
@@ -270,9 +293,12 @@ class StatementBinder:
         options = parse_with(cursor) if cursor.take("WITH") else {}
         cursor.expect("AS")
         query = self._select(cursor, name, sink, options)
-        if unfit := sinks.unfit(query):
-            raise cursor.source.fault(TypeFault, unfit, place, "INTO json holds it")
+        self._check_fits(query, cursor.source, place)
         return query
+
+    def _check_fits(self, query: Query, source: Source, place: Place) -> None:
+        if unfit := sinks.unfit(query):
+            raise source.fault(TypeFault, unfit, place, "INTO json holds it")
 
     def _select(
         self, cursor: Cursor, name: str, sink: Sink, options: Mapping[str, object]
@@ -292,20 +318,41 @@ class StatementBinder:
 
     def _bare_select(self, cursor: Cursor, written: str) -> None:
         """A SELECT of its own is a query with a name of ours."""
+        self._nameless(cursor, Sink(), f"AS {written}")
+
+    def _nameless(self, cursor: Cursor, sink: Sink, rest: str) -> Query:
         self.unnamed += 1
         while f"q{self.unnamed}" in self.catalogue.queries:
             self.unnamed += 1
         name = f"q{self.unnamed}"
         cursor.source = Source(cursor.source.text, f"query {name}")
-        query = self._select(cursor, name, Sink(), {})
-        text = f"CREATE QUERY {name} AS {written}"
+        query = self._select(cursor, name, sink, {})
         self.catalogue.queries[name] = query
+        text = f"CREATE QUERY {name} {rest}"
         self.catalogue.record(Statement("query", name, text, self.folder))
+        return query
+
+    def _insert(self, cursor: Cursor) -> None:
+        """``INSERT INTO parquet 'folder' SELECT ...``: a query with a name of ours."""
+        first, begin = cursor.place, cursor.index
+        cursor.expect("INTO")
+        word, place = cursor.word(), cursor.place
+        if word.lower() not in SINKS:
+            written = cursor.source.text[place.start : place.end]
+            hint = f"write CREATE QUERY {written} INTO parquet 'out/{written}' AS SELECT ..."
+            message = f"answers go to a sink by its kind, and {written} is none"
+            raise cursor.source.fault(TypeFault, message, first.until(place), hint)
+        sink = sinks.parse_sink(cursor, self.folder)
+        into = cursor.source.text[cursor.tokens[begin].start : cursor.place.start].rstrip()
+        select = cursor.source.text[cursor.place.start : cursor.tokens[-1].end + 1]
+        query = self._nameless(cursor, sink, f"{into} AS {select}")
+        self._check_fits(query, cursor.source, place)
 
     def _drop(self, cursor: Cursor) -> None:
         kind: Literal["query", "view"] = "view" if cursor.word() == "VIEW" else "query"
         if not (cursor.take("QUERY") or cursor.take("VIEW")):
             raise cursor.expected("QUERY or VIEW after DROP", "nothing else can be dropped")
+        unless = cursor.take("IF", "EXISTS")
         name, place = cursor.name(f"the name of a {kind}")
         cursor.end()
         known: Mapping[str, Query | SqlView] = (
@@ -313,6 +360,8 @@ class StatementBinder:
         if kind == "query" and name.lower() in self.catalogue.streams and (
                 self.catalogue.streams[name.lower()].derived):
             raise cursor.source.fault(Refused, f"'{name}' is a stream, and stays", place)
+        if unless and name.lower() not in known:
+            return
         if name.lower() not in known:
             names = [each.name for each in known.values()]
             message = f"no {kind} '{name}'"
@@ -375,7 +424,7 @@ def one_select(
     cursor = Cursor(statements[0], source)
     if cursor.word() not in _SELECTS:
         raise cursor.expected("SELECT", "a question is a query without CREATE QUERY")
-    tokens, ending = take_ending(cursor.tokens, source)
+    tokens, ending = take_ending(understood(cursor.tokens, source), source)
     answers = {key: _answers(query) for key, query in catalogue.queries.items()
                if catalogue.table(query.name) is None}
     asked = bind_asked(tokens, ending, source,
@@ -392,13 +441,12 @@ def _answers(query: Query) -> Stream:
     return Stream(query.name, columns, ANSWERS)
 
 
-def _refuse_if_not_exists(cursor: Cursor) -> None:
-    first, begin = cursor.place, cursor.index
-    if cursor.take("IF", "NOT", "EXISTS"):
-        last = place_of(cursor.tokens[cursor.index - 1])
-        hint = "the same declaration again changes nothing"
-        raise cursor.source.syntax("IF NOT EXISTS is not needed", first.until(last), hint)
-    cursor.index = begin
+def _check_foreign(cursor: Cursor) -> None:
+    """Complain about the watermark of Flink, and about the options of Flink and ksqlDB."""
+    for token, following in pairwise(cursor.tokens):
+        if token.text.upper() == "WATERMARK" and following.text.upper() == "FOR":
+            hint = "write TIME ts LATENESS 5 SECONDS after FROM ..."
+            raise cursor.source.syntax("a watermark is declared elsewhere", place_of(token), hint)
 
 
 def _columns(cursor: Cursor) -> tuple[Field, ...]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from penstock.errors import TypeFault
-from penstock.language import coercion, comparisons, literals, patterns, types
+from penstock.language import (
+    call_arguments,
+    coercion,
+    comparisons,
+    literals,
+    patterns,
+    types,
+)
 from penstock.language.places import Misfit
 from penstock.model import (
     BIGINT,
@@ -18,8 +25,10 @@ from penstock.model import (
     VOID,
     Call,
     Expression,
+    Field,
     Literal,
     Type,
+    name_key,
 )
 
 Build: TypeAlias = Callable[[tuple[Expression, ...]], Expression]
@@ -166,6 +175,13 @@ def regexp_extract(args: tuple[Expression, ...]) -> Expression:
     return Call("regexp_extract", (args[0], args[1], group), STRING)
 
 
+def regexp_extract_all(args: tuple[Expression, ...]) -> Expression:
+    """REGEXP_EXTRACT_ALL of a group that the pattern has."""
+    found = regexp_extract(args)
+    assert isinstance(found, Call)
+    return Call("regexp_extract_all", found.args, Type("ARRAY", element=STRING))
+
+
 def regexp_replace(args: tuple[Expression, ...]) -> Expression:
     """REGEXP_REPLACE by a text whose groups the pattern has."""
     regex = patterns.check_regex(_pattern(args[1]))
@@ -188,21 +204,30 @@ TRUNCATIONS = (
 """The units of DATE_TRUNC."""
 
 
+_SHORT_UNITS = {"MM": "MONTH", "MON": "MONTH", "Q": "QUARTER", "YY": "YEAR", "YYYY": "YEAR"}
+
+
 def date_trunc(args: tuple[Expression, ...]) -> Expression:
     """DATE_TRUNC to a unit that it knows."""
     unit = _pattern(args[0]).upper()
+    unit = _SHORT_UNITS.get(unit, unit)
     if unit not in TRUNCATIONS:
         message = f"DATE_TRUNC knows no unit '{unit}'"
         raise Misfit(TypeFault, message, f"it knows {', '.join(TRUNCATIONS)}")
     return Call("date_trunc", (Literal(unit, STRING), args[1]), TIMESTAMP)
 
 
-def hashed(args: tuple[Expression, ...]) -> Expression:
-    """XXHASH64 of values that can be hashed."""
-    for arg in args:
-        if coercion.holds_map(arg.type):
-            raise Misfit(TypeFault, f"XXHASH64 cannot hash {coercion.article(arg.type)}")
-    return Call("xxhash64", args, BIGINT)
+def hashed(function: str, type_: Type) -> Build:
+    """A hash of values that can be hashed."""
+
+    def build(args: tuple[Expression, ...]) -> Expression:
+        for arg in args:
+            if coercion.holds_map(arg.type):
+                message = f"{function.upper()} cannot hash {coercion.article(arg.type)}"
+                raise Misfit(TypeFault, message)
+        return Call(function, args, type_)
+
+    return build
 
 
 def array_of(args: tuple[Expression, ...]) -> Expression:
@@ -224,3 +249,62 @@ def from_json(args: tuple[Expression, ...]) -> Expression:
     if any(f.name.lower() == "_corrupt_record" and f.type != STRING for f in schema.fields):
         raise Misfit(TypeFault, "FROM_JSON: _corrupt_record holds a STRING")
     return Call("from_json", (args[0],), schema)
+
+
+def concatenated(args: tuple[Expression, ...]) -> Expression:
+    """CONCAT of texts, or of arrays in their common type."""
+    if any(arg.type.name == "ARRAY" for arg in args):
+        unified = coercion.unify(args, "the arguments of CONCAT")
+        return Call("concat", unified, unified[0].type)
+    return Call("concat", tuple(call_arguments.string(arg) for arg in args), STRING)
+
+
+def padded(function: str) -> Build:
+    """LPAD and RPAD, with blanks unless another text is given."""
+
+    def build(args: tuple[Expression, ...]) -> Expression:
+        filling = args[2] if len(args) > 2 else Literal(" ", STRING)
+        return Call(function, (*args[:2], filling), STRING)
+
+    return build
+
+
+def key_of(type_: Type, key: Expression) -> Expression:
+    """A key of a MAP, in the type of its keys."""
+    wanted = type_.key or VOID
+    constant = coercion.converted(key, wanted)
+    if constant is None and coercion.common(key.type, wanted) != wanted:
+        raise Misfit(TypeFault, f"the keys of this map are {wanted}, not {key.type}")
+    return constant or coercion.cast(key, wanted)
+
+
+def named_struct(args: tuple[Expression, ...]) -> Expression:
+    """NAMED_STRUCT('name', value, ...)."""
+    names = [arg.value for arg in args[::2] if isinstance(arg, Literal)]
+    words = [name for name in names if isinstance(name, str)]
+    if len(args) % 2 or len(words) < len(args) // 2:
+        raise Misfit(TypeFault, "NAMED_STRUCT takes names in quotes and values in turn")
+    if len({name_key(word) for word in words}) < len(words) or not all(words):
+        raise Misfit(TypeFault, "the fields of a STRUCT have names, each once")
+    return struct(words, tuple(call_arguments.anything(arg) for arg in args[1::2]))
+
+
+def struct(names: Sequence[str], values: tuple[Expression, ...]) -> Expression:
+    """A STRUCT of these fields."""
+    fields = tuple(Field(n, v.type) for n, v in zip(names, values, strict=True))
+    return Call("struct", values, Type("STRUCT", fields=fields))
+
+
+def integers(function: str) -> Build:
+    """Bits of whole numbers, in their common type."""
+
+    def build(args: tuple[Expression, ...]) -> Expression:
+        for arg in args:
+            if arg.type.name not in (*coercion.INTEGERS, "VOID"):
+                message = f"bits are those of whole numbers, not of {coercion.article(arg.type)}"
+                raise Misfit(TypeFault, message)
+        unified = coercion.unify(args, "the two sides")
+        type_ = unified[0].type if unified[0].type != VOID else INT
+        return Call(function, tuple(coercion.cast(arg, type_) for arg in unified), type_)
+
+    return build

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from penstock.errors import Refused, SyntaxFault, TypeFault
-from penstock.language import call_arguments, coercion, functions, literals, typed_calls
+from penstock.errors import Refused, SyntaxFault, TypeFault, UnknownName
+from penstock.language import call_arguments, functions, literals, typed_calls
 from penstock.language.binder import ExpressionBinder
+from penstock.language.foreign import SUBSTITUTES
 from penstock.language.places import Misfit
 from penstock.language.scope import member
-from penstock.model import BINARY, BOOLEAN, STRING, VOID, Call, Expression, Literal, Type
+from penstock.model import BINARY, BOOLEAN, STRING, VOID, Call, Expression, Literal
 
 
 def literal(binder: ExpressionBinder, node: exp.Expr) -> Expression:
@@ -60,6 +61,9 @@ def column(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         refusal = functions.refusal(node.name) if len(parts) == 1 else None
         if refusal is not None:
             raise refusal from None
+        if len(parts) == 1 and node.name.upper() in SUBSTITUTES:
+            hint = SUBSTITUTES[node.name.upper()]
+            raise Misfit(UnknownName, f"no column '{node.name}'", hint) from None
         raise
 
 
@@ -78,14 +82,7 @@ def bracket(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     if base.type.name == "ARRAY" and base.type.element is not None:
         return Call("get", (base, call_arguments.whole(key)), base.type.element)
     if base.type.name == "MAP" and base.type.element is not None and base.type.key is not None:
-        return Call("element", (base, _key(key, base.type.key)), base.type.element)
+        return Call("element", (base, typed_calls.key_of(base.type, key)), base.type.element)
     if isinstance(key, Literal) and isinstance(key.value, str):
         return member(base, key.value)
     raise Misfit(TypeFault, f"a value of type {base.type} has no elements")
-
-
-def _key(key: Expression, type_: Type) -> Expression:
-    wider = coercion.converted(key, type_)
-    if wider is None and coercion.common(key.type, type_) != type_:
-        raise Misfit(TypeFault, f"the keys of this map are {type_}, not {key.type}")
-    return wider or coercion.cast(key, type_)

@@ -25,6 +25,7 @@ MOST_ANSWERS = 1_000
 _BEGINS = (TokenType.NUMBER, TokenType.INTERVAL, TokenType.STRING)
 _TABLES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN)
 """What a bracketed window may follow: a stream's name, its alias, or ``TABLE(...)``."""
+_KSQL = ("TUMBLING", "HOPPING")
 _TABLE = ("a stream", "DESCRIPTOR(ts)")
 _AFTER = (TokenType.R_PAREN, TokenType.GROUP_BY, TokenType.HAVING, TokenType.UNION)
 """What may follow a window without brackets, if anything does."""
@@ -68,6 +69,8 @@ def _begins_window(tokens: Sequence[Token], index: int) -> bool:
     if index + 1 >= len(tokens):
         return False
     following = tokens[index + 1]
+    if following.text.upper() in _KSQL:
+        return index + 2 < len(tokens) and tokens[index + 2].token_type is TokenType.L_PAREN
     return following.token_type in _BEGINS or following.text[:1].isdigit()
 
 
@@ -76,6 +79,8 @@ def _clause(cursor: Cursor, bracketed: bool) -> Clause:
     if bracketed:
         cursor.expect("[")
     cursor.expect("WINDOW")
+    if cursor.word() in _KSQL:
+        return _ksql(cursor, first, begin)
     rows = _rows(cursor)
     measured = cursor.place
     length = None if rows else _length(cursor, "a window")
@@ -94,6 +99,29 @@ def _clause(cursor: Cursor, bracketed: bool) -> Clause:
     _check_position(cursor, begin, bracketed, place)
     window = Window(length, slide, exactly) if length and slide else None
     return Clause(place, window, rows, bracketed, slides)
+
+
+def _ksql(cursor: Cursor, first: Place, begin: int) -> Clause:
+    """``WINDOW HOPPING (SIZE 10 MINUTES, ADVANCE BY 2 MINUTES)``, as ksqlDB writes it."""
+    kind = cursor.advance().text.upper()
+    cursor.expect("(")
+    cursor.expect("SIZE")
+    length = _length(cursor, "a window")
+    slide = length
+    if kind == "HOPPING":
+        cursor.expect(",")
+        cursor.expect("ADVANCE")
+        cursor.expect("BY")
+        slide = _length(cursor, "a slide")
+    if cursor.take(","):
+        hint = "LATENESS in CREATE STREAM says how late a row may be, SET retention what is kept"
+        raise cursor.expected(")", hint)
+    cursor.expect(")")
+    _check_pace(slide, first, cursor)
+    last = cursor.tokens[cursor.index - 1]
+    place = first.until(Place(last.start, last.end + 1))
+    _check_position(cursor, begin, False, place, also=(TokenType.WHERE,))
+    return Clause(place, Window(length, slide, exactly=True), slides=True)
 
 
 def _rows(cursor: Cursor) -> int | None:
@@ -134,9 +162,11 @@ def check_pace(slide: int) -> None:
         raise Misfit(Refused, f"{message} of data", hint)
 
 
-def _check_position(cursor: Cursor, begin: int, bracketed: bool, place: Place) -> None:
+def _check_position(
+    cursor: Cursor, begin: int, bracketed: bool, place: Place, also: Sequence[TokenType] = ()
+) -> None:
     before = cursor.tokens[begin - 1].token_type if begin else None
-    ends = cursor.current is None or cursor.current.token_type in _AFTER
+    ends = cursor.current is None or cursor.current.token_type in (*_AFTER, *also)
     if not (before in _TABLES if bracketed else begin > 0 and ends):
         raise misplaced(place, cursor.source)
 

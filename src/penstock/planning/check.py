@@ -240,6 +240,9 @@ def _unknown(branch: Branch, application: Application) -> Iterator[str]:
             return
     sources: list[set[Field]] = [set(application.streams[s].columns) for s in branch.streams]
     for lookup in branch.lookups:
+        if lookup.unnests:
+            sources.append(set(lookup.columns))
+            continue
         if lookup.relation not in application.relations:
             yield f"no relation {lookup.relation!r}"
             return

@@ -41,12 +41,27 @@ def fanned_out(id: str, lookups: Iterable[Lookup], members: int) -> tuple[Operat
 
 
 def lookup_operators(id: str, lookups: Iterable[Lookup]) -> list[Operator]:
-    """One for each stored relation."""
+    """One for each stored relation, and for what takes an array apart."""
     return [
-        Operator(f"{id}:lookup{number}", "lookup",
-                 f"{lookup.kind} {lookup.relation} on {render(lookup.on)}")
+        Operator(f"{id}:lookup{number}", "lookup", described(lookup))
         for number, lookup in enumerate(lookups, start=1)
     ]
+
+
+def identified(lookup: Lookup) -> str:
+    """What tells a lookup from every other: ids of paths are made of it, so it does not change."""
+    if lookup.unnests:
+        return described(lookup)
+    return f"{lookup.kind} {lookup.relation} {render(lookup.on)}"
+
+
+def described(lookup: Lookup) -> str:
+    """A lookup in words."""
+    if not lookup.unnests:
+        return f"{lookup.kind} {lookup.relation} on {render(lookup.on)}"
+    named = zip(lookup.parts, lookup.columns, strict=True)
+    columns = ", ".join(f"{part} {column.name}" for part, column in named)
+    return f"{lookup.kind} {lookup.relation} ({columns}) of {render(lookup.on)}"
 
 
 def _python(id: str, branch: Branch) -> list[Operator]:

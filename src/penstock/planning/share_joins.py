@@ -28,7 +28,7 @@ from penstock.model import (
 )
 from penstock.plan import Member, Operator, Path, Plan, SharedJoin
 from penstock.planning.early_selections import early_selection
-from penstock.planning.path_operators import fanned_out, lookup_operators, operators
+from penstock.planning.path_operators import fanned_out, identified, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, pane_of
 from penstock.rendering import render
 
@@ -74,7 +74,7 @@ def _shared_id(plan: Plan, join: SharedJoin) -> str:
         return join.id
     names = "*".join(quote(stream, safe="") for stream in branch.streams)
     relations = "".join(f"+{quote(lookup.relation, safe='')}" for lookup in branch.lookups)
-    looked_up = (f"{one.kind} {one.relation} {render(one.on)}" for one in branch.lookups)
+    looked_up = map(identified, branch.lookups)
     written = "; ".join([*sorted(render(one) for one in branch.join.on), *looked_up])
     written += " over rows" if branch.join.rows else ""
     return f"{names}{relations}@{zlib.crc32(written.encode()):08x}"

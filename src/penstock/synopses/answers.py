@@ -153,6 +153,22 @@ def _extreme(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Ar
     return typed(values, _counted(aggregate, totals, scope) == 0, aggregate.type)
 
 
+def _beside(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
+    """The value in the least or greatest pair of what it is ordered by, and itself."""
+    extreme = Measure("min" if aggregate.function == "MIN_BY" else "max", aggregate.args[0])
+    pairs = totals.of(extreme)[scope.groups].tolist()
+    values = [None if pair is None else pair["value"] for pair in pairs]
+    return pa.array(values, arrow_type(aggregate.type))
+
+
+def _list(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
+    """The values of the first pairs; NULL where there are none."""
+    listed = Measure("list", aggregate.args[0], int(aggregate.parameters[0]))
+    held = totals.of(listed)[scope.groups].tolist()
+    values = [[pair["value"] for pair in pairs] if pairs else None for pairs in held]
+    return pa.array(values, arrow_type(aggregate.type))
+
+
 def _spread(aggregate: Aggregate, totals: Totals, scope: WindowTotals) -> pa.Array:
     """The variance of a sample, NULL for fewer than two values, or of all; or its root."""
     count, _, spread = totals.of(Measure("moments", aggregate.args[0]))[:, scope.groups]
@@ -182,6 +198,9 @@ _SCALARS = {
     "VARIANCE": _spread,
     "VAR_POP": _spread,
     "APPROX_PERCENTILE": _kll,
+    "COLLECT_LIST": _list,
+    "MAX_BY": _beside,
+    "MIN_BY": _beside,
 }
 
 

@@ -6,9 +6,11 @@ ufuncs; strings, decimals and sketches are objects that merge by a Python functi
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,8 @@ def lane(measure: Measure, family: Family) -> Lane:
     if kind == "rank":
         precision = int(family.parameters[0])
         return Lane(np.uint8, np.maximum, 0, lambda c: hll_ranks(_filled(c, 0), precision))
+    if kind == "list":
+        return Lane(object, _lists(measure.most), None, _objects)
     return _OTHERS[kind]
 
 
@@ -146,6 +150,18 @@ def _chosen(better: Callable[[Any, Any], bool]) -> Merge:
 
     chosen: Merge = np.frompyfunc(choose, 2, 1)
     return chosen
+
+
+def _lists(most: int) -> Merge:
+    """The least values of two lists that are in order."""
+
+    def join(left: Any, right: Any) -> Any:
+        if not left or not right:
+            return left or right
+        return list(islice(heapq.merge(left, right, key=in_order), most))
+
+    joined: Merge = np.frompyfunc(join, 2, 1)
+    return joined
 
 
 def merged_moments(left: np.ndarray, right: np.ndarray) -> np.ndarray:

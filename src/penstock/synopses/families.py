@@ -7,7 +7,7 @@ median, the distinct count and the top ten of one column are read off the same f
 
 | family      | cell                       | serves                                             |
 |-------------|----------------------------|----------------------------------------------------|
-| scalars     | none                       | COUNT SUM AVG MIN MAX STDDEV VARIANCE, kll         |
+| scalars     | none                       | COUNT SUM AVG MIN MAX STDDEV VARIANCE, kll, lists  |
 | frequencies | the value                  | COUNT DISTINCT, PERCENTILE, TOPK                   |
 | hll         | a register                 | APPROX_COUNT_DISTINCT                              |
 | fm          | a bit map                  | APPROX_COUNT_DISTINCT by method ``fm``             |
@@ -37,7 +37,7 @@ from penstock.model import (
 from penstock.synopses import sketches
 
 MeasureKind: TypeAlias = Literal[
-    "rows", "count", "sum", "min", "max", "moments", "kll", "rank", "bits", "signs", "hash"]
+    "rows", "count", "sum", "min", "max", "moments", "kll", "list", "rank", "bits", "signs", "hash"]
 FamilyKind: TypeAlias = Literal[
     "scalars", "frequencies", "hll", "fm", "ams", "count_min", "candidates"]
 
@@ -52,11 +52,14 @@ class Measure:
     - ``sum``, ``min``, ``max``: of the argument;
     - ``moments``: count, mean and the sum of squared deviations, for STDDEV and VARIANCE;
     - ``kll``: a sketch of the argument's distribution;
+    - ``list``: the ``most`` least values, in their order;
     - ``rank``, ``bits``, ``signs``, ``hash``: what hll, fm, ams and candidates keep.
     """
 
     kind: MeasureKind
     arg: Expression | None = None
+    most: int = 0
+    """The most values of a list."""
 
     @property
     def type(self) -> Type:
@@ -75,6 +78,8 @@ class Measure:
                 return self.type
             case "kll", _:
                 return BINARY
+            case "list", _:
+                return Type("ARRAY", element=self.type)
             case "moments", _:
                 return _struct(DOUBLE, "count", "mean", "spread")
             case "sum", "BIGINT":
@@ -137,6 +142,9 @@ def families(aggregate: Aggregate) -> tuple[Family, ...]:
     if function in _SCALARS:
         kinds = _SCALARS[function] if args else ()
         return (Family("scalars", measures=(ROWS, *(Measure(k, args[0]) for k in kinds))),)
+    if function == "COLLECT_LIST":
+        listed = Measure("list", args[0], int(aggregate.parameters[0]))
+        return (Family("scalars", measures=(ROWS, listed)),)
     if function in ("COUNT_DISTINCT", "PERCENTILE", "TOPK"):
         weights = [m for w in args[1:] for m in (Measure("count", w), Measure("sum", w))]
         return (Family("frequencies", args[:1], measures=(ROWS, *weights)),)
@@ -149,6 +157,8 @@ _SCALARS: dict[str, tuple[MeasureKind, ...]] = {
     "AVG": ("count", "sum"),
     "MIN": ("count", "min"),
     "MAX": ("count", "max"),
+    "MIN_BY": ("min",),
+    "MAX_BY": ("max",),
     "STDDEV": ("moments",),
     "STDDEV_POP": ("moments",),
     "VARIANCE": ("moments",),
@@ -162,15 +172,15 @@ def _sketched(aggregate: Aggregate) -> tuple[Family, ...]:
     match aggregate.function, aggregate.method:
         case "APPROX_COUNT_DISTINCT", "" | "hll":
             precision = sketches.hll_precision(aggregate.parameters)
-            return (Family("hll", x, (precision,), (Measure("rank", *x),)),)
+            return (Family("hll", x, (precision,), (Measure("rank", x[0]),)),)
         case "APPROX_COUNT_DISTINCT", "fm":
-            return (Family("fm", x, measures=(Measure("bits", *x),)),)
+            return (Family("fm", x, measures=(Measure("bits", x[0]),)),)
         case "APPROX_F2", _:
-            return (Family("ams", x, measures=(Measure("signs", *x),)),)
+            return (Family("ams", x, measures=(Measure("signs", x[0]),)),)
         case "APPROX_TOPK", _:
             return (
                 Family("count_min", x, measures=(ROWS,)),
-                Family("candidates", x, measures=(ROWS, Measure("hash", *x))),
+                Family("candidates", x, measures=(ROWS, Measure("hash", x[0]))),
             )
     raise PlanError(f"no synopsis serves {aggregate.function} {aggregate.method}".rstrip())
 

@@ -281,7 +281,7 @@ SELECT score(MAX(src)) FROM packets [WINDOW 1 MIN]
 -- case: a window function
 SELECT SUM(length) OVER (PARTITION BY src) FROM packets
 -- gives:
--- Refused: query q1, line 1, column 8: a window function (OVER) is not admitted here
+-- Refused: query q1, line 1, column 8: a window function (OVER) is not admitted here; TOPK(x, 10), MAX_BY(x, y) and LAST(x) answer for windows of time
 --   SELECT SUM(length) OVER (PARTITION BY src) FROM packets
 --          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
@@ -477,21 +477,21 @@ SELECT MAX(id) FROM TABLE(HOP(TABLE packet, DESCRIPTOR(site), 1 MIN, 5 MIN))
 -- case: HOP in the SELECT list
 SELECT HOP(ts, 1 MIN, 5 MIN) FROM packets
 -- gives:
--- Refused: query q1, line 1, column 8: HOP stands in GROUP BY or in FROM TABLE(HOP(...))
+-- Refused: query q1, line 1, column 8: HOP stands in GROUP BY or in FROM TABLE(HOP(...)); window_start and window_end are the ends of the window
 --   SELECT HOP(ts, 1 MIN, 5 MIN) FROM packets
 --          ^^^
 
 -- case: HOP in the wrong place
 SELECT COUNT(*), HOP(ts, 1 MIN, 5 MIN) FROM packets [WINDOW 1 MIN]
 -- gives:
--- Refused: query q1, line 1, column 18: HOP stands in GROUP BY or in FROM TABLE(HOP(...))
+-- Refused: query q1, line 1, column 18: HOP stands in GROUP BY or in FROM TABLE(HOP(...)); window_start and window_end are the ends of the window
 --   SELECT COUNT(*), HOP(ts, 1 MIN, 5 MIN) FROM packets [WINDOW 1 MIN]
 --                    ^^^
 
 -- case: TUMBLE in WHERE
 SELECT COUNT(*) FROM packets [WINDOW 1 MIN] WHERE TUMBLE(ts, 1 MIN)
 -- gives:
--- Refused: query q1, line 1, column 51: TUMBLE stands in GROUP BY or in FROM TABLE(TUMBLE(...))
+-- Refused: query q1, line 1, column 51: TUMBLE stands in GROUP BY or in FROM TABLE(TUMBLE(...)); window_start and window_end are the ends of the window
 --   SELECT COUNT(*) FROM packets [WINDOW 1 MIN] WHERE TUMBLE(ts, 1 MIN)
 --                                                     ^^^^^^
 

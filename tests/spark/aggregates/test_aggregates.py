@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.events import kinds as ev
-from tests.spark.asks import BEGIN, COLUMNS, HOSTS, Ask, alike, asks, check, feed, keyed
+from tests.spark.asks import BEGIN, COLUMNS, HOSTS, ORDERED, Ask, alike, asks, check, feed, keyed
 from tests.spark.feeds import write
 from tests.spark.kit import eventually
 from tests.spark.oracle import Oracle, Table
@@ -50,6 +50,9 @@ SINK_ASKS = [
     Ask(name, ("COUNT(*)", "SUM(length)"), 10, 3, keys=("src",), sink=sink,
         having="COUNT(*) > 3" if name in ("having", "two", "lines") else "")
     for name, sink in SINKS.items()]
+ORDERED_ASKS = [
+    Ask("ordered", tuple(ORDERED), 20, 5, keys=("src",)),
+    Ask("ordered_all", tuple(list(ORDERED)[:-1]), 10, 3, "hop", where="odd(length)")]
 TIMELESS = Ask("timeless", ("COUNT(*)", "MAX(length)"), 2, 0.5, keys=("src",), stream="bare")
 TOP = """
     CREATE QUERY top AS SELECT src AS k0, TOPK(port, 2) AS v0, TOPK(name, 3, length) AS v1
@@ -88,7 +91,7 @@ def shared(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
 
     folder = tmp_path_factory.mktemp("aggregates")
     put(folder)
-    queries = [*asks(SEED, 30), *SINK_ASKS, TIMELESS]
+    queries = [*asks(SEED, 30), *ORDERED_ASKS, *SINK_ASKS, TIMELESS]
     arrived: dict[int, float] = {}
 
     def watch(event: ev.Event) -> None:

@@ -135,6 +135,9 @@ OPERANDS = {
     "boolean": listed("""
         ok  TRUE  CAST(NULL AS BOOLEAN)
     """),
+    "array": listed("""
+        a  ARRAY(1, NULL, 2)  SLICE(a, 2, 1)
+    """),
 }
 GRAMMAR = {
     "number": listed("""
@@ -150,6 +153,32 @@ GRAMMAR = {
         EXTRACT(SECOND FROM {time})  UNIX_TIMESTAMP({time})  XXHASH64({number}, {string})
         a[{whole}]  m[{string}]  ARRAY({number}, {number})[{whole}]
         FROM_JSON({string}, 'x INT').x  EXTRACT(DOW FROM {time})  QUARTER({time})
+        SIN({number})  COS({number})  TAN({number})  ASIN({number})  ACOS({number})
+        ATAN({number})  ATAN2({number}, {number})  SINH({number})  COSH({number})
+        TANH({number})  DEGREES({number})  RADIANS({number})  CBRT({number})  LOG10({number})
+        LOG2({number})  LOG1P({number})  EXPM1({number})  HYPOT({number}, {number})  PI()  E()
+        NANVL(d, {number})  PMOD({whole}, {whole})  SHIFTLEFT({whole}, {whole})
+        SHIFTRIGHT({whole}, {whole})  BIT_COUNT({whole})  ({whole} & i)  ({whole} | b)
+        ({whole} ^ i)  (~ {whole})  HASH({number}, {string})  NULLIFZERO({number})
+        ZEROIFNULL({number})  WIDTH_BUCKET({number}, {number}, {number}, {whole})
+        ASCII({string})  BIT_LENGTH({string})  OCTET_LENGTH({string})  CRC32({string})
+        FIND_IN_SET({string}, {string})  INSTR({string}, {string})
+        LOCATE({string}, {string}, {whole})  REGEXP_COUNT({string}, '[a-z]')
+        JSON_ARRAY_LENGTH({string})  DATEDIFF({time}, {time})  MONTHS_BETWEEN({time}, {time})
+        TIMESTAMPDIFF(MICROSECOND, {time}, {time})  TIMESTAMPDIFF(MONTH, {time}, {time})
+        UNIX_DATE({time})  UNIX_MICROS({time})  UNIX_MILLIS({time})  WEEKDAY({time})
+        DAYOFYEAR({time})  UNIX_TIMESTAMP({string}, 'yyyy-MM-dd')  SIZE({array})  SIZE(m)
+        ARRAY_MAX({array})  ARRAY_MIN({array})  ARRAY_POSITION({array}, {number})
+        ELEMENT_AT({array}, {whole})  ELEMENT_AT(m, {string})  NAMED_STRUCT('x', {number}).x
+        MAP('a', {number}, 'b', {number})[{string}]
+    """),
+    "array": listed("""
+        ARRAY_APPEND({array}, {whole})  ARRAY_PREPEND({array}, {whole})  ARRAY_COMPACT({array})
+        ARRAY_DISTINCT({array})  ARRAY_EXCEPT({array}, {array})  ARRAY_SORT({array})
+        ARRAY_INTERSECT({array}, {array})  ARRAY_UNION({array}, {array})
+        ARRAY_REMOVE({array}, {whole})  ARRAY_REPEAT({number}, 3)  REVERSE({array})
+        SLICE({array}, {whole}, {whole})  SORT_ARRAY({array}, FALSE)  SORT_ARRAY({array})
+        FLATTEN(ARRAY({array}, a))  CONCAT({array}, {array})  MAP_VALUES(m)
     """),
     "string": listed("""
         LOWER({string})  UPPER({string})  TRIM({string})  TRIM(BOTH 'a' FROM {string})
@@ -159,11 +188,37 @@ GRAMMAR = {
         REGEXP_REPLACE({string}, '([a-z])', '<$1>')  MD5({string})  CAST({number} AS STRING)
         CAST({time} AS STRING)  CAST({boolean} AS STRING)  LTRIM({string})  RTRIM({string})
         COALESCE({string}, 'x')  CASE {string} WHEN 'a' THEN 'b' ELSE {string} END
+        BASE64({string})  CAST(UNBASE64({string}) AS STRING)  HEX({string})  HEX({whole})
+        CAST(UNHEX({string}) AS STRING)  CHR({whole})
+        CONCAT_WS(',', {string}, SPLIT({string}, ','))
+        FORMAT_NUMBER({number}, 2)  INITCAP({string})  LEFT({string}, {whole})
+        RIGHT({string}, {whole})  LPAD({string}, 5, 'ab')  RPAD({string}, 5, '')
+        PARSE_URL({string}, 'HOST')  PARSE_URL({string}, 'QUERY', 'q')
+        REGEXP_EXTRACT_ALL({string}, '([a-z])(,?)', 2)[0]  REGEXP_SUBSTR({string}, '[a-z]+')
+        REPEAT({string}, 3)  REVERSE({string})  SHA1({string})  SHA2({string}, 256)
+        SOUNDEX({string})  SPLIT({string}, '[,;]')[0]  SPLIT({string}, ',', 2)[1]
+        SUBSTRING_INDEX({string}, {string}, {whole})  TRANSLATE({string}, {string}, {string})
+        URL_DECODE({string})  URL_ENCODE({string})  BTRIM({string}, 'a')
+        GET_JSON_OBJECT({string}, '$.x')  JSON_OBJECT_KEYS({string})[0]  TO_JSON(r)  TO_JSON(a)
+        ARRAY_JOIN({array}, '-', '?')  ARRAY_JOIN({array}, '-')  MAP_KEYS(m)[0]
+        DATE_FORMAT({time}, 'yyyy-MM-dd E HH:mm:ss.SSS')  FROM_UNIXTIME({number})
+        DAYNAME({time})  MONTHNAME({time})  NVL2({number}, {string}, 'none')
     """),
     "time": listed("""
         ({time} + INTERVAL '10' MINUTE)  ({time} - INTERVAL 1000000 DAYS)
         DATE_TRUNC('week', {time})  CAST({string} AS DATE)  CAST({number} AS TIMESTAMP)
         GREATEST({time}, {time})  (day + INTERVAL '1' DAY)
+        ADD_MONTHS({time}, {whole})  DATE_ADD({time}, {whole})  DATE_SUB({time}, {whole})
+        DATE_FROM_UNIX_DATE({whole})  FROM_UTC_TIMESTAMP({time}, 'America/New_York')
+        TO_UTC_TIMESTAMP({time}, 'Asia/Kolkata')  ({time} AT TIME ZONE '+02:00')
+        CONVERT_TIMEZONE('Asia/Tokyo', 'Europe/Lisbon', {time})  LAST_DAY({time})
+        NEXT_DAY({time}, 'Sun')  MAKE_DATE({whole}, {whole}, {whole})  TRUNC({time}, 'MM')
+        MAKE_TIMESTAMP({whole}, {whole}, {whole}, {whole}, {whole}, {number})
+        TIMESTAMPADD(YEAR, {whole}, {time})  TIMESTAMPADD(MICROSECOND, {whole}, {time})
+        TIMESTAMP_SECONDS({number})  TIMESTAMP_MILLIS({whole})  TIMESTAMP_MICROS({whole})
+        TIME_BUCKET(INTERVAL '7' MINUTE, {time})  TO_DATE({string}, 'dd/MM/yyyy')
+        TO_TIMESTAMP({string}, 'yyyy-MM-dd HH:mm:ss')  TO_TIMESTAMP({number})
+        TO_TIMESTAMP_LTZ({whole}, 3)
     """),
     "boolean": listed("""
         ({number} {comparison} {number})  ({string} {comparison} {string})
@@ -173,7 +228,9 @@ GRAMMAR = {
         ({string} NOT IN ('a', '5'))  ({string} LIKE 'a%')  ({string} RLIKE '^[a-z]+')
         CONTAINS({string}, {string})  STARTSWITH({string}, {string})  ENDSWITH({string}, 'c')
         ({boolean} IS NOT TRUE)  ({number} IS DISTINCT FROM {number})  CAST({number} AS BOOLEAN)
-        (a = ARRAY({whole}))
+        (a = ARRAY({whole}))  ARRAY_CONTAINS({array}, {number})  ARRAYS_OVERLAP({array}, a)
+        MAP_CONTAINS_KEY(m, {string})  EQUAL_NULL({number}, {number})  ISNAN({number})
+        ISNULL({number})  ISNOTNULL({string})  LUHN_CHECK({string})
     """),
 }
 SLOTS = {

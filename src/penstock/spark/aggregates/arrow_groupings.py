@@ -48,7 +48,7 @@ def fits(unit: PaneGrouping) -> bool:
 def _measurable(measure: Measure) -> bool:
     if measure.kind in ("sum", "min", "max", "moments"):
         return measure.type.name in _PLAIN
-    return measure.kind != "kll"
+    return measure.kind not in ("kll", "list")
 
 
 class ArrowGroupings:

@@ -63,6 +63,8 @@ def measured(measure: Measure, family: Family, held: SparkColumn | None) -> Spar
             return _moments(value.cast("double"))
         case "kll":
             return sf.kll_sketch_agg_double(value.cast("double"), KLL_K)
+        case "list":
+            return _least(sf.collect_list(value), measure)
     rest = of(_remainder(measure.arg, measure, family))
     if measure.kind == "rank":
         return sf.min(rest)
@@ -128,6 +130,8 @@ def merged(measure: Measure, name: str) -> SparkColumn:
             return sf.bit_or(value)
         case "kll", _:
             return sf.kll_merge_agg_double(value, KLL_K)
+        case "list", _:
+            return _least(sf.flatten(sf.collect_list(value)), measure)
         case "moments", _:
             return sf.aggregate(sf.collect_list(value), _no_moments(), _merged_moments)
         case "sum", "BIGINT":
@@ -137,6 +141,11 @@ def merged(measure: Measure, name: str) -> SparkColumn:
             whole = sf.count(value) == sf.count(sf.lit(1))
             return sf.when(whole, sf.try_sum(value)).cast(data_type(measure.stored))
     return sf.sum(value)
+
+
+def _least(values: SparkColumn, measure: Measure) -> SparkColumn:
+    """The first values in order, as `penstock.synopses.array_layout` merges them."""
+    return sf.slice(sf.sort_array(values), 1, measure.most).cast(data_type(measure.stored))
 
 
 def _no_moments() -> SparkColumn:

@@ -42,6 +42,7 @@ from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
+from penstock.spark.compile.elements import unnested
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
 from penstock.spark.compile.multiway import MultiwayCompiler, Survivors
@@ -488,8 +489,10 @@ class Compiler:
     def _looked_up(self, path: Path, rows: DataFrame, number: int) -> DataFrame:
         """Rows with what the path's lookup of this number finds for them."""
         lookup = path.lookups[number]
-        inputs = self._pair_paths.get(path.id, 1)
-        found = renamed(self._relation(lookup.relation), lookup_source(number, inputs))
+        source = lookup_source(number, self._pair_paths.get(path.id, 1))
+        if lookup.unnests:
+            return unnested(rows, lookup, source)
+        found = renamed(self._relation(lookup.relation), source)
         return rows.join(sf.broadcast(found), compiled(lookup.on), lookup.kind)
 
     def _fanned_out(

@@ -7,11 +7,8 @@ way the answer is NULL and no row stops a query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from typing import TypeAlias
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
@@ -19,48 +16,38 @@ from pyspark.sql import types as T
 
 from penstock.errors import PlanError
 from penstock.language.patterns import like_parts, like_regex
-from penstock.model import Call, Column, Expression, Field, Literal, PythonCall, Type, quoted
+from penstock.model import Call, Column, Expression, Literal, PythonCall, Type, quoted
+from penstock.spark.compile.data_types import (
+    SIMPLE,
+    Args,
+    Entry,
+    data_type,
+    in_calendar,
+    literal,
+    named,
+    null,
+    plain,
+    schema,
+    text_of,
+    where,
+)
+from penstock.spark.compile.nested_expressions import NESTED
+from penstock.spark.compile.text_expressions import TEXT
+from penstock.spark.compile.time_expressions import TIME
+
+__all__ = [
+    "FUNCTIONS",
+    "SIMPLE",
+    "column",
+    "data_type",
+    "frame_name",
+    "literal",
+    "reference",
+    "schema",
+]
 
 _INTEGERS = {"TINYINT": 1 << 7, "SMALLINT": 1 << 15, "INT": 1 << 31, "BIGINT": 1 << 63}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Times go to Spark as counts from here: its own literals count days before 1582 differently."""
-
 _WIDENING = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-
-SIMPLE: dict[str, T.DataType] = {
-    "BOOLEAN": T.BooleanType(),
-    "TINYINT": T.ByteType(),
-    "SMALLINT": T.ShortType(),
-    "INT": T.IntegerType(),
-    "BIGINT": T.LongType(),
-    "FLOAT": T.FloatType(),
-    "DOUBLE": T.DoubleType(),
-    "STRING": T.StringType(),
-    "BINARY": T.BinaryType(),
-    "DATE": T.DateType(),
-    "TIMESTAMP": T.TimestampType(),
-    "INTERVAL": T.DayTimeIntervalType(),
-    "VOID": T.NullType(),
-}
-"""The types without parameters."""
-
-
-def data_type(type_: Type) -> T.DataType:
-    """Spark's object for a type."""
-    if type_.name == "DECIMAL":
-        return T.DecimalType(type_.precision or 10, type_.scale or 0)
-    if type_.name == "ARRAY" and type_.element is not None:
-        return T.ArrayType(data_type(type_.element))
-    if type_.name == "MAP" and type_.key is not None and type_.element is not None:
-        return T.MapType(data_type(type_.key), data_type(type_.element))
-    if type_.name == "STRUCT":
-        return schema(type_.fields)
-    return SIMPLE[type_.name]
-
-
-def schema(fields: Iterable[Field]) -> T.StructType:
-    """Spark's schema of columns; all of them may be null."""
-    return T.StructType([T.StructField(f.name, data_type(f.type)) for f in fields])
 
 
 def frame_name(column: Column) -> str:
@@ -92,35 +79,7 @@ def _compiled(expression: Expression) -> SparkColumn:
     return entry(expression, [_compiled(arg) for arg in expression.args])
 
 
-def literal(constant: Literal) -> SparkColumn:
-    """A constant with exactly its type."""
-    value = constant.value
-    if isinstance(value, bytes):
-        value = bytearray(value)  # type: ignore[assignment]
-    if value is None or constant.type.name in ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT"):
-        return F.lit(value).cast(data_type(constant.type))
-    if isinstance(value, Decimal):
-        return F.lit(format(value, "f")).cast(data_type(constant.type))
-    if isinstance(value, datetime):
-        return F.timestamp_micros(F.lit((value - _EPOCH) // timedelta(microseconds=1)))
-    if isinstance(value, date):
-        return F.date_from_unix_date(F.lit((value - _EPOCH.date()).days))
-    return F.lit(value)
-
-
 # --- the entries -------------------------------------------------------------------------------
-
-Args: TypeAlias = Sequence[SparkColumn]
-Entry: TypeAlias = Callable[[Call, Args], SparkColumn]
-
-
-def _plain(function: Callable[..., SparkColumn]) -> Entry:
-    return lambda call, args: function(*args)
-
-
-def _null(type_: Type) -> SparkColumn:
-    return F.lit(None).cast(data_type(type_))
-
 
 def _balanced(join: Callable[[SparkColumn, SparkColumn], SparkColumn]) -> Entry:
     """A tree of even depth: Spark recurses over it, and a chain of thousands overflows."""
@@ -143,26 +102,7 @@ def _cast(call: Call, args: Args) -> SparkColumn:
         return args[0].cast(to)
     if source.name in ("TIMESTAMP", "DATE"):
         return args[0].try_cast(to)
-    return _in_calendar(args[0].try_cast(to), call.type)
-
-
-def _in_calendar(value: SparkColumn, type_: Type) -> SparkColumn:
-    """A computed time; NULL if it is outside the years 1 to 9999.
-
-    Spark's own range is thirty times as long, but parts of it overflow there, and neither Arrow's
-    nor Python's users can read such times.
-    """
-    if type_.name not in ("TIMESTAMP", "DATE"):
-        return value
-    is_date = type_.name == "DATE"
-    first = date.min if is_date else datetime.min.replace(tzinfo=UTC)
-    last = date.max if is_date else datetime.max.replace(tzinfo=UTC)
-    bounds = [literal(Literal(bound, type_)) for bound in (first, last)]
-    return F.when((value >= bounds[0]) & (value <= bounds[1]), value)
-
-
-def _add_interval(call: Call, args: Args) -> SparkColumn:
-    return _in_calendar(F.try_add(args[0], args[1]), call.type)
+    return in_calendar(args[0].try_cast(to), call.type)
 
 
 def _widens(source: Type, to: Type) -> bool:
@@ -242,7 +182,7 @@ def _like(call: Call, args: Args) -> SparkColumn:
 
     With one ``%`` at most Spark's own form is as good, and ``%text%`` is cheaper without a pattern.
     """
-    pattern, escape = _text(call.args[1]), call.detail or "\\"
+    pattern, escape = text_of(call.args[1]), call.detail or "\\"
     inside = pattern.strip("%")
     if pattern == f"%{inside}%" and not any(char in inside for char in ("%", "_", escape)):
         return F.contains(args[0], F.lit(inside))
@@ -253,137 +193,100 @@ def _like(call: Call, args: Args) -> SparkColumn:
 
 def _ilike(call: Call, args: Args) -> SparkColumn:
     """LIKE on the text and the pattern in lower case, as Spark defines it."""
-    pattern = Literal(_text(call.args[1]).lower(), call.args[1].type)
+    pattern = Literal(text_of(call.args[1]).lower(), call.args[1].type)
     lowered = replace(call, args=(call.args[0], pattern), detail=(call.detail or "\\").lower())
     return _like(lowered, [F.lower(args[0]), literal(pattern)])
 
 
-def _trim(function: Callable[..., SparkColumn]) -> Entry:
-    return lambda call, args: function(args[0], *args[1:])
-
-
-def _substr(call: Call, args: Args) -> SparkColumn:
-    return F.substr(*args)
-
-
-def _split_part(call: Call, args: Args) -> SparkColumn:
-    part = F.when(args[2] != F.lit(0), args[2])
-    return F.split_part(args[0], args[1], part)
-
-
-def _text(expression: Expression) -> str:
-    assert isinstance(expression, Literal) and isinstance(expression.value, str)
-    return expression.value
-
-
-def _number(expression: Expression) -> int:
-    assert isinstance(expression, Literal) and isinstance(expression.value, int)
-    return expression.value
-
-
-def _regexp_extract(call: Call, args: Args) -> SparkColumn:
-    return F.regexp_extract(args[0], _text(call.args[1]), _number(call.args[2]))
-
-
-def _array_item(call: Call, args: Args) -> SparkColumn:
-    return F.get(args[0], args[1])
-
-
-def _date_trunc(call: Call, args: Args) -> SparkColumn:
-    return F.date_trunc(_text(call.args[0]), _in_calendar(args[1], call.type))
-
-
-def _from_json(call: Call, args: Args) -> SparkColumn:
-    return F.from_json(args[0], data_type(call.type))  # type: ignore[arg-type]
-
-
-def _md5(call: Call, args: Args) -> SparkColumn:
-    return F.md5(args[0].cast(T.BinaryType()))
-
-
-def _extract_second(call: Call, args: Args) -> SparkColumn:
-    return F.extract(F.lit("SECOND"), args[0])
-
-
 def _nullif(call: Call, args: Args) -> SparkColumn:
-    return F.when(args[0] == args[1], _null(call.type)).otherwise(args[0])
+    return F.when(args[0] == args[1], null(call.type)).otherwise(args[0])
 
 
-FUNCTIONS: dict[str, Entry] = {
+def _isnan(call: Call, args: Args) -> SparkColumn:
+    return where(args[0].isNotNull(), F.isnan(args[0]))
+
+
+def _pmod(call: Call, args: Args) -> SparkColumn:
+    return F.pmod(args[0], where(args[1] != F.lit(0), args[1]))
+
+
+_NUMBERS: dict[str, Entry] = {
     "abs": _abs,
-    "add": _plain(F.try_add),
-    "add_interval": _add_interval,
+    "acos": plain(F.acos),
+    "add": plain(F.try_add),
+    "asin": plain(F.asin),
+    "atan": plain(F.atan),
+    "atan2": plain(F.atan2),
+    "bit_and": lambda call, args: args[0].bitwiseAND(args[1]),
+    "bit_count": plain(F.bit_count),
+    "bit_not": plain(F.bitwise_not),
+    "bit_or": lambda call, args: args[0].bitwiseOR(args[1]),
+    "bit_xor": lambda call, args: args[0].bitwiseXOR(args[1]),
+    "cbrt": plain(F.cbrt),
+    "ceil": _to_whole(F.ceil),
+    "cos": plain(F.cos),
+    "cosh": plain(F.cosh),
+    "degrees": plain(F.degrees),
+    "div": _div,
+    "divide": plain(F.try_divide),
+    "e": plain(F.e),
+    "exp": plain(F.exp),
+    "expm1": plain(F.expm1),
+    "floor": _to_whole(F.floor),
+    "hash": plain(F.hash),
+    "hypot": plain(F.hypot),
+    "isnan": _isnan,
+    "ln": plain(F.ln),
+    "log10": plain(F.log10),
+    "log1p": plain(F.log1p),
+    "log2": plain(F.log2),
+    "mod": plain(F.try_mod),
+    "multiply": plain(F.try_multiply),
+    "nanvl": plain(F.nanvl),
+    "negate": _negate,
+    "pi": plain(F.pi),
+    "pmod": _pmod,
+    "power": plain(F.power),
+    "radians": plain(F.radians),
+    "round": _round,
+    "shiftleft": named("shiftleft"),
+    "shiftright": named("shiftright"),
+    "sign": plain(F.signum),
+    "sin": plain(F.sin),
+    "sinh": plain(F.sinh),
+    "sqrt": plain(F.sqrt),
+    "subtract": plain(F.try_subtract),
+    "tan": plain(F.tan),
+    "tanh": plain(F.tanh),
+    "width_bucket": named("width_bucket"),
+    "xxhash64": plain(F.xxhash64),
+}
+_CHOICES: dict[str, Entry] = {
     "and": _balanced(lambda a, b: a & b),
-    "array": _plain(F.array),
     "case": _case,
     "cast": _cast,
-    "ceil": _to_whole(F.ceil),
-    "coalesce": _plain(F.coalesce),
-    "concat": _plain(F.concat),
-    "contains": _plain(F.contains),
-    "date_trunc": _date_trunc,
-    "day": _plain(F.dayofmonth),
-    "dayofweek": _plain(F.dayofweek),
-    "dayofyear": _plain(F.dayofyear),
-    "div": _div,
-    "divide": _plain(F.try_divide),
-    "element": _plain(F.try_element_at),
-    "endswith": _plain(F.endswith),
+    "coalesce": plain(F.coalesce),
     "eq": lambda call, args: args[0] == args[1],
     "eq_null_safe": lambda call, args: args[0].eqNullSafe(args[1]),
-    "exp": _plain(F.exp),
-    "extract_second": _extract_second,
-    "field": lambda call, args: args[0].getField(call.detail),
-    "floor": _to_whole(F.floor),
-    "from_json": _from_json,
     "ge": lambda call, args: args[0] >= args[1],
-    "get": _array_item,
-    "greatest": _plain(F.greatest),
+    "greatest": plain(F.greatest),
     "gt": lambda call, args: args[0] > args[1],
-    "hour": _plain(F.hour),
     "if": lambda call, args: F.when(args[0], args[1]).otherwise(args[2]),
     "ilike": _ilike,
     "in": _in,
     "is_not_null": lambda call, args: args[0].isNotNull(),
     "is_null": lambda call, args: args[0].isNull(),
     "le": lambda call, args: args[0] <= args[1],
-    "least": _plain(F.least),
-    "length": _plain(F.length),
+    "least": plain(F.least),
     "like": _like,
-    "ln": _plain(F.ln),
-    "lower": _plain(F.lower),
     "lt": lambda call, args: args[0] < args[1],
-    "ltrim": _trim(F.ltrim),
-    "md5": _md5,
-    "minute": _plain(F.minute),
-    "mod": _plain(F.try_mod),
-    "month": _plain(F.month),
-    "multiply": _plain(F.try_multiply),
     "ne": lambda call, args: args[0] != args[1],
-    "negate": _negate,
     "not": lambda call, args: ~args[0],
     "nullif": _nullif,
     "or": _balanced(lambda a, b: a | b),
-    "power": _plain(F.power),
-    "quarter": _plain(F.quarter),
-    "regexp_extract": _regexp_extract,
-    "regexp_replace": _plain(F.regexp_replace),
-    "replace": _plain(F.replace),
-    "rlike": _plain(F.rlike),
-    "round": _round,
-    "rtrim": _trim(F.rtrim),
-    "second": _plain(F.second),
-    "sign": _plain(F.signum),
-    "split_part": _split_part,
-    "sqrt": _plain(F.sqrt),
-    "startswith": _plain(F.startswith),
-    "substr": _substr,
-    "subtract": _plain(F.try_subtract),
-    "trim": _trim(F.trim),
-    "unix_timestamp": _plain(F.unix_timestamp),
-    "upper": _plain(F.upper),
-    "week": _plain(F.weekofyear),
-    "xxhash64": _plain(F.xxhash64),
-    "year": _plain(F.year),
 }
+
+FUNCTIONS: dict[str, Entry] = dict(
+    sorted({**_NUMBERS, **_CHOICES, **TEXT, **TIME, **NESTED}.items())
+)
 """How Spark computes each function of the language."""

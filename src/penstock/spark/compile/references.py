@@ -44,7 +44,8 @@ class References:
     def fault(self, query: Query) -> str:
         """Why the relations of a query cannot be resolved, if they cannot."""
         try:
-            for lookup in (lookup for branch in query.branches for lookup in branch.lookups):
+            for lookup in (lookup for branch in query.branches for lookup in branch.lookups
+                           if not lookup.unnests):
                 if fault := self._unread(lookup.relation):
                     return fault
         except (PenstockError, ValueError) as error:
