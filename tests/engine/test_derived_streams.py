@@ -42,10 +42,11 @@ def test_derived_streams_end_one_after_the_other_when_nothing_can_come_any_more(
     assert ends(host) == ["s", "counts", "totals"]
     blocks = [event.block.stream for event in host.record if isinstance(event, ev.BlockArrived)]
     assert blocks.index("counts") < blocks.index("totals")
-    last = {event.block.stream: event.at for event in host.record
+    last = {event.block.stream: place for place, event in enumerate(host.record)
             if isinstance(event, ev.BlockArrived)}
-    ended = {event.stream: event.at for event in host.record if isinstance(event, ev.StreamEnded)}
-    assert all(last[name] <= ended[name] for name in ("counts", "totals"))
+    ended = {event.stream: place for place, event in enumerate(host.record)
+             if isinstance(event, ev.StreamEnded)}
+    assert all(last[name] < ended[name] for name in ("counts", "totals"))
     assert [a.rows for a in host.answers if a.query == "last"]
     assert host.finished is not None and host.finished.outcome == "drained"
 
@@ -89,3 +90,34 @@ def test_a_stream_whose_query_fails_fails_with_its_readers_and_names_it():
     assert host.failures["reads"] == "stream few failed: its query failed: it cannot"
     assert "other" not in host.failures
     assert host.finished is not None and host.finished.outcome == "drained"
+
+
+def test_what_was_delivered_before_a_failure_is_read_by_those_downstream():
+    host = FakeHost.of(SOURCE + """
+        CREATE STREAM few AS SELECT a FROM s;
+        CREATE STREAM fewer AS SELECT a FROM few;
+        CREATE QUERY reads AS SELECT a FROM fewer;
+    """)
+    host.arrive("s", at=1.0)
+    host.plan_event(ev.StreamFailed(at=2.0, stream="s", reason="the disk"))
+    host.run()
+    arrived = [e.block.stream for e in host.record if isinstance(e, ev.BlockArrived)]
+    assert arrived == ["s", "few", "fewer"]
+    assert host.failures["reads"].endswith("stream few failed: its query failed: "
+                                           "stream s failed: the disk")
+    assert host.finished is not None and host.finished.outcome == "failed"
+
+
+@pytest.mark.parametrize("drained", [True, False])
+def test_a_derived_stream_whose_query_leaves_ends_in_a_run_that_drains(drained):
+    host = FakeHost.of(SOURCE + """
+        CREATE STREAM few AS SELECT a FROM s;
+        CREATE QUERY other AS SELECT a + 1 AS a FROM s;
+    """, settings=Settings(until_drained=drained))
+    host.arrive("s", at=1.0)
+    host.run(until=5.0)
+    host.handle(ev.QueryDropped(at=5.0, query="few"))
+    host.end("s", at=6.0)
+    host.run(until=10.0)
+    assert ends(host) == (["few", "s"] if drained else ["s"])
+    assert (host.finished is not None) == drained

@@ -28,7 +28,7 @@ def listing(statement: str, text: str = TEXT) -> Listing:
 
 @pytest.mark.parametrize(("what", "names"), [
     ("STREAMS", ["s"]), ("RELATIONS", ["r"]), ("FUNCTIONS", ["looks"]),
-    ("QUERIES", ["big", "small", "per"]), ("SETTINGS", list(SETTINGS))])
+    ("QUERIES", ["big", "small", "per"]), ("SETTINGS", list(SETTINGS)), ("VIEWS", [])])
 def test_a_list_has_what_is_declared(what: str, names: list[str]) -> None:
     found = listing(f"SHOW {what}")
     assert [row[0] for row in found.rows] == names
@@ -71,6 +71,19 @@ def test_a_query_is_described_by_its_answers() -> None:
     assert ("property", "window", "1 min") in rows
     assert ("property", "arguments", "2") in listing("DESC looks").rows
     assert ("property", "source", "csv '/data/r.csv'") in listing("DESCRIBE R").rows
+
+
+def test_a_view_is_listed_described_and_explained_with_its_queries() -> None:
+    text = (TEXT + "CREATE VIEW v AS SELECT a AS b FROM s; CREATE VIEW w AS SELECT b FROM v;"
+            "CREATE QUERY over AS SELECT b FROM w")
+    written = "CREATE VIEW w AS SELECT b FROM v"
+    assert listing("SHOW VIEWS", text).rows[1] == ("w", "s, v", "b", written)
+    assert listing("DESCRIBE W", text).rows == (
+        ("column", "b", "INT"), ("property", "view", "w"), ("property", "reads", "s, v"),
+        ("property", "statement", written))
+    plan = "\n".join(row[0] or "" for row in listing("EXPLAIN over", text).rows)
+    assert "w (b INT) over s: part of over" in plan
+    assert "views" not in "\n".join(row[0] or "" for row in listing("EXPLAIN big", text).rows)
 
 
 def test_a_query_is_explained_with_those_that_share_its_path() -> None:

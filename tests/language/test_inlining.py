@@ -117,6 +117,71 @@ def test_one_view_read_twice_by_a_join_and_by_an_aggregate_is_read_as_its_stream
     assert (asked.views, asked.streams) == (("web",), ("packets",))
 
 
+@pytest.mark.parametrize("over, by_hand", [
+    ("SELECT src, port FROM web ORDER BY bits DESC, src LIMIT 5",
+     "SELECT src, port FROM packets WHERE port = 80 ORDER BY length * 8 DESC, src LIMIT 5"),
+    ("WITH w AS (SELECT src AS s FROM web) SELECT DISTINCT s FROM w ORDER BY s",
+     "SELECT DISTINCT src AS s FROM packets WHERE port = 80 ORDER BY 1"),
+    ("SELECT x.s FROM (WITH w AS (SELECT src AS s, bits FROM web) SELECT s, bits FROM w) AS x "
+     "ORDER BY x.bits",
+     "SELECT src AS s FROM packets WHERE port = 80 ORDER BY length * 8"),
+    ("SELECT src, COUNT(*), FIRST(bits) FROM web GROUP BY src ORDER BY COUNT(*)",
+     "SELECT src, COUNT(*), FIRST(length * 8) FROM packets WHERE port = 80 GROUP BY src "
+     "ORDER BY COUNT(*)"),
+    ("SELECT a.src, b.bits FROM web a JOIN web b ON a.src = b.dst",
+     "SELECT a.src, b.length * 8 AS bits FROM packets a JOIN packets b ON a.src = b.dst "
+     "WHERE a.port = 80 AND b.port = 80"),
+    ("SELECT t.n FROM (SELECT src, n FROM told WHERE n > 2) AS t JOIN web w ON t.src = w.src",
+     "SELECT t.n FROM told t JOIN packets w ON t.src = w.src WHERE t.n > 2 AND w.port = 80")])
+def test_a_question_over_views_and_answers_is_the_question_by_hand(over, by_hand):
+    bound = bind("""
+        CREATE VIEW web AS SELECT ts, src, dst, port, length * 8 AS bits FROM packets
+          WHERE port = 80;
+        CREATE QUERY told AS SELECT src, COUNT(*) AS n FROM web [WINDOW 1 MIN] GROUP BY src;
+    """, ONTO)
+    asked, plain = bind_question(over, bound), bind_question(by_hand, bound)
+    assert [set(branch.where) for branch in asked.query.branches] == [
+        set(branch.where) for branch in plain.query.branches]
+    told, same = ([replace(branch, where=()) for branch in one.query.branches]
+                  for one in (asked, plain))
+    assert told == same
+    assert replace(asked, query=plain.query) == plain
+    assert asked.query.views == (("web",) if "web" in over else ())
+
+
+def test_a_question_is_ordered_by_a_column_that_only_one_part_of_a_union_shows():
+    bound = bind("CREATE VIEW v AS SELECT src AS a, src AS b FROM packets "
+                 "UNION ALL SELECT src, dst FROM packets", ONTO)
+    assert bind_question("SELECT a FROM v ORDER BY b", bound).order[0].output == 1
+    with pytest.raises(LanguageError, match="ordered by its own columns"):
+        bind_question("SELECT DISTINCT a FROM v ORDER BY b", bound)
+
+
+@pytest.mark.parametrize("inner", [
+    "SELECT DISTINCT src FROM packets", "SELECT src FROM packets ORDER BY src",
+    "SELECT src FROM packets LIMIT 3"])
+def test_what_only_a_question_takes_is_refused_within_it(inner):
+    with pytest.raises(LanguageError, match="only the whole question takes it"):
+        bind_question(f"WITH w AS ({inner}) SELECT src FROM w", ONTO)
+
+
+def test_a_view_takes_an_array_apart_as_its_text_would():
+    declared = """
+        CREATE STREAM carts (ts TIMESTAMP, who STRING, items ARRAY<STRING>) FROM rate TIME ts;
+        CREATE VIEW single AS SELECT ts, who, t.item FROM carts CROSS JOIN UNNEST(items) AS t (item)
+          WHERE who <> 'x';
+        CREATE QUERY over AS SELECT item, COUNT(*) AS n, FIRST(who) AS f FROM single [WINDOW 1 MIN]
+          GROUP BY item;
+        CREATE QUERY hand AS SELECT t.item, COUNT(*) AS n, FIRST(who) AS f FROM carts [WINDOW 1 MIN]
+          CROSS JOIN UNNEST(items) AS t (item) WHERE who <> 'x' GROUP BY t.item;
+        CREATE QUERY again AS SELECT s.who, u.other FROM single s
+          LATERAL VIEW explode(array(s.item, s.who)) u AS other;
+    """
+    queries = bind(declared, ONTO).queries
+    assert queries["over"].branches == queries["hand"].branches
+    assert [lookup.unnests for lookup in queries["again"].branches[0].lookups] == [True, True]
+
+
 @pytest.mark.parametrize("first, step, message", [
     ("SELECT src AS a FROM packets", "SELECT a + a AS a FROM v{n}", "too large"),
     ("SELECT src AS a FROM packets", "SELECT a FROM v{n} UNION ALL SELECT a FROM v{n}",

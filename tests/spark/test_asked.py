@@ -30,6 +30,9 @@ SINKS = {"kept": "", "files": "INTO parquet 'out/files'", "text": "INTO csv 'out
 BY_ROW = "SELECT ts, src, name, price, weight, port FROM packets"
 QUERIES = {name: f"{BY_ROW} WHERE length > {100 if name == 'other' else 200}" for name in SINKS}
 
+LOUD = ("CREATE VIEW loud AS SELECT src, port, name, length * 2 AS twice, site FROM packets "
+        "LEFT JOIN hosts ON src = id WHERE length > 150;")
+
 # What is ordered entirely is compared row by row; of the others, DuckDB says the same rows.
 ORDERED = (
     "SELECT src, port, length FROM packets ORDER BY src NULLS LAST, port DESC NULLS FIRST, "
@@ -46,6 +49,11 @@ ORDERED = (
     "SELECT name FROM packets UNION ALL SELECT name FROM bare ORDER BY name DESC NULLS LAST "
     "LIMIT 40",
     "SELECT k.src, COUNT(*) AS n FROM kept k GROUP BY k.src ORDER BY n, k.src NULLS FIRST",
+    "SELECT src, twice FROM loud ORDER BY twice DESC NULLS LAST, src NULLS FIRST, port LIMIT 30",
+    "WITH l AS (SELECT src, port FROM kept WHERE port > 9) SELECT src, COUNT(*) AS n FROM l "
+    "GROUP BY src ORDER BY n DESC, src NULLS FIRST",
+    "SELECT DISTINCT u.n FROM (SELECT name AS n FROM loud UNION ALL SELECT name FROM bare) AS u "
+    "ORDER BY u.n DESC NULLS FIRST",
     *(f"SELECT * FROM {name} ORDER BY ts NULLS FIRST, src NULLS FIRST, name NULLS FIRST, "
       "price NULLS FIRST, weight NULLS FIRST, port NULLS FIRST" for name in SINKS),
 )
@@ -63,6 +71,8 @@ UNORDERED = (
     "WHERE a.length > 700",
     "SELECT a.src, COUNT(*) FROM packets a, bare b, kept c WHERE a.src = b.src AND "
     "b.port = c.port AND a.length > 800 AND b.length > 800 GROUP BY a.src",
+    "SELECT l.site, COUNT(*), MAX(k.p) FROM loud l "
+    "JOIN (SELECT src AS s, port AS p FROM kept) AS k ON l.src = k.s GROUP BY l.site",
     "SELECT k.name, l.src FROM kept k JOIN lines l ON k.src = l.src AND k.ts = l.ts",
 )
 
@@ -87,6 +97,7 @@ def home(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = "\n".join([
         *(feed.statement("STREAM") for feed in feeds),
         "CREATE RELATION hosts (id INT, site STRING) FROM parquet 'hosts';",
+        LOUD,
         *(f"CREATE QUERY {name} {SINKS[name]} AS {select};" for name, select in QUERIES.items()),
         "CREATE QUERY nowhere INTO noop AS SELECT src FROM bare;"])
     (folder / "app.sql").write_text(text)
@@ -99,6 +110,7 @@ def home(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
     found = Oracle([*tables(), HOSTS])
+    found._duckdb.execute(LOUD)
     for name, select in QUERIES.items():
         found._duckdb.execute(f"CREATE TABLE {name} AS {select}")
     yield found

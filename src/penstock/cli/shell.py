@@ -25,7 +25,7 @@ ASKED = ("SELECT", "(", "WITH")
 LEAVING = ("exit", "quit", "\\q")
 HELP = """\
 CREATE, DROP, SET    change what runs         SELECT ...           asks a question, once
-SHOW STREAMS         also QUERIES, RELATIONS, FUNCTIONS, POLICIES, SETTINGS
+SHOW STREAMS         also QUERIES, RELATIONS, VIEWS, FUNCTIONS, POLICIES, SETTINGS
 DESCRIBE name        columns and properties   EXPLAIN query        what it shares with others
 SELECT * FROM query  its answers so far       F2                   the live view
 exit                 stops the run and leaves, as Ctrl-D does

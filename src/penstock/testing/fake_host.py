@@ -241,9 +241,9 @@ class FakeHost(VirtualHost):
                     synopsis.add_pairs(times)
             case ev.JobFinished(job=job, kind="probe"):
                 self._log_pairs(next(one for one in self.probes if one.number == job))
-        instructions = VirtualHost.handle(self, event)
         if isinstance(event, ev.JobFinished):
             self._derive(event)
+        instructions = VirtualHost.handle(self, event)
         for stream, number in self.released:
             self.spool.release(stream, number)
         return instructions
