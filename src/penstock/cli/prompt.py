@@ -187,9 +187,11 @@ def completions(word: str, application: Application) -> list[str]:
     sources: list[Stream | Relation] = [
         *application.streams.values(), *application.relations.values()]
     declared = [
-        *application.streams, *application.relations, *application.queries, *application.functions,
+        *application.streams, *application.relations, *application.views, *application.queries,
+        *application.functions,
         *(column.name for source in sources for column in source.columns),
-        *(name for query in application.queries.values() for name, _ in query.branches[0].outputs)]
+        *(name for read in (*application.views.values(), *application.queries.values())
+          for name, _ in read.branches[0].outputs)]
     known = [*SETTINGS, *(p for family in FAMILIES.values() for p in family.catalogue),
              *(name.lower() for name in ADMITTED)]
     found = [name for name in dict.fromkeys([*declared, *sorted({*known, *KEYWORDS, *LISTS})])
