@@ -26,7 +26,7 @@ from penstock.language import is_complete, statement_texts
 from penstock.language.functions import ADMITTED
 from penstock.language.settings import SETTINGS
 from penstock.language.showing import LISTS
-from penstock.model import Application, Query, Relation, SqlView, Stream
+from penstock.model import Application, Relation, Stream
 from penstock.policies import FAMILIES
 from penstock.view.watching import News, progress_line, watch
 
@@ -186,12 +186,12 @@ def completions(word: str, application: Application) -> list[str]:
         return []
     sources: list[Stream | Relation] = [
         *application.streams.values(), *application.relations.values()]
-    answered: list[SqlView | Query] = [*application.views.values(), *application.queries.values()]
     declared = [
         *application.streams, *application.relations, *application.views, *application.queries,
         *application.functions,
         *(column.name for source in sources for column in source.columns),
-        *(name for one in answered for name, _ in one.branches[0].outputs)]
+        *(name for view in application.views.values() for name, _ in view.branches[0].outputs),
+        *(name for query in application.queries.values() for name, _ in query.branches[0].outputs)]
     known = [*SETTINGS, *(p for family in FAMILIES.values() for p in family.catalogue),
              *(name.lower() for name in ADMITTED)]
     found = [name for name in dict.fromkeys([*declared, *sorted({*known, *KEYWORDS, *LISTS})])
