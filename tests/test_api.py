@@ -30,6 +30,24 @@ def test_a_question_is_bound_before_anything_starts(tmp_path: Path) -> None:
         engine.ask("SELECT a FROM s")
 
 
+@pytest.mark.parametrize(("old", "new"), [
+    ("a > 1", "a > 2"), ("TIME ts AS", "TIME ts LATENESS 1 SECOND AS"), ("b < 3", "b < 4")])
+def test_a_derived_stream_is_not_loaded_with_another_query(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    """Its blocks would hold the answers of both."""
+    text = ("CREATE STREAM s (ts TIMESTAMP, a INT, b INT) FROM rate;"
+            "CREATE VIEW v AS SELECT * FROM s WHERE b < 3;"
+            "CREATE STREAM d TIME ts AS SELECT ts, a FROM v WHERE a > 1;"
+            "CREATE QUERY q AS SELECT a FROM d;")
+    with Engine(checkpoint=tmp_path) as engine:
+        engine.load(text)
+    with Engine(checkpoint=tmp_path) as again:
+        again.load(text + "CREATE QUERY more AS SELECT a FROM d WHERE a > 3;")
+        with pytest.raises(CheckpointError, match="stream d is not the one"):
+            again.load(text.replace(old, new))
+
+
 def test_an_engine_for_reading_needs_a_checkpoint_and_leaves_it_to_its_owner(
     tmp_path: Path,
 ) -> None:

@@ -109,7 +109,8 @@ class Engine:
         """
         fresh, shown = bind_all(sql, folder=folder)
         for name, stream in self._application.streams.items():
-            if name in fresh.streams and fresh.streams[name] != stream:
+            if name in fresh.streams and (fresh.streams[name] != stream or stream.derived and (
+                    fresh.queries[name] != self._application.queries[name])):
                 raise CheckpointError(
                     f"stream {name} is not the one that {self.checkpoint} was begun with; "
                     "put its declaration back, or name another --checkpoint")

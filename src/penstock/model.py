@@ -283,6 +283,8 @@ class Stream:
     """Seconds that a row's time may be ahead of the clock; a row further ahead is rejected."""
     file_timeout: float = 60.0
     """Seconds for which a file that is not whole is tried again."""
+    derived: bool = False
+    """Whether its rows are the answers of the query of its name."""
     computed: tuple[Output, ...] = ()
     """How the computed columns are made of those that are read, in the order of ``columns``."""
 
@@ -514,6 +516,11 @@ class Query:
     """What comes of a Python function that rejects every row: ``keep`` warns, ``fail`` stops."""
     views: tuple[str, ...] = ()
     """The views that it reads, directly or not; its branches hold what they stand for."""
+
+    @property
+    def derives(self) -> bool:
+        """Whether its answers are the rows of the stream of its name."""
+        return self.sink.kind == "stream"
 
     @property
     def streams(self) -> tuple[str, ...]:

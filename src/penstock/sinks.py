@@ -22,6 +22,8 @@ class SinkKind:
     """Whether its answers may have columns of type ARRAY, MAP or STRUCT."""
     is_readable: bool = False
     """Whether `penstock.Engine.results` reads the answers back."""
+    is_ours: bool = False
+    """Whether no query names it: ``CREATE STREAM ... AS`` has its answers delivered there."""
 
 
 _ROOM = "penstock.spark.delivery.sinks"
@@ -34,6 +36,7 @@ SINKS: dict[str, SinkKind] = {
     "memory": SinkKind(f"{_ROOM}.memory:MemorySink", is_readable=True),
     "callback": SinkKind(f"{_ROOM}.callback:CallbackSink", "function"),
     "noop": SinkKind(f"{_ROOM}.noop:NoopSink"),
+    "stream": SinkKind(f"{_ROOM}.stream:StreamSink", is_ours=True),
 }
 """The catalogue, in the order in which the documents list it."""
 

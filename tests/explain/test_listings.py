@@ -86,6 +86,19 @@ def test_a_view_is_listed_described_and_explained_with_its_queries() -> None:
     assert "views" not in "\n".join(row[0] or "" for row in listing("EXPLAIN big", text).rows)
 
 
+def test_a_derived_stream_is_told_with_its_query() -> None:
+    written = "CREATE STREAM few TIME ts LATENESS 3 SECONDS AS SELECT ts, a FROM s WHERE a > 7"
+    text = f"{TEXT}{written}; CREATE QUERY over AS SELECT a FROM few"
+    assert listing("SHOW STREAMS", text).rows[1] == (
+        "few", "ts TIMESTAMP, a INT", "the query few", "ts", "3 s")
+    assert ("few", "s", "the stream few", "ts, a", written) in listing("SHOW QUERIES", text).rows
+    rows = listing("DESCRIBE few", text).rows
+    for told in (("source", "the query few"), ("lateness", "3 s"), ("reads", "s"),
+                 ("statement", written)):
+        assert ("property", *told) in rows
+    assert listing("EXPLAIN few", text).rows
+
+
 def test_a_query_is_explained_with_those_that_share_its_path() -> None:
     text = "\n".join(row[0] or "" for row in listing("EXPLAIN big").rows)
     assert "big, small share s" in text and "big -> parquet '/x'" in text

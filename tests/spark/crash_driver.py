@@ -104,6 +104,23 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "keys are dropped, nothing is joined": Moment("jobs.drop_probes:DropProbes.run", "after"),
         "a probe is over": Moment("jobs.probes:Probes.run", "after", alone=True),
     },
+    "derived": {
+        "rows of a stream taken, no manifest": Moment(
+            "ingest.stream_ingest:Ingest._store", "after", about="query"),
+        "half a manifest of a derived stream": Moment(
+            "storage.local_store:os.replace", about="spool/few/"),
+        "in a block, and still in the feed": Moment(
+            "storage.spool:Spool.add", "after", about="query"),
+        "a feed that was taken is cleared": Moment("ingest.feed:DerivedFeed.remove", about="run-"),
+        "rows of a stream committed, not moved": Moment(
+            "storage.guarded:Log.append", "after", about="'few'"),
+        "while a stream takes rows": Moment(
+            "ingest.stream_ingest:Ingest._take_delivered", "60", about="query"),
+        "windows of a stream committed": Moment(
+            "storage.guarded:Log.append", "after", about="'tens'"),
+        "a derived block is told of": Moment(
+            "ingest.stream_ingest:Ingest._take_delivered", "after", about="query", alone=True),
+    },
     "executors": {
         "a group moves to the executors": Moment("host:SparkHost._move_away"),
         "in panes on the executors": Moment("aggregates.executor_panes:ExecutorPanes.add", "after"),
@@ -216,7 +233,8 @@ def main(folder: Path, chain: str = "", moment: str = "", times: str = "") -> No
             acted.wait()
             return
         # A drain would close the windows that the next file goes on with.
-        summary = engine.run(until_drained=not (chain in ("windows", "joins") and moment))
+        summary = engine.run(until_drained=not (
+            chain in ("windows", "joins", "derived") and moment))
         print(json.dumps({
             "state": summary.run.state, "failures": summary.failures(),
             "accounting": summary.accounting(),

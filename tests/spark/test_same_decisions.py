@@ -99,6 +99,29 @@ MULTIWAY = "".join(
     CREATE QUERY every AS SELECT A.ts AS a, B.ts AS b, C.ts AS c FROM l A, r B, x C
       WHERE A.n = B.n AND B.n = C.n WINDOW 2 SECONDS;
 """
+DERIVED = """
+    CREATE STREAM s (n INT, level INT) FROM parquet 's' OPTIONS (maxFilesPerTrigger = 1);
+    CREATE FUNCTION half FROM 'levels:half';
+    CREATE FUNCTION even FROM 'levels:even';
+    CREATE STREAM high AS SELECT n, level FROM s WHERE level >= 20;
+    CREATE STREAM some AS SELECT n, level FROM high WHERE half(level);
+    CREATE QUERY plain AS SELECT n FROM s WHERE even(level);
+    CREATE QUERY few AS SELECT n FROM some WHERE even(level);
+    CREATE QUERY both AS SELECT n FROM high WHERE even(level) UNION ALL SELECT n FROM some;
+"""
+DERIVED_FIGURES = {
+    "s/fanout:filter": (0.01, 0.8), "some#0:python1": (0.02, 25 / 80),
+    "plain#0:python1": (0.006, 0.5), "few#0:python1": (0.05, 13 / 25),
+    "both#0:python1": (0.03, 0.5), "some/fanout:project": (0.004, 1.0),
+}
+DERIVED_WINDOWS = """
+    CREATE STREAM w (ts TIMESTAMP, n INT) FROM parquet 'w' OPTIONS (maxFilesPerTrigger = 1)
+      TIME ts LATENESS 1 SECOND;
+    CREATE STREAM counts TIME window_end LATENESS 1 SECOND AS
+      SELECT COUNT(*) AS rows FROM w [WINDOW 2 SECONDS SLIDE EXACTLY 2 SECONDS];
+    CREATE QUERY windows AS SELECT COUNT(*) AS rows FROM counts [WINDOW 6 SECONDS SLIDE 2 SECONDS];
+    CREATE QUERY often AS SELECT COUNT(*) AS rows FROM w [WINDOW 4 SECONDS SLIDE 1 SECOND];
+"""
 JOIN_POLICIES = (*joins.POLICIES, "swf(merge=false)", "mqt(merge=false)")
 PANES, SCAN = 0.2, 0.3
 """Seconds of a job that makes panes, and of a scan: three queries at once are too much."""
@@ -124,6 +147,7 @@ class Trace:
     """The first at time 0."""
     times: Mapping[tuple[str, int], Sequence[float]] = field(default_factory=dict)
     """Event times of a block's rows, in seconds, where its stream has such a time."""
+    figures: Mapping[str, tuple[float, float]] = field(default_factory=lambda: FIGURES)
 
     @property
     def first(self) -> Change:
@@ -172,6 +196,20 @@ def every_joins_policy() -> Trace:
                 arrivals[block] = begun + 1.0 + 0.5 * number + late
                 times[block] = [begun + second + part / 4 + late for part in range(3)]
     return Trace(JOINS, arrivals, tuple(changes), times)
+
+
+def derived_paths(policy: str) -> Trace:
+    """Blocks of a stream, of one that is derived from it, and of one derived from that."""
+    arrivals = {("s", number): at for number, at in enumerate((0.53, 4.01, 6.57, 7.13, 22.19))}
+    return Trace(DERIVED, arrivals, (Change(0.0, "operators", policy),), figures=DERIVED_FIGURES)
+
+
+def derived_windows() -> Trace:
+    """A stream whose windows are counted, with gaps in which no window has a row."""
+    times = {("w", number): [2.0 * number + part / 4 + (6 if number > 5 else 0)
+                             for part in range(5)] for number in range(10)}
+    arrivals = {block: 1.01 + 1.53 * block[1] for block in times}
+    return Trace(DERIVED_WINDOWS, arrivals, (Change(0.0, "refresh", refresh.DEFAULT),), times)
 
 
 def one_stream_drops() -> Trace:
@@ -251,7 +289,8 @@ def simulated(trace: Trace) -> list[ev.Event]:
     host = FakeHost.of(trace.application, policies["operators"], refresh=policies["refresh"],
                        joins=policies["joins"], probing=probing,
                        filters=policies["filters"], drops=dropped,
-                       operators=FIGURES if not trace.times else None, cost=lambda job: PANES,
+                       operators=trace.figures if not trace.times else None,
+                       cost=lambda job: PANES,
                        refreshing=refreshing, settings=Settings(quantum=1.0))
     for (stream, number), at in trace.arrivals.items():
         times = trace.times.get((stream, number))
@@ -287,6 +326,8 @@ class Inbox:
     expected: dict[int, Any] = field(default_factory=dict)
     """By run under way: how the script says that it ends."""
     arrived: int = 0
+    derived: int = 0
+    """Blocks of derived streams that come when the job ends that delivers their rows."""
     rows: list[tuple[Any, Any]] = field(default_factory=list)
     """What runs kept or delivered, on Spark and by the script."""
     failed: list[ev.JobFailed] = field(default_factory=list)
@@ -312,7 +353,7 @@ class Inbox:
             match item:
                 case ev.BlockArrived(block=block):
                     self.arrived += 1
-                    at = self.trace.arrivals[block.stream, block.number]
+                    at = self.trace.arrivals.get((block.stream, block.number), self.clock.now())
                     block = replace(block, arrived=at, bytes=WIDTH * block.rows)
                     self._plan(replace(item, at=at, block=block))
                 case ev.JobFinished():
@@ -326,7 +367,8 @@ class Inbox:
     def _plan(self, event: Any) -> None:
         if isinstance(event, ev.BlockArrived):
             place = event.block.stream, event.block.number
-            order = list(self.trace.arrivals).index(place)
+            known = list(self.trace.arrivals)
+            order = known.index(place) if place in known else 1_000_000 + self.arrived
         else:
             order = len(self.trace.arrivals) + event.job
         heapq.heappush(self.planned, (event.at, order, event))
@@ -367,7 +409,8 @@ class Inbox:
             return heapq.heappop(self.planned)[2]
 
     def _knows_what_is_next(self) -> bool:
-        return bool(self.arrived == len(self.trace.arrivals) and not self.expected and self.planned)
+        return bool(self.arrived == len(self.trace.arrivals) + self.derived
+                    and not self.expected and self.planned)
 
 
 @pytest.fixture
@@ -413,7 +456,7 @@ def on_spark(
             super().__init__(*args)
             self._inbox = inbox  # type: ignore[assignment]
             self._script = FakeHost(self._core, inbox.clock, application=self.application,
-                                    operators=FIGURES, drops=dropped)
+                                    operators=trace.figures, drops=dropped)
             for number, change in enumerate(trace.changes[1:]):
                 act = partial(use, self._core, change)
                 heapq.heappush(inbox.planned, (change.at, -len(trace.changes) + number, act))
@@ -428,6 +471,11 @@ def on_spark(
                             else self._script.outcome(instruction))
                 inbox.expect(scripted, instruction.urgent)
             super()._carry_out(instruction, spent)
+
+        def _feed(self, event: ev.JobFinished) -> None:
+            inbox.derived += sum(rows > 0 and name in self.application.streams
+                                 for name, rows in event.rows_out.items())
+            super()._feed(event)
 
         def _report_progress(self, at: float) -> None:
             """How far Spark is says nothing about the script's time."""
@@ -449,7 +497,8 @@ def on_spark(
         e.start()
         assert through.wait(240), (inbox.failed, decisions(events)[-3:])
         e.stop()
-        answers = {name: e.results(name) for name in e.application.queries}
+        answers = {name: e.results(name) for name, query in e.application.queries.items()
+                   if not query.derives}
     return events, inbox, answers
 
 
@@ -571,3 +620,34 @@ def test_probes_of_a_multiway_join_are_ordered_alike_on_both_hosts(
     found = sorted(tuple(row[name].timestamp() for name in "abc")
                    for row in answers["every"].to_pylist())
     assert wanted and found == wanted
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("policy", ["chain", pytest.param("fifo", marks=pytest.mark.long)])
+def test_derived_streams_are_decided_alike_on_both_hosts(
+    policy: str, folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = derived_paths(policy)
+    arrived = Counter(event.block.stream for event in simulated(trace)
+                      if isinstance(event, ev.BlockArrived))
+    assert arrived["high"] and arrived["some"]
+    answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
+    high = [n for n in range(ROWS * len(trace.arrivals)) if n % 100 >= 20]
+    some = [n for n in high if n % 100 < 45]
+    keeps = {"few": [n for n in some if n % 2 == 0],
+             "both": [*(n for n in high if n % 2 == 0), *some]}
+    for name, wanted in keeps.items():
+        assert sorted(answers[name]["n"].to_pylist()) == sorted(wanted), name
+
+
+@pytest.mark.spark
+def test_a_derived_stream_of_windows_is_decided_alike_on_both_hosts(
+    folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = derived_windows()
+    answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
+    ends = {int(time) // 2 * 2 + 2 for some in trace.times.values() for time in some}
+    assert answers["windows"].num_rows > 3
+    for row in answers["windows"].to_pylist():
+        start, end = (row[at].timestamp() for at in ("window_start", "window_end"))
+        assert row["rows"] == sum(start <= time < end for time in ends), row

@@ -534,3 +534,18 @@ def test_latencies_of_window_aggregates_are_left_out_and_that_is_said(tmp_path, 
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown and "2 queries" in shown and "latency of plain" in shown
     assert "latency of counted" not in shown
+
+
+def test_a_derived_stream_has_its_recorded_blocks_in_a_replay_which_says_so():
+    host = FakeHost.of("""
+        CREATE STREAM s (a INT) FROM rate;
+        CREATE STREAM few AS SELECT a FROM s;
+        CREATE QUERY q AS SELECT a FROM few;
+    """)
+    for number in range(4):
+        host.arrive("s", at=1.0 + 3 * number, rows=100)
+    host.end("s", at=20.0)
+    host.run()
+    found = compare(host.record, policies("greedy"))
+    assert any(note.startswith("few: a derived stream;") for note in found.notes)
+    assert decisions(replay(Recording.of(host.record), policy("fifo"))) == decisions(host.record)

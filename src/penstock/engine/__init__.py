@@ -4,6 +4,7 @@ from penstock.engine.core import Core
 from penstock.engine.instructions import (
     Cancel,
     Cool,
+    Drain,
     Finish,
     Forget,
     Instruction,
@@ -21,6 +22,6 @@ from penstock.engine.instructions import (
     Wake,
 )
 
-__all__ = ["Cancel", "Cool", "Core", "Finish", "Forget", "Instruction", "Job", "Note", "Pause",
-           "ProbeJob", "ProbeScan", "RefreshJob", "Release", "Resume", "Scan", "SegmentJob", "Trim",
-           "Wake"]
+__all__ = ["Cancel", "Cool", "Core", "Drain", "Finish", "Forget", "Instruction", "Job", "Note",
+           "Pause", "ProbeJob", "ProbeScan", "RefreshJob", "Release", "Resume", "Scan",
+           "SegmentJob", "Trim", "Wake"]

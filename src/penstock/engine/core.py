@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.engine.aggregates.department import AggregatesDepartment
 from penstock.engine.dispatch import Dispatcher
-from penstock.engine.instructions import Cancel, Finish, Instruction, Note, Wake
+from penstock.engine.instructions import Cancel, Drain, Finish, Instruction, Note, Wake
 from penstock.engine.joins.department import JoinsDepartment
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.lifetimes import Lifetimes
@@ -53,6 +53,8 @@ class Core:
     """Queries that stop once they have had everything that waits for them, and why."""
     _failures: dict[str, str] = field(default_factory=dict)
     _pending: list[Instruction] = field(default_factory=list)
+    _drained: set[str] = field(default_factory=set)
+    """Derived streams to which nothing more is delivered."""
     _finished: bool = False
 
     def __post_init__(self, policies: Mapping[str, object], initial: Settings) -> None:
@@ -120,6 +122,7 @@ class Core:
         for department in departments:
             out.extend(department.notes())
         out.extend(self.paths.queues.memory.news(at, self.state.blocks.hot_bytes))
+        self._drain_derived(out)
         self._finish(at, out)
         return out
 
@@ -206,9 +209,12 @@ class Core:
                 self._end_if_broken(query)
             case ev.QueryDropped(query=query):
                 self._remove_query(query)
+                if self.settings.until_drained:  # a live run may declare it again
+                    self._drain(query, out)
             case ev.QueryFailed(query=query, reason=reason):
                 self._failures[query] = reason
                 self._remove_query(query)
+                self._drain(query, out, f"its query failed: {reason}")
 
     def _end_job(self, event: ev.JobFinished | ev.JobFailed, out: list[Instruction]) -> None:
         """A job has ended: do what its department asks for, then what holds for every kind."""
@@ -273,6 +279,7 @@ class Core:
             self._failures[query] = reason
             self._remove_query(query)
             out.append(Note(event=ev.QueryFailed(at=at, query=query, reason=reason)))
+            self._drain(query, out, f"its query failed: {reason}")
 
     def _tell_rejects(self, at: float, query: str, text: str, out: list[Instruction]) -> None:
         """A function rejects every row: warn, or stop its query if it says so."""
@@ -292,6 +299,26 @@ class Core:
                 needed[stream] = min(since, needed.get(stream, since))
         return [*self.paths.queues.make_room(at, self.settings.memory, needed, self._spool.most),
                 *self._spool.look(at, self.state.blocks.stored, self._is_idle)]
+
+    def _drain_derived(self, out: list[Instruction]) -> None:
+        """End the derived streams for which nothing can come any more, those upstream first.
+
+        A query is through when all its streams have ended and nothing is left to do: then its
+        windows are closed, and their answers are delivered.
+        """
+        if not self.settings.until_drained or not self._is_idle:
+            return
+        for query in self.plan.queries:
+            if query.name in self.state.open and not any(
+                    stream in self.state.open for stream in query.streams):
+                self._drain(query.name, out)
+
+    def _drain(self, query: str, out: list[Instruction], reason: str = "") -> None:
+        """End the stream of a query that delivers no more, after what was delivered to it."""
+        derives = any(known.name == query and known.derives for known in self.plan.queries)
+        if derives and query not in self._drained:
+            self._drained.add(query)
+            out.append(Drain(stream=query, reason=reason))
 
     @property
     def _is_idle(self) -> bool:

@@ -292,6 +292,15 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """Nothing more is delivered to a derived stream: take what was, and end it."""
+
+    stream: str
+    reason: str = ""
+    """Why the stream fails, if its query did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
     """Send a `Tick` at this time: something falls due."""
 
@@ -314,4 +323,5 @@ class Note:
 
 
 Instruction: TypeAlias = (
-    Job | Cancel | Trim | Cool | Forget | Release | Pause | Resume | Wake | Finish | Note)
+    Job | Cancel | Trim | Cool | Forget | Release | Pause | Resume | Drain | Wake | Finish
+    | Note)

@@ -32,6 +32,8 @@ def notes(application: Application, imported: bool = False) -> list[str]:
 
 
 def _of_source(source: Stream | Relation) -> Iterator[str]:
+    if isinstance(source, Stream) and source.derived:
+        return
     if source.format == "onoff":
         yield from _of_onoff(source)
     elif source.format not in _SOURCES and "." not in source.format:

@@ -73,11 +73,10 @@ def _functions(application: Application) -> Listing:
 
 
 def _queries(application: Application) -> Listing:
-    texts = {s.name: s.text for s in application.statements if s.kind == "query"}
     return Listing(("name", "reads", "sink", "columns", "statement"), tuple(
         (query.name, ", ".join(query.streams), _sink(query),
          ", ".join(name for name, _ in query.branches[0].outputs),
-         " ".join(texts.get(query.name, "").split()))
+         " ".join((_statement_of(application, query) or "").split()))
         for query in application.queries.values()))
 
 
@@ -134,6 +133,8 @@ def _described(application: Application, name: str) -> Listing:
     if source is not None:
         columns = source.columns
         about = list(_about_source(source))
+        if query is not None and query.derives:
+            about += list(_about_query(application, query))
     elif view is not None:
         columns = [Field(n, kind) for n, kind in view.branches[0].outputs]
         about = [("view", view.name), ("reads", _view_reads(view)),
@@ -175,7 +176,7 @@ def _about_query(application: Application, query: Query) -> Iterator[tuple[str, 
     yield "priority", str(query.priority)
     yield "latency", None if query.latency is None else f"{query.latency:g} s"
     yield "lifetime", None if query.lifetime is None else f"{query.lifetime:g} s"
-    yield "statement", _statement(application, "query", query.name)
+    yield "statement", _statement_of(application, query)
 
 
 def _plan_of(application: Application, name: str) -> list[str]:
@@ -184,6 +185,10 @@ def _plan_of(application: Application, name: str) -> list[str]:
     chosen = texts(application.settings)
     return explain_query(application, made, name, segments(made, chosen["operators"]),
                          renewals(made, chosen["refresh"])).splitlines()
+
+
+def _statement_of(application: Application, query: Query) -> str | None:
+    return _statement(application, "stream" if query.derives else "query", query.name)
 
 
 def _statement(application: Application, kind: StatementKind, name: str) -> str | None:
@@ -198,6 +203,8 @@ def _columns(columns: Sequence[Field]) -> str:
 
 
 def _source(source: Stream | Relation) -> str:
+    if isinstance(source, Stream) and source.derived:
+        return f"the query {source.name}"
     return f"{source.format} '{source.path}'" if source.path else source.format
 
 
@@ -208,4 +215,6 @@ def _view_reads(view: SqlView) -> str:
 
 
 def _sink(query: Query) -> str:
+    if query.derives:
+        return f"the stream {query.name}"
     return f"{query.sink.kind} '{query.sink.target}'" if query.sink.target else query.sink.kind

@@ -119,6 +119,7 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
         "columns": {column.name: str(column.type) for column in stream.columns},
         "computed": {made.name: render(made.expression) for made in stream.computed},
         "format": stream.format,
+        "derived": stream.derived,
         "path": stream.path,
         "time": stream.time,
         "lateness": stream.lateness,
@@ -329,6 +330,7 @@ def _stream_text(stream: Mapping[str, Any]) -> Iterator[str]:
     columns = ", ".join(f"{name} {type_}" for name, type_ in stream["columns"].items())
     yield f"{stream['name']} ({columns})"
     source = f"{stream['format']} '{stream['path']}'" if stream["path"] else stream["format"]
+    source = f"the query {stream['name']}" if stream["derived"] else source
     time = f", time {stream['time']}" if stream["time"] else ", time of arrival"
     late = f", lateness {stream['lateness']:g} s" if stream["lateness"] else ""
     yield f"    from {source}{time}{late}"
@@ -486,6 +488,8 @@ def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _sink_text(sink: Sink) -> str:
+    if sink.kind == "stream":
+        return "the stream of its name"
     return sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
 
 

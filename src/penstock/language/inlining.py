@@ -35,7 +35,8 @@ MOST_PARTS = 20_000
 """The most parts of an expression: ``a + a`` of a column that is ``a + a`` doubles, too."""
 DEEPEST = 100
 """How deeply an expression may be nested."""
-_INSTEAD = "let it be a query of its own"
+_WITHIN = "which no view, WITH or query in FROM can"
+_INSTEAD = "write CREATE STREAM name AS SELECT ..., which any query may be"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,9 @@ def check_inlinable(branches: Sequence[Branch], title: str) -> None:
     """Complain about a query that cannot stand in another: Misfit says why."""
     for branch in branches:
         if branch.grouping is not None:
-            raise Misfit(NotYet, f"{title} aggregates, which only a query does so far", _INSTEAD)
+            raise Misfit(NotYet, f"{title} aggregates, {_WITHIN}", _INSTEAD)
         if branch.join is not None:
-            raise Misfit(NotYet, f"{title} joins streams, which only a query does so far", _INSTEAD)
+            raise Misfit(NotYet, f"{title} joins streams, {_WITHIN}", _INSTEAD)
         for output in branch.select:
             calls = [part for part in walk_once(output.expression) if isinstance(part, PythonCall)]
             if not all(call.deterministic for call in calls):

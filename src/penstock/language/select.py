@@ -99,7 +99,7 @@ _ORDER = "@order"
 _ENDING = ("order", "limit", "distinct")
 _AT_THE_END = "only the whole question takes it, not a query within it"
 _JOINS = "JOIN and LEFT JOIN are"
-_ALONE = "let it be a query of its own"
+_ALONE = "make it a stream: CREATE STREAM name AS SELECT ..., and read that"
 _INSTEAD = {
     **dict.fromkeys(_ENDING, "a stream has no end; only a question takes it"),
     "using": "write ON ...",
@@ -116,14 +116,18 @@ class Selected:
 
 
 def bind_select(
-    tokens: Sequence[Token], source: Source, catalogue: Catalogue, view: str = ""
+    tokens: Sequence[Token], source: Source, catalogue: Catalogue, view: str = "",
+    unfinished: str = "",
 ) -> Selected:
-    """The branches of a query, one per SELECT, or of the ``view`` of that name."""
+    """The branches of a query, one per SELECT, or of the ``view`` of that name.
+
+    ``unfinished`` is the name of the stream that is derived by it.
+    """
     around = Place(tokens[0].start, tokens[-1].end + 1)
     rest, windows = take_windows(understood(tokens, source), source)
     tree = parsed(rest, source, around)
-    unfinished = {name_key(view)} if view else set()
-    binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, unfinished)
+    names = {name_key(name) for name in (view, unfinished) if name}
+    binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, names)
     try:
         branches = binder.query(tree)
         if view:

@@ -21,8 +21,10 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     kind = kind.lower()
     if kind == "kafka":
         raise cursor.source.fault(NotYet, "answers into kafka are not supported yet", place)
-    if kind not in SINKS:
-        hint = suggestion(kind, SINKS) or f"there are {', '.join(SINKS)}"
+    known = [name for name, one in SINKS.items() if not one.is_ours]
+    if kind not in known:
+        hint = suggestion(kind, known) or f"there are {', '.join(known)}"
+        hint = "write CREATE STREAM name AS SELECT ..." if kind in SINKS else hint
         raise cursor.source.fault(UnknownName, f"no sink '{kind}'", place, hint)
     wanted = SINKS[kind].target
     if wanted == "folder":

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
+from penstock.errors import LanguageError, Refused, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
 from penstock.language import durations, functions, showing, sinks, types
 from penstock.language.aggregates import is_aggregate
@@ -52,6 +52,8 @@ Declared = TypeVar("Declared", Stream, Relation, Function, SqlView, Query)
 _KINDS = ("STREAM", "RELATION", "FUNCTION", "VIEW", "QUERY")
 _SELECTS = ("SELECT", "(", "WITH")
 _HEADS = ("CREATE", "DROP", "SET", "SELECT", *showing.HEADS)
+_DERIVED = ("TIME", "LATENESS")
+"""What may stand between the name of a derived stream and its AS."""
 _ELSEWHERE = {
     "ALTER": "DROP QUERY, then CREATE it; a stream's declaration cannot be changed",
     "BEGIN": "statements separated by ; are an application",
@@ -119,6 +121,9 @@ class StatementBinder:
         if kind in ("STREAM", "RELATION", "VIEW"):
             self._check_other(name, kind.lower(), cursor.source, place)
         if kind == "STREAM":
+            if cursor.word() in ("AS", *_DERIVED):
+                self._derived(cursor, name, place, written)
+                return
             stream = self._stream(cursor, name)
             self._declare(self.catalogue.streams, stream, "stream", cursor.source, place, written)
         elif kind == "RELATION":
@@ -215,7 +220,33 @@ class StatementBinder:
                 TypeFault, "LATENESS needs TIME", late_place, "name the column that holds the time"
             )
         return Stream(name, columns, format_, path, options, time, lateness, unit,
-                      computed=computed, **own)
+                      computed=computed, derived=False, **own)
+
+    def _derived(self, cursor: Cursor, name: str, place: Place, written: str) -> None:
+        """A stream whose rows are the answers of a query, which has its name."""
+        head = cursor.index
+        while cursor.word() != "AS":  # the columns are known when the SELECT is
+            if cursor.current is None:
+                raise cursor.expected("AS SELECT ...")
+            cursor.advance()
+        ends = cursor.index
+        cursor.advance()
+        if cursor.word() not in _SELECTS:
+            raise cursor.expected("SELECT")
+        found = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue,
+                            unfinished=name)
+        columns = tuple(Field(*output) for output in found.branches[0].outputs)
+        clauses = Cursor(cursor.tokens[head:ends], cursor.source)
+        time, unit, lateness = _timing(clauses, columns)
+        clauses.end("TIME, LATENESS or AS")
+        stream = Stream(name, columns, "query", time=time, lateness=lateness, unit=unit,
+                        derived=True)
+        query = Query(name, found.branches, Sink("stream"), views=found.views)
+        other = self.catalogue.queries.get(name.lower())
+        if other is not None and other != query:
+            raise cursor.source.fault(TypeFault, f"there is a query '{name}' already", place)
+        self._declare(self.catalogue.streams, stream, "stream", cursor.source, place, written)
+        self.catalogue.queries[name.lower()] = query
 
     def _relation(self, cursor: Cursor, name: str) -> Relation:
         columns = _columns(cursor)
@@ -326,6 +357,9 @@ class StatementBinder:
         cursor.end()
         known: Mapping[str, Query | SqlView] = (
             self.catalogue.queries if kind == "query" else self.catalogue.views)
+        if kind == "query" and name.lower() in self.catalogue.streams and (
+                self.catalogue.streams[name.lower()].derived):
+            raise cursor.source.fault(Refused, f"'{name}' is a stream, and stays", place)
         if unless and name.lower() not in known:
             return
         if name.lower() not in known:
@@ -354,6 +388,20 @@ class StatementBinder:
         except ValueError as error:
             raise cursor.source.fault(TypeFault, str(error), value_place) from None
         self.catalogue.record(Statement("setting", name, written, self.folder))
+
+
+def _timing(cursor: Cursor, columns: Sequence[Field]) -> tuple[str | None, str, float]:
+    """The time of a derived stream, its unit, and how late rows may be."""
+    time, unit, lateness = None, "", 0.0
+    if cursor.take("TIME"):
+        time, unit = _time_column(cursor, columns)
+    place = cursor.place
+    if cursor.take("LATENESS"):
+        if time is None:
+            hint = "name the column that holds the time"
+            raise cursor.source.fault(TypeFault, "LATENESS needs TIME", place, hint)
+        lateness, _ = cursor.duration()
+    return time, unit, lateness
 
 
 def declared_name(tokens: Sequence[Token]) -> str:

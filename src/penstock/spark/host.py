@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from penstock.engine import (
     Cancel,
     Cool,
     Core,
+    Drain,
     Finish,
     Forget,
     Instruction,
@@ -261,6 +262,8 @@ class SparkHost(HostShutdown):
                                         done=tasks_done(self._spark, self._job_group(job))))
 
     def _give(self, event: ev.Event) -> None:
+        if isinstance(event, ev.JobFinished):
+            self._feed(event)
         began = time.perf_counter()
         instructions = self._core.handle(event)
         spent = time.perf_counter() - began
@@ -302,6 +305,8 @@ class SparkHost(HostShutdown):
                 self._parts.forget(job)
             case Release():
                 self._to_release.append(instruction)
+            case Drain(stream=stream, reason=reason):
+                self._drain(stream, reason)
             case Pause():
                 self._room.clear()
             case Resume():
@@ -367,8 +372,22 @@ class SparkHost(HostShutdown):
 
     # --- streams -----------------------------------------------------------------------------
 
-    def _streams_of(self, queries: Any) -> list[str]:
-        return list(dict.fromkeys(stream for query in queries for stream in query.streams))
+    def _streams_of(self, queries: Iterable[Query]) -> list[str]:
+        """The streams that queries read or derive."""
+        return list(dict.fromkeys(stream for query in queries for stream in (
+            *query.streams, *([query.name] if query.derives else []))))
+
+    def _feed(self, event: ev.JobFinished) -> None:
+        """A job is through: its files are in the feeds of derived streams."""
+        for query in event.rows_out if isinstance(event.rows_out, Mapping) else ():
+            ingest = self._ingests.get(query)
+            if ingest is not None and ingest.feed is not None:
+                ingest.feed.publish(event.job)
+
+    def _drain(self, stream: str, reason: str) -> None:
+        ingest = self._ingests.get(stream)
+        if ingest is not None and ingest.feed is not None:
+            ingest.feed.end(reason)
 
     def _open(self, streams: list[str], application: Application) -> list[str]:
         """Open the sources of new streams; those that cannot be read are noted.

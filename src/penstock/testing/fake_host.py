@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from penstock.engine import Core, Instruction, ProbeJob, RefreshJob, SegmentJob, Trim
+from penstock.engine import Core, Drain, Instruction, ProbeJob, RefreshJob, SegmentJob, Trim
 from penstock.engine.positions import Intervals, Positions, QueryPosition, SpoolContents
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
@@ -241,10 +241,38 @@ class FakeHost(VirtualHost):
                     synopsis.add_pairs(times)
             case ev.JobFinished(job=job, kind="probe"):
                 self._log_pairs(next(one for one in self.probes if one.number == job))
+        if isinstance(event, ev.JobFinished):
+            self._derive(event)
         instructions = VirtualHost.handle(self, event)
         for stream, number in self.released:
             self.spool.release(stream, number)
         return instructions
+
+    def drain(self, drain: Drain) -> None:
+        """A derived stream ends, or fails with its query."""
+        now = self.clock.now()
+        self.plan_event(
+            ev.StreamFailed(at=now, stream=drain.stream, reason=drain.reason) if drain.reason
+            else ev.StreamEnded(at=now, stream=drain.stream))
+
+    def _derive(self, event: ev.JobFinished) -> None:
+        """What a job delivers to derived streams becomes a block of theirs, at once."""
+        derived = {name for name, stream in self.application.streams.items() if stream.derived}
+        for name, rows in event.rows_out.items():
+            times = self._times(name, rows, event) if name in derived else ()
+            if rows and (times is None or times):
+                self.arrive(name, event.at, rows, times=times)
+
+    def _times(self, name: str, rows: int, event: ev.JobFinished) -> Sequence[float] | None:
+        """The times of some answers: the ends of their windows, or those of the rows they are."""
+        if self.application.streams[name].time is None:
+            return None
+        if event.kind == "refresh":
+            return [one.end / 1e6 for one in self._refreshed[event.job]
+                    if one.query == name and one.rows]
+        job = next((one for one in self.runs if one.number == event.job), None)
+        times = self.spool.times_of(job.blocks) if job is not None else []
+        return [time / 1e6 for time in times[:rows]]
 
     def _log_pairs(self, probe: ProbeJob) -> None:
         """A probe has delivered: its queries have come so far."""

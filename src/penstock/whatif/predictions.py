@@ -127,7 +127,8 @@ def compare(
 
     Joins policies are tried under the operator policy that ran, if there are window joins.
     """
-    record = folded(list(events))
+    given = list(events)
+    record = folded(given)
     recording = Recording.of(record.events)
     ran = recording.started.policies["operators"]
     tried = {ran: policy_of(ran)}
@@ -141,7 +142,7 @@ def compare(
         (*(measure(name, replay(recording, policy)) for name, policy in tried.items()),
          *(measure(name, replay(recording, tried[ran], joins.policy(text)))
            for name, text in others.items())),
-        windows, others, (*_unplayed(record.events, windows),
+        windows, others, (*_unplayed(record.events, windows), *_derived(given),
                           *_notes(recording, record.twins, summary, tried)))
 
 
@@ -291,6 +292,15 @@ def _unplayed(events: Iterable[ev.Event], windows: Sequence[str]) -> Iterator[st
         yield (f"{', '.join(windows)}: the replays put the rows of window aggregates into panes, "
                "but do not answer from them, so there are no latencies; in the recorded run "
                f"{len(took)} refreshes took {sum(took):.1f} s, which the replays have to spare")
+
+
+def _derived(events: Iterable[ev.Event]) -> Iterator[str]:
+    """What the replays leave out about derived streams."""
+    found = dict.fromkeys(event.query for event in events
+                          if isinstance(event, ev.QueryAdded) and event.sink == "stream")
+    if found:
+        yield (f"{', '.join(found)}: a derived stream; the replays have its blocks when they came "
+               "in the recorded run, however early or late its query is answered")
 
 
 def _notes(

@@ -17,6 +17,7 @@ from penstock.engine import (
     Cancel,
     Cool,
     Core,
+    Drain,
     Finish,
     Forget,
     Instruction,
@@ -72,6 +73,9 @@ class VirtualHost:
     def trim(self, trim: Trim) -> None:
         """Drop panes that no answer will read; a host that holds none has nothing to do."""
 
+    def drain(self, drain: Drain) -> None:
+        """Nothing more comes on a derived stream; a replay goes by what was recorded of it."""
+
     def plan_event(self, event: ev.Event) -> None:
         """Plan an event for its time; events at one time keep their order."""
         self._sequence += 1
@@ -117,6 +121,8 @@ class VirtualHost:
                 self.forgotten.append(job)
             case Wake(at=at):
                 self._wake(max(at, self.clock.now()))
+            case Drain():
+                self.drain(instruction)
             case Pause() | Resume():
                 self.paused = isinstance(instruction, Pause)
             case Finish():

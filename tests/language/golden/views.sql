@@ -336,28 +336,28 @@ CREATE VIEW v AS SELECT src FROM packets; CREATE VIEW v AS SELECT dst FROM packe
 -- case: a view of an aggregate
 CREATE VIEW v AS SELECT MAX(src) AS m FROM packets WINDOW 1 MIN
 -- gives:
--- NotYet: view v, line 1, column 18: view v aggregates, which only a query does so far; let it be a query of its own
+-- NotYet: view v, line 1, column 18: view v aggregates, which no view, WITH or query in FROM can; write CREATE STREAM name AS SELECT ..., which any query may be
 --   CREATE VIEW v AS SELECT MAX(src) AS m FROM packets WINDOW 1 MIN
 --                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: a view of a join
 CREATE VIEW v AS SELECT a.src FROM packets a, packets b WHERE a.src = b.src WINDOW 1 MIN
 -- gives:
--- NotYet: view v, line 1, column 18: view v joins streams, which only a query does so far; let it be a query of its own
+-- NotYet: view v, line 1, column 18: view v joins streams, which no view, WITH or query in FROM can; write CREATE STREAM name AS SELECT ..., which any query may be
 --   CREATE VIEW v AS SELECT a.src FROM packets a, packets b WHERE a.src = b.src WINDOW 1 MIN
 --                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: an aggregate in FROM
 SELECT m FROM (SELECT MAX(src) AS m FROM packets [WINDOW 1 MIN]) t
 -- gives:
--- NotYet: query q1, line 1, column 50: a window aggregate or join within a query is not supported yet; let it be a query of its own
+-- NotYet: query q1, line 1, column 50: a window aggregate or join within a query is not supported yet; make it a stream: CREATE STREAM name AS SELECT ..., and read that
 --   SELECT m FROM (SELECT MAX(src) AS m FROM packets [WINDOW 1 MIN]) t
 --                                                    ^^^^^^^^^^^^^^
 
 -- case: an aggregate in WITH
 WITH t AS (SELECT MAX(src) AS m FROM packets WINDOW 1 MIN) SELECT m FROM t
 -- gives:
--- NotYet: query q1, line 1, column 46: a window aggregate or join within a query is not supported yet; let it be a query of its own
+-- NotYet: query q1, line 1, column 46: a window aggregate or join within a query is not supported yet; make it a stream: CREATE STREAM name AS SELECT ..., and read that
 --   WITH t AS (SELECT MAX(src) AS m FROM packets WINDOW 1 MIN) SELECT m FROM t
 --                                                ^^^^^^^^^^^^
 

@@ -42,6 +42,7 @@ from penstock.spark.ingest import (
 )
 from penstock.spark.ingest.driver_batches import SmallBatches, are_small
 from penstock.spark.ingest.executor_batches import Counted
+from penstock.spark.ingest.feed import DerivedFeed
 from penstock.spark.ingest.file_batches import Ages
 from penstock.spark.ingest.file_checks import Verdict
 from penstock.spark.ingest.file_log import FILE_LOG
@@ -61,10 +62,12 @@ from penstock.spark.ingest.sources import (
 from penstock.spark.row_bytes import typical_bytes
 from penstock.spark.session import guard_callbacks, lost
 from penstock.spark.storage.checkpoint import Checkpoint, remove_torn
-from penstock.spark.storage.files import Files, ListedFile, local_path
+from penstock.spark.storage.files import Files, ListedFile, as_pattern, local_path
 from penstock.spark.storage.local_store import private
 from penstock.spark.storage.spool import Manifest, Spool
 
+LOOK_AGAIN = 5.0
+"""Seconds after which a derived stream looks whether it should stop, though nothing was said."""
 LOOKING = 0.1
 """The part of the time that may be spent on looking at a folder without new files."""
 Batch = DataFrame | list[Verdict] | PacketBatch
@@ -107,6 +110,8 @@ class Ingest:
         self._query: StreamingQuery | None = None
         self._source: FileSource | None = None
         self._packets: PacketStream | None = None
+        self.feed: DerivedFeed | None = None
+        """Of a derived stream."""
         self._small = SmallBatches()
         self._thread: threading.Thread | None = None
         self._busy = threading.Lock()
@@ -119,7 +124,10 @@ class Ingest:
 
     def open(self, until_drained: bool) -> None:
         """Learn how far the source was read; CheckpointError if that is damaged."""
-        if self._stream.format in FILES:
+        if self._stream.derived:
+            folder = self._checkpoint.folder("feeds", self._stream.name)
+            self.feed = DerivedFeed(self._files, self._checkpoint.store, folder, self._place)
+        elif self._stream.format in FILES:
             assert self._stream.path is not None
             log = self._checkpoint.log(self._offsets / FILE_LOG)
             self._source = FileSource(self._files, log, self._stream, until_drained,
@@ -141,7 +149,9 @@ class Ingest:
     def start(self, until_drained: bool, interval: float) -> None:
         """Begin to read; with ``until_drained`` read what exists, or is due to come, and end."""
         read = partial(self._query_it, self._offsets, until_drained, interval)
-        if self._source is not None:
+        if self.feed is not None:
+            read = partial(self._take_feed, self.feed)
+        elif self._source is not None:
             read = partial(self._follow, self._source, until_drained, interval)
         elif self._packets is not None:
             read = partial(self._make, self._packets, until_drained, interval)
@@ -155,6 +165,8 @@ class Ingest:
         """Take no further batch."""
         self._stopping = True
         self._woken.set()
+        if self.feed is not None:
+            self.feed.wake()
 
     def stop(self, within: float | None = None) -> None:
         """Stop reading, if possible between two batches, but ``within`` seconds in any case."""
@@ -225,6 +237,31 @@ class Ingest:
                 return
             if not until_drained or packets.is_paced:
                 self._woken.wait(packets.pause(place, interval))
+
+    def _take_feed(self, feed: DerivedFeed) -> None:
+        """Take what the query delivers, block by block, until it is through or it is stopped."""
+        more = True
+        while more and not self._stopping:
+            self._wait_for_room()
+            with self._busy:
+                names = [] if self._stopping else feed.next()
+                if names:
+                    self._take_delivered(feed, names)
+            more = bool(names) or feed.wait(LOOK_AGAIN)
+
+    def _take_delivered(self, feed: DerivedFeed, names: list[str]) -> None:
+        """Make a block of files that the query has delivered."""
+        try:
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
+            reader = self._spark.read.schema(schema(self._stream.columns))
+            rows = reader.parquet(*map(as_pattern, feed.paths(names)))
+            manifest = replace(self._store(rows, self._next), place={"files": names})
+            block = self._spool.add(manifest)
+        except BaseException:
+            feed.put_back(names)
+            raise
+        feed.took(names)
+        self._tell(block, manifest)
 
     def _wait_for_room(self) -> None:
         """Wait while the spool is full: no batch is taken until it has room."""

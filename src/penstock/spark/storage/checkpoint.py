@@ -16,6 +16,7 @@
       deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
+      feeds/STREAM/       answers for a derived stream that are in none of its blocks yet
       runs/STAMP/         the record of each run
       spark.log           what Spark's JVM printed
 
