@@ -498,7 +498,7 @@ def test_a_block_that_several_paths_read_is_hot_while_they_need_it(
     module("hot_paths", (
         "import penstock, pyarrow as pa\n"
         "@penstock.predicate\n"
-        "def every(src): return pa.array([True] * len(src))\n"
+        "def everything(src): return pa.array([True] * len(src))\n"
         "@penstock.predicate\n"
         "def each(src): return pa.array([True] * len(src))\n"
         "@penstock.predicate\n"
@@ -515,10 +515,10 @@ def test_a_block_that_several_paths_read_is_hot_while_they_need_it(
     with engine(on_event=watch) as e:
         e.execute(f"""
             {stream(tmp_path / "in", options="maxFilesPerTrigger = 1")}
-            CREATE FUNCTION every FROM 'hot_paths:every';
+            CREATE FUNCTION everything FROM 'hot_paths:everything';
             CREATE FUNCTION each FROM 'hot_paths:each';
             CREATE FUNCTION all_of FROM 'hot_paths:all_of';
-            CREATE QUERY a AS SELECT src FROM packets WHERE every(src);
+            CREATE QUERY a AS SELECT src FROM packets WHERE everything(src);
             CREATE QUERY b AS SELECT src FROM packets WHERE each(src) AND src > 3;
             CREATE QUERY c AS SELECT src FROM packets WHERE all_of(src) AND port = 80;
             CREATE QUERY d AS SELECT src FROM packets;
