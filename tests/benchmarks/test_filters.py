@@ -15,7 +15,14 @@ from benchmarks.filters.program import WORST, _leaders
 from benchmarks.filters.rows import FILES, PREDICATES, Load, block, kept, write, write_module
 from benchmarks.filters.sides import Ran
 from benchmarks.filters.sql_conditions import SqlLoad
-from penstock.events import JobDecided, OrderChanged, PathWork
+from penstock.events import (
+    Event,
+    JobDecided,
+    JobFinished,
+    PathWork,
+    SegmentResult,
+    StageFigures,
+)
 
 LOAD = Load(2, 20_000, costly=2, keeps=((0.5,) * PREDICATES, (0.9,) * PREDICATES))
 
@@ -57,12 +64,15 @@ def test_blocks_are_files_of_equal_size_and_warm_ones_come_after(tmp_path: Path)
     assert len(list(SqlLoad(2, 400).write(tmp_path / "sql").iterdir())) == 2 * FILES
 
 
-def test_a_block_is_led_by_the_predicate_that_was_first_when_its_job_was_decided() -> None:
-    def decided(*blocks: int) -> JobDecided:
-        return JobDecided(at=0.0, job=1, kind="segment", reason="", work=PathWork(
-            segment="q", riders=1, stream="s", blocks=blocks, rows=1))
+def test_a_block_is_led_by_the_predicate_that_its_job_evaluated_on_the_most_rows() -> None:
+    def done(job: int, blocks: tuple[int, ...], rows: tuple[float, ...]) -> tuple[Event, Event]:
+        measured = {f"s/q:python{number}": StageFigures(rows_in=some, rows_out=1.0, seconds=1.0)
+                    for number, some in enumerate(rows, start=1)}
+        return (JobDecided(at=0.0, job=job, kind="segment", reason="", work=PathWork(
+                    segment="q", riders=1, stream="s", blocks=blocks, rows=1)),
+                JobFinished(at=1.0, job=job, kind="segment", seconds=1.0,
+                            result=SegmentResult(rows_in=9, measured=measured)))
 
-    change = OrderChanged(at=0.0, path="q", stages=("b", "a"), order=("p1(c1)", "p0(c0)"),
-                          reason="", before=2.0, after=1.0)
-    assert _leaders(Ran(1.0, 0, [decided(0, 1), change, decided(2)])) == {
+    (one, ended), (other, later) = done(1, (0, 1), (9.0, 4.0)), done(2, (2,), (4.0, 9.0))
+    assert _leaders(Ran(1.0, 0, [one, other, ended, later])) == {
         0: "p0(c0)", 1: "p0(c0)", 2: "p1(c1)"}
