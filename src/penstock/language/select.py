@@ -22,6 +22,7 @@ from penstock.language.grouping import (
     group_keys,
     grouped_by,
     is_aggregate,
+    sessions,
     windowed,
 )
 from penstock.language.multiway_joins import multiway_join, unjoined
@@ -47,6 +48,7 @@ from penstock.language.windows import (
     take_windows,
 )
 from penstock.model import (
+    TIMESTAMP,
     Branch,
     Call,
     Expression,
@@ -209,6 +211,9 @@ class _SelectBinder:
             raise self.source.fault(TypeFault, "nothing is aggregated here", window.place, hint)
         read = Input(stream.name, self._time(window))
         grouping, outputs = self._grouped(select, streams, inputs)
+        if read.window is not None and read.window.gap:
+            grouping, outputs = self._of_sessions(grouping, outputs, read.window, stream, inputs,
+                                                  window)
         return Branch((read,), outputs, condition, lookups, grouping)
 
     def _window_join(
@@ -365,6 +370,17 @@ class _SelectBinder:
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
         having = self._condition(binder, select, "having")
         return Grouping(keys, tuple(binder.aggregates), having), outputs
+
+    def _of_sessions(
+        self, grouping: Grouping, outputs: Sequence[Output], window: Window, stream: Stream,
+        inputs: Sequence[FromItem], clause: Clause,
+    ) -> tuple[Grouping, tuple[Output, ...]]:
+        """A window aggregate over sessions, whose ends are those of its rows and the gap."""
+        time = _row_time([stream], inputs)
+        if time is None or time.type != TIMESTAMP:
+            message = f"sessions need a TIMESTAMP as TIME, and {stream.name} has none"
+            raise self.source.fault(TypeFault, message, clause.place, "write TIME in CREATE STREAM")
+        return sessions(grouping, outputs, window, time)
 
     # --- FROM and JOIN -------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
+from penstock.errors import LanguageError, NotYet, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
 from penstock.language import durations, functions, sinks, types
 from penstock.language.aggregates import is_aggregate
@@ -339,7 +339,12 @@ def one_select(
     cursor = Cursor(statements[0], source)
     if cursor.word() not in _SELECTS:
         raise cursor.expected("SELECT", "a question is a query without CREATE QUERY")
-    return Query(name, bind_select(cursor.tokens, source, catalogue))
+    branches = bind_select(cursor.tokens, source, catalogue)
+    if any(branch.window is not None and branch.window.gap for branch in branches):
+        place = Place(0, max(1, len(text)))
+        raise source.fault(NotYet, "sessions in a question are not supported yet", place,
+                           "CREATE QUERY answers them as they end")
+    return Query(name, branches)
 
 
 def _check_foreign(cursor: Cursor) -> None:
