@@ -47,7 +47,7 @@ def _beside(value: str, by: str, order: str) -> str:
 
 
 ORDERED = {
-    "COUNT_IF(port > 100)": "COUNT_IF(port > 100)::BIGINT",
+    "COUNT_IF(port > 100)": "COUNT(*) FILTER (WHERE port > 100)",
     "BOOL_AND(length > 300)": "BOOL_AND(length > 300)",
     "ANY(length > 1400) FILTER (WHERE port = 80)":
         "BOOL_OR(length > 1400) FILTER (WHERE port = 80)",

@@ -51,7 +51,7 @@ EXACT = {
     "STDDEV(length)": "STDDEV_SAMP(length)", "VARIANCE(weight)": "VAR_SAMP(weight)",
     "COUNT(DISTINCT port)": "COUNT(DISTINCT port)", "MEDIAN(length)": "QUANTILE_CONT(length, 0.5)",
     "PERCENTILE(weight, 0.9)": "QUANTILE_CONT(weight, 0.9)",
-    "COUNT_IF(port = 3)": "COUNT_IF(port = 3)::BIGINT", "EVERY(port > 0)": "BOOL_AND(port > 0)",
+    "COUNT_IF(port = 3)": "COUNT(*) FILTER (WHERE port = 3)", "EVERY(port > 0)": "BOOL_AND(port > 0)",
     "MAX_BY(port, weight)": "(LIST(port ORDER BY weight DESC, port DESC))[1]",
     "FIRST(length)": "(LIST(length ORDER BY ts, length))[1]",
     "COLLECT_LIST(port, 3)": "(LIST(port ORDER BY ts, port))[1:3]",
