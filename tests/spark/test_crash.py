@@ -73,6 +73,10 @@ CREATE QUERY e2 INTO parquet 'out/windows' AS SELECT port, COUNT(*) AS n, MEDIAN
     FROM lines GROUP BY port, TUMBLE(ts, INTERVAL '6' SECOND) HAVING COUNT(*) > 1;
 """
 """Answered at the multiples of their slides only, so that it does not matter when."""
+SESSIONS = """
+CREATE QUERY sessions AS SELECT src % 3 AS k, COUNT(*) AS n, SUM(port) AS total, LAST(name) AS last
+    FROM plain GROUP BY src % 3, SESSION(ts, INTERVAL '2' SECOND);
+"""
 JOINED = """
 CREATE QUERY near INTO parquet 'out/near' AS SELECT p.src, l.src AS other FROM plain p, lines l
     WHERE p.port = l.port WINDOW 3 SECONDS;
@@ -97,10 +101,10 @@ STAGED = "SET operators = 'greedy';"
 FAR = "SET synopses = '1 byte';"
 """The panes of all window aggregates are on the executors."""
 EVERYTHING = FEW + MORE + WINDOWED + JOINED
-QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED,
+QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED + SESSIONS,
            "joins": SLICED + JOINED, "executors": FAR + WINDOWED,
            "one": STAGED + SLICED + EVERYTHING, "other": FAR + EVERYTHING,
-           "undisturbed": EVERYTHING}
+           "undisturbed": EVERYTHING + SESSIONS}
 FUNCTIONS = """
 import penstock
 import pyarrow.compute as pc
@@ -132,6 +136,8 @@ OUTPUTS = {
     "rejected by conjoined": "SELECT * FROM read_json('{root}/checkpoint/rejects/conjoined/*')",
     "hopping": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
                "WHERE query = 'hopping'",
+    "sessions": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
+                "WHERE query = 'sessions'",
     "windows": "SELECT * FROM read_parquet('{root}/out/windows/*', union_by_name = true)",
     "near": "SELECT src, other FROM read_parquet('{root}/out/near/*')",
     "wide": f"SELECT src, other, name FROM {RESULTS} WHERE query = 'wide'",
