@@ -40,7 +40,7 @@ def _equal_null(args: tuple[Expression, ...]) -> Expression:
 
 def _one_or_other(args: tuple[Expression, ...]) -> Expression:
     """NVL2: the second argument where the first is known, else the third."""
-    known = Call("is_not_null", (typed_calls.call_arguments.anything(args[0]),), BOOLEAN)
+    known = Call("is_not_null", (anything(args[0]),), BOOLEAN)
     return typed_calls.choice((known, *args[1:]))
 
 

@@ -38,6 +38,7 @@ from penstock.model import (
     Variable,
     name_key,
 )
+from penstock.sinks import SINKS
 
 Load = Callable[[str, str, str], PythonFunction | Signature]
 """Finds what SQL must know of a function, from its module, its name and the folder."""
@@ -284,7 +285,7 @@ class StatementBinder:
         first, begin = cursor.place, cursor.index
         cursor.expect("INTO")
         word, place = cursor.word(), cursor.place
-        if word.lower() not in sinks.SINKS:
+        if word.lower() not in SINKS:
             written = cursor.source.text[place.start : place.end]
             hint = f"write CREATE QUERY {written} INTO parquet 'out/{written}' AS SELECT ..."
             message = f"answers go to a sink by its kind, and {written} is none"

@@ -28,6 +28,7 @@ from penstock.model import (
     INT,
     STRING,
     TIMESTAMP,
+    VOID,
     Call,
     Expression,
     Literal,
@@ -68,7 +69,7 @@ def _read_day(args: tuple[Expression, ...]) -> Expression:
 
 
 def _text(value: Expression) -> Expression:
-    if value.type not in (STRING, typed_calls.VOID):
+    if value.type not in (STRING, VOID):
         message = f"a pattern reads a STRING, not {coercion.article(value.type)}"
         raise Misfit(TypeFault, message)
     return coercion.cast(value, STRING)
