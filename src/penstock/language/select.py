@@ -403,6 +403,9 @@ class _SelectBinder:
             found.append(one)
         streams = [t for t, f in zip(tables, found, strict=True) if isinstance(f, Stream)]
         first = found[0]
+        if isinstance(first, Lookup):
+            hint = "write FROM stream CROSS JOIN UNNEST(x) AS t (y)"
+            raise self.fault(TypeFault, "a query reads a stream", tables[0], hint)
         if not isinstance(first, Stream):
             raise self._no_stream(first, tables[0], bool(streams))
         if len(streams) > 1:
@@ -442,14 +445,13 @@ class _SelectBinder:
         self.unnested[id(join)] = found
         return found
 
-    def _no_stream(self, first: Relation | Lookup, table: exp.Expr, later: bool) -> LanguageError:
+    def _no_stream(self, first: Relation, table: exp.Expr, later: bool) -> LanguageError:
         hint = (
             "write the stream first: FROM stream JOIN relation"
             if later
             else "a query reads one stream; join the relation to it"
         )
-        name = first.name if isinstance(first, Relation) else first.relation
-        return self.fault(TypeFault, f"'{name}' is a relation, not a stream", table, hint)
+        return self.fault(TypeFault, f"'{first.name}' is a relation, not a stream", table, hint)
 
     def _table(self, table: exp.Expr) -> Stream | Relation:
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):

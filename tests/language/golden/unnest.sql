@@ -123,7 +123,7 @@ SELECT x FROM readings LEFT JOIN UNNEST(path) AS t (x) ON x > 1
 -- case: alone
 SELECT x FROM UNNEST(ARRAY(1, 2)) AS t (x)
 -- gives:
--- TypeFault: query q1, line 1, column 22: 't' is a relation, not a stream; a query reads one stream; join the relation to it
+-- TypeFault: query q1, line 1, column 22: a query reads a stream; write FROM stream CROSS JOIN UNNEST(x) AS t (y)
 --   SELECT x FROM UNNEST(ARRAY(1, 2)) AS t (x)
 --                        ^^^^^^^^^^^^^^^^^^^^
 
