@@ -70,11 +70,16 @@ class DriverAnswers:
         self, members: Sequence[int], starts: Sequence[int], end: int,
         answers: Sequence[pa.RecordBatch],
     ) -> None:
-        """Add answers of windows with one end, each with the number of its member."""
-        self._members += members
-        self._starts += starts
-        self._ends += [end] * len(starts)
-        self._answers += answers
+        """Add answers of windows with one end, each with the number of its member.
+
+        One without rows, as of sessions when none is due, is left out: Spark reads a table batch by
+        batch, and stops at the first that is empty.
+        """
+        held = [n for n, answer in enumerate(answers) if answer.num_rows]
+        self._members += [members[n] for n in held]
+        self._starts += [starts[n] for n in held]
+        self._ends += [end] * len(held)
+        self._answers += [answers[n] for n in held]
 
     def persisted(self) -> DriverAnswers:
         """The same object: the driver already has them."""
