@@ -206,6 +206,11 @@ class Window:
         """When a session has lasted for so long, it is cut at the next multiple of this."""
         return LONGEST_SESSION * self.gap
 
+    @property
+    def recent(self) -> int:
+        """Of sessions: how recent a row must be for one to be due, or to be cut; otherwise 0."""
+        return 2 * self.gap
+
     def reaches_back(self, answered: int) -> int:
         """The time before which a row is in no window that is still to be answered.
 
@@ -218,9 +223,14 @@ class Window:
 
         >>> Window(10, 30, exactly=True).reaches_back(90)
         90
+
+        A row of a session has its gap until the session is answered:
+
+        >>> Window.of_sessions(10).reaches_back(90)
+        80
         """
         last = answered // self.slide * self.slide if self.exactly else answered
-        return min(last + self.slide - self.length, answered)
+        return min(last + self.slide - (self.recent or self.length), answered)
 
 
 SketchMethod: TypeAlias = OneOf["", "hll", "fm", "kll", "count_min", "ams"]

@@ -77,6 +77,24 @@ def test_queries_that_ask_the_same_hold_one_answer() -> None:
     assert len({id(answer) for answer in held._answers}) == 5
 
 
+def test_answers_without_rows_hide_no_others(spark: SparkSession) -> None:
+    """Spark reads a table batch by batch, and stops at the first that is empty."""
+    text = (f"CREATE STREAM s ({SCHEMA}) FROM parquet '/nowhere' TIME ts;"
+            "CREATE QUERY a INTO noop AS SELECT SUM(x) + 1 AS y FROM s [WINDOW 1 SECOND];")
+    made = plan(bind(text))
+    (member,) = made.groups[0].members
+    held = driver_answers.DriverAnswers(spark, {member: made.branch(member)})
+    for number, values in enumerate(([], [1], [], [2, 3], [])):
+        held.add(member, 0, number, pa.record_batch({"agg0": pa.array(values, pa.int64())}))
+    assert held.rows([member]) == {"a": 3}
+    assert held.table([member]).to_pydict()["y"] == [2, 3, 4]
+    nothing = driver_answers.DriverAnswers(spark, {member: made.branch(member)})
+    nothing.add(member, 0, 1, pa.record_batch({"agg0": pa.array([], pa.int64())}))
+    assert nothing.rows([member]) in ({}, {"a": 0}) and nothing.jobs == 0
+    table = nothing.table([member])
+    assert table is not None and table.num_rows == 0
+
+
 COMPUTED = f"CREATE STREAM s ({SCHEMA}) FROM parquet '/nowhere' TIME ts;" + "".join(
     f"CREATE QUERY {name} INTO noop AS SELECT {select} "
     f"FROM s [WINDOW {ASKED[name][1]} SECONDS SLIDE 1 SECOND] GROUP BY k {having};"
