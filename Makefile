@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 java:
 	@.ci/prerequisites java
 
-demo: java $(STAMP) ## twenty-one standing queries over a bursty stream, about a minute
+demo: java $(STAMP) ## twenty-two standing queries over a bursty stream, about a minute
 	$(BIN)/penstock demo
 
 picture: java $(STAMP) ## the picture in the README, from the record of a demo
@@ -56,7 +56,7 @@ reproduce: $(STAMP) ## the experiments behind every figure
 	$(BIN)/python -m experiments --out results
 
 clean: ## remove .venv, caches and results
-	rm -rf $(VENV) build dist results penstock-demo spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) build dist results penstock-demo penstock-figures spark-warehouse metastore_db derby.log
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src harness tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src -name '*.egg-info' -type d -prune -exec rm -rf {} +

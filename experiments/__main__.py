@@ -6,7 +6,7 @@ from experiments import aggregates, chain, filters, joins, prb
 from harness.program import run
 
 PROGRAMS = {
-    "aggregates": aggregates.run,
+    "aggregates": aggregates.PROGRAM,
     "chain": chain.run,
     "filters": filters.run,
     "joins": joins.run,

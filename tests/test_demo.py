@@ -16,11 +16,12 @@ from penstock.planning import plan
 PACKAGE = Path(demo.__file__).parent
 
 
-def test_the_application_that_ships_is_twenty_one_varied_queries() -> None:
+def test_the_application_that_ships_is_twenty_two_varied_queries() -> None:
     text = (PACKAGE / "packets.sql").read_text()
     application = bind(text, folder=PACKAGE)
-    assert len(application.queries) == 21
-    (join,) = plan(application.queries.values()).joins
+    assert len(application.queries) == 22
+    join, multiway = plan(application.queries.values()).joins
+    assert multiway.streams == ("temperature", "humidity", "temperature")
     assert [member.query for member in join.members] == ["muggy_2s", "climate_10s", "climate_30s"]
     shared = {name for name, query in application.queries.items() if query.branches[0].grouping}
     assert len(shared) == 6

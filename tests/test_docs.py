@@ -50,8 +50,10 @@ INDEX = ROOT / "docs" / "README.md"
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 DOCUMENTS = [ROOT / "README.md", *PAGES]
 ON_SPARK = [ROOT / "README.md", *(ROOT / "docs" / name for name in (
-    "explanation/window-aggregates.md", "how-to/recover-after-a-crash.md",
-    "how-to/run-on-a-cluster.md", "how-to/write-a-sink.md", "reference/python.md",
+    "explanation/window-aggregates.md", "how-to/ask-questions.md",
+    "how-to/queries-over-queries.md", "how-to/recover-after-a-crash.md",
+    "how-to/run-on-a-cluster.md", "how-to/see-answers.md",
+    "how-to/the-shell.md", "how-to/write-a-sink.md", "reference/python.md",
     "reference/running.md", "tutorial/first-queries.md"))]
 OTHERS = [ROOT / name for name in (
     "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -159,12 +161,27 @@ class Walk:
         lines = [line for line in block.text.replace("\\\n", " ").splitlines() if line.strip()]
         self.said, wanted = "", [0] * (len(lines) - 1) + [int(block.says.get("exit", 0))]
         for line, status in zip(lines, wanted, strict=True):
-            words = shlex.split(line, comments=True)
-            plain = words[0] == "penstock" and not re.search(r"[|&;<>$*]", " ".join(words))
-            run = self.inside if self.here and plain else self.outside
-            ended, out, err = run(words[1:] if run == self.inside else [line])
+            found = re.fullmatch(r"(.+) < ([\w.]+)", line)
+            command, redirected = (found[1], found[2]) if found else (line, "")
+            words = shlex.split(command, comments=True)
+            bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)  # in quotes nothing is the shell's
+            plain = words[0] == "penstock" and not re.search(r"[|&;<>$*]", bare)
+            if self.here and plain:
+                with self.standard_input(redirected):
+                    ended, out, err = self.inside(words[1:])
+            else:
+                ended, out, err = self.outside([line])
             assert ended == status, f"{block.place}: {line}\n{out}\n{err}"
             self.said += out
+
+    @contextlib.contextmanager
+    def standard_input(self, file: str) -> Iterator[None]:
+        before = sys.stdin
+        with open(self.folder / file if file else os.devnull, encoding="utf-8") as sys.stdin:
+            try:
+                yield
+            finally:
+                sys.stdin = before
 
     def inside(self, arguments: list[str]) -> tuple[int, str, str]:
         from penstock.cli import main
@@ -439,7 +456,7 @@ def test_the_page_names_the_options_of_a_query() -> None:
 
 
 def test_the_page_names_the_options_of_onoff() -> None:
-    from penstock.spark.ingest.onoff import Options
+    from penstock.generators.onoff_options import Options
 
     assert set(names(LANGUAGE, "onoff")) == listed(lambda: Options.parse({"zzz": "1"}))
 

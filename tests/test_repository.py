@@ -160,6 +160,7 @@ IN_SEVERAL_ROOMS = {
     "host": "what carries out the decisions of an engine or a scheduler",
     "predictions": "what another policy would have done: computed, and shown",
     "refreshes": "refreshes of answers: as events, as Spark jobs, in virtual time",
+    "results": "what came of it: of simulations, and the command for the answers of a query",
     "retries": "what is tried again: jobs in the engine, streams at ingest",
     "settings": "SET: what it may say, and what the engine knows of it",
     "sinks": "the kinds of sinks: the catalogue, and how they are written in SQL",

@@ -104,7 +104,8 @@ def penstock(spark: Any, data: Path, work: Path) -> Found:
     if faults := [*summary.accounting(), *map(str, summary.failures())]:
         raise AssertionError(f"it did not go well: {faults}")
     profiles = list(_profiles(events))
-    orders = {stream: order for known in summary.probes.values() for stream, order in known.items()}
+    orders = {stream: one.order for known in summary.probes.values()
+              for stream, one in known.items()}
     return Found(
         seconds, summary.queries["common"].rows_out, held.most,
         sum(sum(one.probed) for one in profiles) / max(sum(one.probed[0] for one in profiles), 1),

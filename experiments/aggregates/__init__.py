@@ -1,5 +1,5 @@
 """Schedule synchronisation of window aggregates, the aggregates paper: Figs 4-8."""
 
-from experiments.aggregates.program import run
+from experiments.aggregates.program import PROGRAM
 
-__all__ = ["run"]
+__all__ = ["PROGRAM"]

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from experiments.aggregates.figures import LATENCY, THROUGHPUT, Telling
 from experiments.aggregates.queries import GROUPS, LONGEST, RATE, SHORTEST, VALUES
 from experiments.aggregates.runs import AS, CS, H_LP, HS, NO_S, SHORT
+from experiments.telling import ReportOfRuns
+from harness.findings import Report
 from harness.program import Progress
 from penstock import Engine
 from penstock.events.kinds import Event, JobDecided, JobFinished, RefreshWork, ScanWork
 from penstock.policies.refresh import WindowQuery
-from penstock.report.figures import Drawing
 from penstock.simulator.refreshes import Refreshed
 
 PANE = 0.2
@@ -89,7 +91,7 @@ def measured(
 
     So a query that still waits at the end counts with what it has waited, also if it was never
     answered. Panes close by the clock. They are counted from the newest that had an answer when
-    the warm-up was over.
+    the warm-up was over; if none had, from the one that closed then, as the freshest answer tells.
     """
     ends: dict[int, tuple[ScanWork, ...]] = {}
     done: list[tuple[float, ScanWork]] = []
@@ -98,7 +100,9 @@ def measured(
             ends[event.job] = event.work.scans
         elif isinstance(event, JobFinished):
             done += [(event.at, scan) for scan in ends.get(event.job, ())]
-    first = max((scan.end for at, scan in done if at < since), default=0)
+    early = [scan.end for at, scan in done if at < since]
+    fresh = [scan.end - round((at - since) / PANE) for at, scan in done]
+    first = max(early or fresh, default=0)
     found = Refreshed(seconds, round(seconds / PANE), {
         one.name: WindowQuery(one.name, one.window, one.slide) for one in asked})
     for at, scan in done:
@@ -125,37 +129,36 @@ def run(policy: str, asked: Sequence[Asked]) -> Measured:
     return measured(asked, list(events), began, SECONDS)
 
 
-def tell(telling: Telling, queries: Sequence[int], progress: Progress, seeds: int = SEEDS) -> None:
-    """Run every policy at every size, draw the figures and hold the claims against them."""
-    found: dict[tuple[str, int], list[Measured]] = {}
-    for size in queries:
-        for seed in range(seeds):
-            for name in SHORT:
-                progress(f"live on Spark: {size} queries, seed {seed}, {name}")
-                found.setdefault((name, size), []).append(run(name, drawn(size, seed)))
-    for id, what, get in (("spark-throughput", THROUGHPUT, "throughput"),
-                          ("spark-latency", LATENCY, "latency"),
-                          ("spark-starved", "queries answered less than twice", "starved")):
-        lines = {name: ([float(size) for size in queries],
-                        [_mean(found[name, size], get) for size in queries]) for name in SHORT}
-        telling.figure(id, Drawing(f"On Spark: {what}", "queries", what), lines,
-                       f"The mean of {seeds} live runs of {SECONDS:g} s for each point.",
-                       CHECKS.get(id, ()))
-        for size in queries:
-            telling.report.rows.append({
-                "figure": id, "at": f"on Spark, queries {size}", "what": what,
-                **{SHORT[name]: round(_mean(found[name, size], get), 2) for name in SHORT}})
-    _claims(telling, {name: found[name, max(queries)] for name in SHORT}, max(queries))
+def measured_live(queries: int, seeds: int, out: Path, progress: Progress) -> Report:
+    """Run every policy with so many queries, and hold the claims against what was measured."""
+    report = Report(f"aggregates-spark-{queries}", title="Refreshing window aggregates on Spark",
+                    about=[__doc__ or ""])
+    telling = ReportOfRuns(report, None, out)
+    found: dict[str, list[Measured]] = {}
+    for seed in range(seeds):
+        for name in SHORT:
+            progress(f"live on Spark: {queries} queries, seed {seed}, {name}")
+            found.setdefault(name, []).append(run(name, drawn(queries, seed)))
+    report.rows += [_row(name, runs) for name, runs in found.items()]
+    _claims(telling, found, queries)
+    return report
 
 
-CHECKS = {"spark-throughput": ("spark-lp", "spark-hs"), "spark-latency": ("spark-no-s",)}
+def _row(policy: str, runs: Sequence[Measured]) -> dict[str, Any]:
+    """The mean of some runs, and where they lie."""
+    shown: dict[str, Any] = {"policy": SHORT[policy]}
+    for what, get in (("answers/s", "throughput"), ("panes late", "latency")):
+        values = [getattr(one, get) for one in runs]
+        shown |= {what: float(np.mean(values)), f"{what} least": min(values),
+                  f"{what} most": max(values)}
+    return {**shown, "answered less than twice": _mean(runs, "starved"), "runs": len(runs)}
 
 
 def _mean(runs: Sequence[Measured], what: str) -> float:
     return float(np.mean([getattr(one, what) for one in runs]))
 
 
-def _claims(telling: Telling, at: dict[str, list[Measured]], most: int) -> None:
+def _claims(telling: ReportOfRuns[None], at: dict[str, list[Measured]], most: int) -> None:
     """What the paper says, seed by seed: a claim holds if it does for every one."""
     leads = [_ratio(at, H_LP, name, "throughput") for name in SHORT if name not in (AS, H_LP)]
     telling.check(

@@ -41,13 +41,14 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
     table = overheads.table(size)
     frequent, costs, probabilities, mixed = (part(size) for part in (
         overheads.counts, overheads.costs, overheads.often, overheads.mixed))
+    alike = [overheads.alike(size, mixed) for mixed in (False, True)]
     timeline, periods, given, rarest = (part(size) for part in (
         adaptivity.timeline, adaptivity.periods, adaptivity.probabilities, adaptivity.rarest))
     often, seldom = (adaptivity.costs(size, period)
                      for period in (adaptivity.FREQUENT, adaptivity.RARE))
     runs = run_all([*convergence.cases(
         counts, in_a_row, selectivities, correlations, *table, frequent, costs, probabilities,
-        mixed, periods, given, rarest, often, seldom), *timeline], progress)
+        mixed, *alike, periods, given, rarest, often, seldom), *timeline], progress)
     telling = Telling(report, runs, out)
     convergence.tell_counts(telling, counts, in_a_row)
     convergence.tell_selectivities(telling, selectivities)
@@ -56,6 +57,7 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
     overheads.tell_table(telling, table)
     overheads.tell_counts(telling, frequent)
     overheads.tell_costs(telling, costs, probabilities, mixed)
+    overheads.tell_traps(telling, *alike)
     adaptivity.tell_timeline(telling, timeline)
     adaptivity.tell_periods(telling, periods, given, rarest)
     adaptivity.tell_costs(telling, often, seldom)

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.policies.filters.model.drop_patterns import Order, greedy_order
 from penstock.policies.filters.model.exhaustive import exhaustive_order
-from penstock.simulator.filters import CorrelatedFilters, FilterLoad, permuted
+from penstock.simulator.filters import AGREEMENT, CorrelatedFilters, FilterLoad, permuted
 
 SELECTIVITY, GAMMA = 0.5, 2
 """Table 1. The policies have the rest of it as their defaults."""
@@ -33,6 +33,8 @@ class Filters:
     """After so many rows filters exchange their selectivities; 0 is never."""
     mixed: bool = False
     """Whether each group has cheap and costly filters, instead of the one or the other."""
+    agreement: float = AGREEMENT
+    """Two filters of a group have the same result for this share of the rows."""
     in_a_row: bool = False
     """Whether the filters of a group are written one after the other, instead of in any order."""
 
@@ -45,7 +47,7 @@ class Filters:
         costs = (1.0,) * (self.count - half) + (self.costly,) * half
         if self.mixed:
             costs = tuple(self.costly if number % 2 else 1.0 for number in range(self.count))
-        return CorrelatedFilters(costs, keeps, self.size)
+        return CorrelatedFilters(costs, keeps, self.size, agreement=self.agreement)
 
     def load(self, seed: int) -> FilterLoad:
         """A stream, under filters that are written in a random order."""

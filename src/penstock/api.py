@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from penstock import policies
 from penstock.clock import SystemClock
 from penstock.errors import CheckpointError, RunError
 from penstock.events import Event, Recorder, StartupStep, Summary, Warned, new_record
-from penstock.language import bind, bind_question, bind_statements
+from penstock.language import Showing, bind_all, bind_question, bind_statements, shows
 from penstock.model import Application, Statement
 from penstock.spark import jvm
 from penstock.spark.session import SessionStart, activate, forget, lost, tuned
@@ -82,26 +82,39 @@ class Engine:
         return self._application
 
     @property
+    def reading(self) -> bool:
+        """Whether it only reads its checkpoint."""
+        return self._reading
+
+    @property
     def checkpoint(self) -> Path:
         """The folder that outlives the engine."""
         return self._checkpoint.root
 
-    def execute(self, sql: str, *, folder: str | Path = ".") -> None:
+    def execute(self, sql: str, *, folder: str | Path = ".") -> tuple[pyarrow.Table, ...]:
         """Bind statements and put them into force, even while the engine runs.
 
         If any statement cannot be bound, nothing changes. Relative paths start at ``folder``.
+        Returned is a table for each SHOW, DESCRIBE and EXPLAIN among the statements.
         """
-        self._put_into_force(bind(sql, self._application, folder=folder))
+        fresh, shown = bind_all(sql, self._application, folder=folder)
+        if fresh != self._application:
+            self._put_into_force(fresh)
+        return tuple(map(_listing, shown))
 
-    def load(self, sql: str, *, folder: str | Path = ".") -> None:
-        """Make this text the whole application; queries that it lacks are dropped."""
-        fresh = bind(sql, folder=folder)
+    def load(self, sql: str, *, folder: str | Path = ".") -> tuple[pyarrow.Table, ...]:
+        """Make this text the whole application; queries that it lacks are dropped.
+
+        Returned is a table for each SHOW, DESCRIBE and EXPLAIN in it.
+        """
+        fresh, shown = bind_all(sql, folder=folder)
         for name, stream in self._application.streams.items():
             if name in fresh.streams and fresh.streams[name] != stream:
                 raise CheckpointError(
                     f"stream {name} is not the one that {self.checkpoint} was begun with; "
                     "put its declaration back, or name another --checkpoint")
         self._put_into_force(fresh)
+        return tuple(map(_listing, shown))
 
     def _put_into_force(self, application: Application) -> None:
         self._refuse_if_reading()
@@ -202,18 +215,44 @@ class Engine:
 
     # --- answers -----------------------------------------------------------------------------
 
-    def results(self, query: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
-        """The answers so far of a query with a memory or Parquet sink, in order of delivery."""
+    def results(
+        self, query: str, *, last: int | None = None, as_pandas: bool = False
+    ) -> pyarrow.Table | pandas.DataFrame:
+        """The committed answers of a query with a memory or file sink, in order of delivery.
+
+        With ``last`` it is only the last rows of them.
+        """
         from penstock.spark.delivery.stored_answers import Results
 
-        table = Results(self._checkpoint).table(self._application, query)
+        table = Results(self._checkpoint).table(self._application, query, last)
         return table.to_pandas() if as_pandas else table
 
-    def ask(self, sql: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
-        """Answer a SELECT once from what the spool holds now; no standing query changes.
+    def follow(self, query: str, *, last: int | None = None) -> Iterator[pyarrow.Table]:
+        """The answers of `results`, and then more as they are committed, until the run ends.
 
-        A window aggregate answers for its last window, every other query for all rows in the spool.
+        With ``last``, the first table holds only the last rows of those that are there.
         """
+        from penstock.spark.delivery.stored_answers import Results
+
+        yield from Results(self._checkpoint).follow(
+            self._application, query, self._is_running, last)
+
+    def _is_running(self) -> bool:
+        """Whether answers may still come, from this engine or from another."""
+        if self._reading:
+            return self._checkpoint.is_taken
+        return self._host is not None and not self._host.wait(0)
+
+    def ask(self, sql: str, *, as_pandas: bool = False) -> pyarrow.Table | pandas.DataFrame:
+        """Answer a SELECT once from what is held now; no standing query changes.
+
+        It reads streams, of which the spool holds the rows, and the answers of queries by their
+        names. A window aggregate answers for its last window, every other question for all that is
+        held. SHOW, DESCRIBE and EXPLAIN are answered too, without Spark.
+        """
+        if shows(sql):
+            table = _one_listing(sql, self._application)
+            return table.to_pandas() if as_pandas else table
         query = bind_question(sql, self._application)
         self.prepare()
         from penstock.spark.questions import Questions
@@ -279,3 +318,23 @@ class Engine:
     def __repr__(self) -> str:
         """Show the number of queries and the checkpoint."""
         return f"Engine({len(self._application.queries)} queries, checkpoint={self.checkpoint})"
+
+
+def _one_listing(sql: str, application: Application) -> pyarrow.Table:
+    after, shown = bind_all(sql, application)
+    if len(shown) != 1 or after != application:
+        raise RunError("a question is one statement")
+    return _listing(shown[0])
+
+
+def _listing(shown: Showing) -> pyarrow.Table:
+    """What a SHOW, DESCRIBE or EXPLAIN tells, as a table of texts."""
+    import pyarrow as pa
+
+    from penstock.explain.listings import listed
+    from penstock.spark.defaults import DEFAULTS
+
+    listing = listed(shown, DEFAULTS)
+    columns = zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
+    return pa.table([pa.array(values, pa.string()) for values in columns],
+                    names=list(listing.columns))

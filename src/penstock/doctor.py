@@ -11,7 +11,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,52 +48,70 @@ class Finding:
         """Whether something must be done."""
         return bool(self.remedy) and self.grave
 
+    @property
+    def state(self) -> str:
+        """``ok``, ``advice`` or ``fault``."""
+        return "ok" if self.ok else "fault" if self.fault else "advice"
 
-def examine(console: Console, *, spark: bool = True) -> int:
-    """Make every check and print what it found; 1 when there is a fault."""
+
+def findings(*, spark: bool = True) -> Iterator[Finding]:
+    """What every check finds; Spark is tried last, and only if nothing else is wrong."""
     faults = 0
     for check in CHECKS:
         for finding in check():
-            _print(console, finding)
             faults += finding.fault
+            yield finding
     if spark and not faults:
-        finding = check_spark()
-        _print(console, finding)
-        faults += finding.fault
+        yield check_spark()
     elif spark:
-        console.print(Text("         Spark    was not tried: the faults above come first", "dim"))
-    console.print(Text(_verdict(faults), "bold red" if faults else "bold green"))
-    return 1 if faults else 0
+        yield Finding("Spark", "was not tried: the faults above come first",
+                      "put the faults right, and try again", grave=False)
 
 
-def examine_checkpoint(console: Console, folder: Path) -> int:
-    """Read all of a checkpoint and say what is damaged; return 1 if anything is."""
+def checkpoint_findings(folder: Path) -> Iterator[Finding]:
+    """What a checkpoint holds, and what of it is damaged."""
     from penstock.spark.storage.inspection import inspected
 
     found, faults = inspected(folder)
     for text in found:
-        _print(console, Finding("holds", text))
+        yield Finding("holds", text)
     for text in faults:
         what, _, remedy = text.rpartition("; ")
-        finding = Finding("damaged", what, remedy) if what else Finding(
+        yield Finding("damaged", what, remedy) if what else Finding(
             "damaged", text, "name the folder that was given as --checkpoint")
+
+
+def examine(console: Console, *, spark: bool = True) -> int:
+    """Make every check and print what it found; 1 when there is a fault."""
+    return _printed(console, findings(spark=spark), "all is well")
+
+
+def examine_checkpoint(console: Console, folder: Path) -> int:
+    """Read all of a checkpoint and say what is damaged; return 1 if anything is."""
+    return _printed(console, checkpoint_findings(folder), "the checkpoint is whole")
+
+
+def _printed(console: Console, found: Iterable[Finding], well: str) -> int:
+    faults = 0
+    for finding in found:
         _print(console, finding)
-    verdict = "the checkpoint is whole" if not faults else _verdict(len(faults))
+        faults += finding.fault
+    verdict = _verdict(faults) if faults else well
     console.print(Text(verdict, "bold red" if faults else "bold green"))
     return 1 if faults else 0
 
 
 def _verdict(faults: int) -> str:
-    if not faults:
-        return "all is well"
     return f"{faults} fault{'s' if faults > 1 else ''} to be put right"
 
 
+_STYLES = {"ok": "green", "advice": "yellow", "fault": "bold red"}
+
+
 def _print(console: Console, finding: Finding) -> None:
-    mark, style = ("ok", "green") if finding.ok else ("fault", "bold red")
-    if finding.remedy and not finding.grave:
-        mark, style = "advice", "yellow"
-    line = Text.assemble((f"{mark:>7}  ", style), (f"{finding.what:<8} ", "bold"), finding.text)
+    style = _STYLES[finding.state]
+    line = Text.assemble((f"{finding.state:>7}  ", style), (f"{finding.what:<8} ", "bold"),
+                         finding.text)
     console.print(line, soft_wrap=True)
     if finding.remedy:
         console.print(Text(f"{'':>18}{finding.remedy}", style), soft_wrap=True)

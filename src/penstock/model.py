@@ -162,15 +162,19 @@ Expression: TypeAlias = Column | Literal | Call | PythonCall
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and all below it, parents first."""
-    yield expression
-    if isinstance(expression, Call | PythonCall):
-        for arg in expression.args:
-            yield from walk(arg)
+    open_ = [expression]
+    while open_:
+        part = open_.pop()
+        yield part
+        if isinstance(part, Call | PythonCall):
+            open_.extend(reversed(part.args))
 
 
 def is_expensive(expression: Expression) -> bool:
     """Whether a row must travel to Python for this."""
-    return any(isinstance(part, PythonCall) for part in walk(expression))
+    if isinstance(expression, Call):
+        return any(map(is_expensive, expression.args))
+    return isinstance(expression, PythonCall)
 
 
 # --- windows and aggregates --------------------------------------------------------------------
@@ -312,6 +316,19 @@ class Stream:
     """Seconds that a row's time may be ahead of the clock; a row further ahead is rejected."""
     file_timeout: float = 60.0
     """Seconds for which a file that is not whole is tried again."""
+    computed: tuple[Output, ...] = ()
+    """How the computed columns are made of those that are read, in the order of ``columns``."""
+
+    @property
+    def read(self) -> tuple[Field, ...]:
+        """The columns that the source has."""
+        made = {output.name for output in self.computed}
+        return tuple(column for column in self.columns if column.name not in made)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether its own files are its blocks, so that nothing is copied."""
+        return self.format == "parquet" and not self.computed
 
 
 EPOCH_UNITS = {"SECONDS": 10**9, "MILLISECONDS": 10**6, "MICROSECONDS": 10**3, "NANOSECONDS": 1}
@@ -528,11 +545,57 @@ class Query:
     """``earliest`` is from the oldest block in the spool."""
     rejects: OneOf["keep", "fail"] = "keep"
     """What comes of a Python function that rejects every row: ``keep`` warns, ``fail`` stops."""
+    views: tuple[str, ...] = ()
+    """The views that it reads, directly or not; its branches hold what they stand for."""
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The streams that it reads, each once, in order."""
         return tuple(dict.fromkeys(name for branch in self.branches for name in branch.streams))
+
+
+@dataclass(frozen=True, slots=True)
+class SqlView:
+    """A SELECT with a name; queries that read it are bound as if its text stood in theirs."""
+
+    name: str
+    branches: tuple[Branch, ...]
+    """None of them aggregates or joins streams."""
+    views: tuple[str, ...] = ()
+    """The views that it reads itself, directly or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """A column by which the answer to a question is ordered."""
+
+    output: int
+    """Its number in the SELECT list."""
+    descending: bool = False
+    nulls_first: bool = True
+
+
+ANSWERS = "answers"
+"""The format of a stream that stands for the answers of a query, where a question reads them."""
+HELD = Window(1, 1, exactly=True)
+"""The window of a question without one: every row is held at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneTimeQuery:
+    """A question: a query that is answered once, and what is done with its rows."""
+
+    query: Query
+    shown: int
+    """How many of its columns the answer has; the others are only ordered by."""
+    order: tuple[OrderKey, ...] = ()
+    distinct: bool = False
+    limit: int | None = None
+    offset: int = 0
+    is_held: bool = False
+    """Whether it aggregates or joins everything that is held, without a window."""
+    answers: tuple[Stream, ...] = ()
+    """The queries whose answers it reads, as streams."""
 
 
 @dataclass(frozen=True)
@@ -544,11 +607,17 @@ class Application:
     functions: Mapping[str, Function] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, SqlView] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
     """The text of every statement in force, from which the application can be bound again."""
 
+    def query(self, name: str) -> Query | None:
+        """The query of a name, however its letters are cased."""
+        return next((query for key, query in self.queries.items()
+                     if name_key(key) == name_key(name)), None)
 
-StatementKind: TypeAlias = OneOf["stream", "relation", "function", "query", "setting"]
+
+StatementKind: TypeAlias = OneOf["stream", "relation", "function", "view", "query", "setting"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ class SinkKind:
 _ROOM = "penstock.spark.delivery.sinks"
 SINKS: dict[str, SinkKind] = {
     "parquet": SinkKind(f"{_ROOM}.files:FileSink", "folder", is_readable=True),
-    "csv": SinkKind(f"{_ROOM}.files:FileSink", "folder", holds_nested=False),
-    "json": SinkKind(f"{_ROOM}.files:FileSink", "folder"),
+    "csv": SinkKind(f"{_ROOM}.files:FileSink", "folder", holds_nested=False,
+                     is_readable=True),
+    "json": SinkKind(f"{_ROOM}.files:FileSink", "folder", is_readable=True),
     "console": SinkKind(f"{_ROOM}.console:ConsoleSink"),
     "memory": SinkKind(f"{_ROOM}.memory:MemorySink", is_readable=True),
     "callback": SinkKind(f"{_ROOM}.callback:CallbackSink", "function"),

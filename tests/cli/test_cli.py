@@ -9,7 +9,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ from penstock.events import (
     Event,
     JobDecided,
     JobFinished,
+    OrderChanged,
     PathWork,
+    ProbesReordered,
     QueryAdded,
     QueryFailed,
     Recorder,
@@ -37,7 +40,8 @@ from penstock.events import (
     Summary,
     new_record,
 )
-from penstock.model import Block
+from penstock.language import bind
+from penstock.model import Application, Block
 
 APP = """
 CREATE STREAM packets (port INT, length INT) FROM onoff OPTIONS (rows = 1000);
@@ -56,6 +60,10 @@ RUN: tuple[Event, ...] = (
                 result=SegmentResult(rows_in=100)),
     EngineStopped(at=2.0, outcome="drained"),
 )
+
+
+def _numbers(numbers: list[int], query: str) -> pa.Table:
+    return pa.table({"n": pa.array(numbers, pa.int32()), "query": [query] * len(numbers)})
 
 
 class FakeEngine:
@@ -84,13 +92,27 @@ class FakeEngine:
     def prepare(self, *, brief: bool = False) -> None:
         self.calls.append("prepare")
 
-    def load(self, sql: str, *, folder: Path) -> None:
+    @property
+    def application(self) -> Application:
+        return bind(APP)
+
+    def load(self, sql: str, *, folder: Path) -> tuple[pa.Table, ...]:
         if self.fault:
             raise self.fault
         self.calls.append(f"load {folder.name}")
+        return (pa.table({"name": ["packets"]}),) if "SHOW" in sql else ()
 
-    def execute(self, sql: str) -> None:
+    def execute(self, sql: str) -> tuple[pa.Table, ...]:
         self.calls.append(sql)
+        return ()
+
+    def results(self, query: str, *, last: int | None = None) -> pa.Table:
+        rows = list(range(60))
+        return _numbers(rows[-(last or 60):], query)
+
+    def follow(self, query: str, *, last: int | None = None) -> Iterator[pa.Table]:
+        yield self.results(query, last=last)
+        yield _numbers([60], query)
 
     def ask(self, sql: str) -> pa.Table:
         if self.fault:
@@ -177,6 +199,41 @@ def test_a_question_that_cannot_be_answered_says_why(
     assert str(fault) in capsys.readouterr().err
 
 
+# --- results ------------------------------------------------------------------------------------
+
+
+def test_results_are_shown_as_the_newest_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", "state", "long"]) == 0
+    assert FakeEngine.made[0].reading
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].strip() == "… and earlier rows; --last N or --csv gives them"
+    assert [line.split()[0] for line in lines[1:]] == ["n", *map(str, range(10, 60))]
+    assert main(["results", "state", "long", "--last", "2"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["n", "query"], ["58", "long"], ["59", "long"]]
+
+
+def test_results_go_on_with_what_is_committed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", "state", "long", "--follow", "--last", "2", "--csv"]) == 0
+    assert capsys.readouterr().out == "n,query\n58,long\n59,long\n60,long\n"
+    assert main(["results", "state", "long", "--follow", "--last", "1", "--format", "table"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["n", "query"], ["59", "long"], ["60", "long"]]
+
+
+def test_results_as_json_and_as_an_arrow_stream(capfdbinary: Any) -> None:
+    assert main(["results", "state", "long", "--last", "1", "--json"]) == 0
+    assert json.loads(capfdbinary.readouterr().out) == {"n": 59, "query": "long"}
+    assert main(["results", "state", "long", "--follow", "--format", "arrow"]) == 0
+    with pa.ipc.open_stream(capfdbinary.readouterr().out) as stream:
+        assert stream.read_all()["n"].to_pylist() == list(range(61))
+
+
+def test_a_query_must_be_named_to_be_followed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", "state", "--follow"]) == 2
+    assert "name the query" in capsys.readouterr().err
+
+
 # --- run ----------------------------------------------------------------------------------------
 
 
@@ -188,8 +245,19 @@ def test_run_loads_starts_waits_and_stops(capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert "drained" in out
     assert "balanced" in out
+    assert "see them: penstock results state long" in out
     assert "penstock events state" in out
     assert "to go on" not in out
+
+
+def test_run_shows_what_the_text_asks_for_and_ends_with_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("app.sql").write_text(APP + "SHOW STREAMS;")
+    assert main(["run", "app.sql", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["run"]["state"] == "drained"
+    assert "packets" in told.err and "balanced" in told.err
 
 
 def test_run_takes_a_master_and_a_policy() -> None:
@@ -293,6 +361,29 @@ def test_explain_shows_the_plan_without_an_engine(capsys: pytest.CaptureFixture[
     assert FakeEngine.made == []
 
 
+def test_explain_shows_the_orders_that_a_run_has_learnt(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    changed = OrderChanged(
+        at=3.5, path="gone#0", stages=("p2", "p1"), order=("f(a)", "g(a)"), reason="f(a) drops",
+        before=4e-6, after=1e-6, rows=950, matrix=((900, 20), (0, 10)))
+    with Recorder(tmp_path / "state" / "runs" / "1" / "events.jsonl") as recorder:
+        for event in (changed, replace(changed, order=("g(a)", "f(a)")), ProbesReordered(
+                at=4.0, join="a*b*c@1", stream="a", order=("c", "b"), reason="c drops more",
+                before=2.0, after=1.0, rows=30, matrix=((9, 21), (0, 4)))):
+            recorder.record(event)
+    assert main(["explain", "app.sql", "--after", str(tmp_path / "state")]) == 0
+    told = capsys.readouterr().out
+    assert "gone#0 evaluates g(a), f(a)" in told and "changed 2 times" in told
+    assert "a*b*c@1: rows of a probe c, b" in told and "because c drops more" in told
+    lines = [line.split() for line in told.splitlines()]
+    assert ["f(a)", "900", "20"] in lines and ["g(a)", "10"] in lines
+    assert ["b", "9", "21"] in lines and ["c", "4"] in lines
+    assert main(["explain", "app.sql", "--json", "--after", str(tmp_path / "state")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["conjunctions"][0]["profiled"], found["probes"][0]["stream"]) == (950, "a")
+
+
 @pytest.mark.parametrize(("operators", "count"), [("fifo", 1), ("greedy", 3)])
 def test_explain_cuts_paths_as_the_policy_of_the_application_does(
     capsys: pytest.CaptureFixture[str], operators: str, count: int
@@ -341,6 +432,33 @@ CREATE QUERY q AS SELECT x FROM a WHERE f(x)""")
         "stream b: Spark brings no source 'jsn'",
         f"stream c: there is no file or folder {Path('nowhere')}",
         "function f: dynamic:f is not a plain function with a decorator"]
+
+
+def test_explain_finds_bad_options_and_paths(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    Path("folder").mkdir()
+    Path("file.csv").write_text("x\n1\n")
+    Path("app.sql").write_text("""
+CREATE STREAM a (x INT) FROM onoff OPTIONS (rate = 'fast');
+CREATE STREAM b (x INT) FROM csv 'folder' OPTIONS (maxFilesPerTrigger = 0, heder = true);
+CREATE STREAM c (x INT) FROM csv 'file.csv' OPTIONS (latestFirst = true, sep = ENV 'NOT_SET');
+CREATE STREAM d (x INT) FROM json;
+CREATE STREAM e (x STRING) FROM kafka OPTIONS (subscribe = 'topic');
+CREATE RELATION f (x INT) FROM csv 'file.csv' OPTIONS (header = true);
+CREATE QUERY q AS SELECT x FROM a""")
+    assert main(["explain", "app.sql", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == [
+        "stream a: option 'rate' of onoff must be a number, not 'fast'",
+        "stream b: the option maxFilesPerTrigger is a whole number from 1 on, not '0'",
+        "stream b: Spark's source csv may not know the option heder; did you mean 'header'?",
+        "stream c: the environment variable NOT_SET, which option sep names, is not set here",
+        "stream c: the option latestFirst is not taken: files are read in the order of their "
+        "modification times",
+        "stream c: file.csv is a file, and a stream is read from a folder of files",
+        "stream d: the source json needs a path: FROM json 'folder'",
+        "stream e: the source kafka needs the option kafka.bootstrap.servers"]
 
 
 def test_explain_points_at_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,7 @@ def test_without_matplotlib_the_table_still_comes(
     assert line(out, "chain")
     remedy = "pip install 'penstock-spark[figures]'"
     assert err == f"penstock: no figures: they need matplotlib, {remedy}\n"
-    assert not Path("out").exists()
+    assert not Path("penstock-figures").exists()
 
 
 def numbers(text: str) -> dict[str, Any]:

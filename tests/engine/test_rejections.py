@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.engine import Core, SegmentJob
+from penstock.engine.rejections import Rejections
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
 from penstock.functions import PythonFunction, predicate
@@ -120,3 +121,24 @@ def test_at_the_end_of_a_drain_few_rows_are_enough(option: str) -> None:
                     "ValueError: bad luck"]
     assert set(host.failures) == ({"q"} if option == "fail" else set())
     assert host.finished is not None and host.finished.outcome == "drained"
+
+
+def test_pairs_that_are_all_rejected_are_told_of_too() -> None:
+    application = bind("""
+        CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts;
+        CREATE FUNCTION odd FROM 'm:odd';
+        CREATE QUERY q AS SELECT A.a FROM s A, s B WHERE A.a = B.a AND odd(A.a) WINDOW 9 SECONDS;
+    """, load=load)
+    (join,) = plan(application).joins
+    operators = join.path.operators
+    within, called = (one for one in operators if one.kind in ("filter", "python"))
+
+    def told(pairs: int, rejected: int) -> list[tuple[str, str]]:
+        result = ev.ProbeResult(rejected={"q": rejected}, errors={"q": "ValueError: bad luck"},
+                                operators={within.id: pairs, called.id: 0})
+        event = ev.JobFinished(at=1.0, job=1, kind="probe", seconds=1.0, result=result)
+        return list(Rejections().take(event, result, operators, blocks=2))
+
+    assert told(120, 119) == [], "the function is false for one of them"
+    assert told(120, 120) == [("q", "its function rejected every row of 2 blocks (120 rows), "
+                                    "beginning with: ValueError: bad luck")]

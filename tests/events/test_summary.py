@@ -41,6 +41,7 @@ from penstock.events import (
     Tick,
     WatermarkMoved,
     digest,
+    ledger,
     summary,
 )
 from penstock.events.histogram import SLOT, RollingHistogram, bucket
@@ -513,6 +514,66 @@ def test_any_order_of_delivery_balances_and_leaves_nothing(order: list[int], lat
 
 
 # --- percentiles --------------------------------------------------------------------------------
+
+
+@st.composite
+def trains(draw: st.DrawFn) -> list[Event]:
+    """Queries that join at any time, and jobs of any blocks and members in any order."""
+    events: list[Event] = [EngineStarted(at=0.0, streams=("s",), policies={}, cores=2)]
+    blocks, joined = 0, 0
+    for job in range(draw(st.integers(1, 8))):
+        for _ in range(draw(st.integers(0, 2))):
+            backlog = draw(st.sampled_from([(), ((0, 0, max(blocks - 1, 0)),)])) if blocks else ()
+            events.append(QueryAdded(
+                at=float(job), query=f"q{joined}", inputs=(("s",),), backlog=backlog,
+                latency=draw(st.sampled_from([None, 0.0, 1.5, 9.0])),
+                window=draw(st.sampled_from([None, None, (5, 5)]))))
+            joined += 1
+        for _ in range(draw(st.integers(0, 4))):
+            rows = draw(st.sampled_from([0, 10, 20]))
+            event = draw(st.sampled_from([None, (job - 2) * 1_000_000]))
+            block = Block("s", blocks, rows, rows, float(job), newest=event)
+            events.append(BlockArrived(at=float(job), block=block, read=rows))
+            blocks += 1
+        if not joined or not blocks:
+            continue
+        riders = draw(st.lists(st.integers(0, joined - 1), min_size=1, unique=True))
+        first, last = sorted(draw(st.tuples(*[st.integers(0, blocks - 1)] * 2)))
+        given = draw(st.permutations(range(first, last + 1)) | st.just(range(first, last + 1)))
+        events += [
+            RidersFormed(at=float(job), riders=job, path="p",
+                         members=tuple(f"q{number}" for number in riders)),
+            decided(job, *given, group=job)]
+        if draw(st.integers(0, 4)) == 0:
+            events.append(QueryDropped(at=float(job), query=f"q{riders[0]}"))
+        events.append(finished(job, 10 * len(given), at=job + draw(st.floats(0.0, 9.0))))
+    return events
+
+
+@given(trains())
+def test_a_train_is_taken_in_as_its_blocks_are_one_by_one(events: list[Event]) -> None:
+    at_once = Summary.of(events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger.Ledger, "deliver_row", lambda self, row: False)
+        one_by_one = Summary.of(events)
+    assert at_once.accounting() == one_by_one.accounting()
+    for name, query in at_once.queries.items():
+        other = one_by_one.queries[name]
+        assert (query.rows_in, query.missed_blocks, query.missed_rows) == (
+            other.rows_in, other.missed_blocks, other.missed_rows)
+        for one, twin in ((query.latency.whole(), other.latency.whole()),
+                          (query.lag.whole(), other.lag.whole()),
+                          (query.block_latency, other.block_latency)):
+            assert (one.buckets, one.weight, one.maximum) == (
+                twin.buckets, twin.weight, twin.maximum)
+        for key, member in query.members.items():
+            twin_member = other.members[key]
+            assert (member.frontier, member.ahead, member.owed) == (
+                twin_member.frontier, twin_member.ahead, twin_member.owed)
+    waiting, others = (
+        {number: block.members for number, block in one.stream("s").queue.waiting.items()}
+        for one in (at_once, one_by_one))
+    assert waiting == others
 
 
 @given(st.lists(st.tuples(st.floats(1e-6, 1e5), st.integers(1, 50)), min_size=1, max_size=60),

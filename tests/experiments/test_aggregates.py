@@ -183,6 +183,15 @@ def test_queries_that_were_hardly_answered_count_with_what_they_have_waited() ->
     assert found.starved == 2
 
 
+def test_where_the_first_answer_comes_after_the_warm_up_panes_count_from_its_end() -> None:
+    asked = [on_spark.Asked("q_0", 0, 20, 2)]
+    events = [*refreshed(0, 10.0 + 3 * on_spark.PANE, 8_000_003, "q_0"),
+              *refreshed(1, 10.0 + 9 * on_spark.PANE, 8_000_005, "q_0")]
+    found = on_spark.measured(asked, events, since=10.0, seconds=12 * on_spark.PANE)
+    # Of 12 panes it was answered after 3 and 5, and has waited for 7.
+    assert found.latency == pytest.approx((1 + 0 + 5) / 3)
+
+
 def test_where_nothing_was_answered_all_have_waited_for_the_whole_time() -> None:
     asked = on_spark.drawn(8, seed=0)
     found = on_spark.measured(asked, [], since=10.0, seconds=60.0)
@@ -204,7 +213,7 @@ def test_every_figure_of_the_paper_is_drawn_and_every_claim_is_beside_a_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "QUICK", SMALL)
-    report = program.run(True, tmp_path, lambda text: None)
+    (report,) = program.run(True, tmp_path, lambda text: None)
     assert {f"fig{number}" for number in range(4, 9)} <= {figure.id for figure in report.figures}
     linked = [check for figure in report.figures for check in figure.checks]
     assert sorted(linked) == sorted(check.id for check in report.checks)
@@ -214,3 +223,20 @@ def test_every_figure_of_the_paper_is_drawn_and_every_claim_is_beside_a_figure(
     assert exact["costs"]
     assert exact["choice"]
     assert exact["played"]
+
+
+def test_what_was_measured_on_spark_is_told_by_policy_with_its_spread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = {name: [on_spark.Measured(10.0 * n, 9.0 / n, 1), on_spark.Measured(12.0 * n, 9.0, 0)]
+                for n, name in enumerate(on_spark.SHORT, start=1)}
+    left = {name: list(runs) for name, runs in measured.items()}
+    monkeypatch.setattr(on_spark, "SEEDS", 2)
+    monkeypatch.setattr(on_spark, "run", lambda policy, asked: left[policy].pop(0))
+    (report,) = program.run(False, tmp_path, lambda text: None, ["spark-80"])
+    assert report.name == "aggregates-spark-80"
+    assert [row["policy"] for row in report.rows] == list(on_spark.SHORT.values())
+    first = report.rows[0]
+    assert (first["answers/s"], first["answers/s least"], first["answers/s most"]) == (11, 10, 12)
+    assert (first["answered less than twice"], first["runs"]) == (0.5, 2)
+    assert {check.id for check in report.checks} == {"spark-lp", "spark-hs", "spark-no-s"}

@@ -219,3 +219,33 @@ def test_queries_that_share_predicates_are_told_and_which_may_come_in_any_order(
     assert "2 queries in one trip to Python" in told
     assert explain_json(application, plan(application))["paths"][0]["conjunction"] == [
         "one#0+:python1", "one#0+:python2"]
+
+
+OVER = """
+CREATE STREAM events (value STRING, ts TIMESTAMP AS (FROM_JSON(value, 'at TIMESTAMP').at))
+  FROM text '/data/events' TIME ts;
+CREATE VIEW web AS SELECT ts, src FROM packets WHERE port = 80;
+CREATE VIEW placed AS SELECT w.ts, h.site FROM web w JOIN hosts h ON w.src = h.id
+  UNION ALL SELECT ts, value FROM events;
+CREATE QUERY sites AS SELECT site FROM placed WHERE site > 'a';
+CREATE QUERY counts AS SELECT src, COUNT(*) FROM web [WINDOW 1 MIN] GROUP BY src;
+"""
+
+
+def test_computed_columns_and_views_are_told_of():
+    application = bind(DECLARED + OVER)
+    told = explain(application, plan(application))
+    assert """
+  events (value STRING, ts TIMESTAMP)
+      from text '/data/events', time ts
+      computed: ts = from_json(value, 'STRUCT<`at`: TIMESTAMP>').at
+      read once, for events/fanout
+""" in told
+    assert """
+views
+  web (ts TIMESTAMP, src INT) over packets: part of sites, counts
+  placed (ts TIMESTAMP, site STRING) over packets, events with hosts: part of sites
+""" in told
+    views = explain_json(application, plan(application))["views"]
+    assert [(view["name"], view["views"], view["queries"]) for view in views] == [
+        ("web", [], ["sites", "counts"]), ("placed", ["web"], ["sites"])]

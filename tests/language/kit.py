@@ -11,7 +11,8 @@ from penstock.functions import PythonFunction, predicate, scalar
 from penstock.language import bind
 from penstock.language.loading import load
 from penstock.model import Application
-from tests.language.query_text import render_query
+from penstock.rendering import render
+from tests.language.query_text import render_query, render_view
 
 GOLDEN = Path(__file__).parent / "golden"
 CASE, GIVES = "-- case: ", "-- gives:"
@@ -76,6 +77,8 @@ def added(bound: Application, onto: Application) -> Iterator[str]:
         for name, table in getattr(bound, kind).items():
             if getattr(onto, kind).get(name) != table:
                 yield describe(kind, table)
+    for view in bound.views.values():
+        yield render_view(view)
     for query in bound.queries.values():
         yield render_query(query)
     for name, value in sorted(bound.settings.items()):
@@ -83,7 +86,9 @@ def added(bound: Application, onto: Application) -> Iterator[str]:
 
 
 def describe(kind, table) -> str:
-    columns = ", ".join(f"{c.name} {c.type}" for c in table.columns)
+    computed = {made.name: f" AS ({render(made.expression)})"
+                for made in getattr(table, "computed", ())}
+    columns = ", ".join(f"{c.name} {c.type}{computed.get(c.name, '')}" for c in table.columns)
     line = f"{kind[:-1].upper()} {table.name} ({columns}) FROM {table.format} {table.path}"
     line += "".join(f" {k}={v}" for k, v in table.options)
     if kind == "streams":

@@ -10,6 +10,7 @@ from penstock.model import (
     Grouping,
     Input,
     Query,
+    SqlView,
     Window,
     lookup_source,
     quoted,
@@ -30,6 +31,11 @@ def render_query(query: Query) -> str:
         options.append(f"priority = {query.priority}")
     head = f"QUERY {query.name} INTO {sink}" + (f" WITH ({', '.join(options)})" if options else "")
     return "\n".join([head, "\nUNION ALL\n".join(render_branch(b) for b in query.branches)])
+
+
+def render_view(view: SqlView) -> str:
+    """The view as text, one clause per line."""
+    return f"VIEW {view.name}\n" + "\nUNION ALL\n".join(map(render_branch, view.branches))
 
 
 def render_branch(branch: Branch) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import LanguageError, PlanError, SyntaxFault, TypeFault, UnknownName
+from penstock.errors import LanguageError, PlanError, Refused, SyntaxFault, TypeFault, UnknownName
 from penstock.language import bind, bind_question, durations
 from penstock.language.aggregates import AGGREGATES, LARGEST_K, SYNONYMS
 from penstock.model import (
@@ -21,6 +22,7 @@ from penstock.model import (
     Branch,
     Column,
     Literal,
+    OneTimeQuery,
     Output,
     Window,
     is_expensive,
@@ -262,8 +264,64 @@ def test_the_check_of_a_plan_looks_at_keys_arguments_and_conditions(missing):
 )
 def test_a_question_is_the_query_that_a_select_makes(text):
     asked = bind_question(text, ONTO, name="q1")
-    assert asked == bind(text, ONTO).queries["q1"]
+    assert asked.query == bind(text, ONTO).queries["q1"]
+    assert asked == OneTimeQuery(asked.query, len(asked.query.branches[0].select))
     assert not ONTO.queries
+
+
+@pytest.mark.parametrize(
+    "text, order, hidden",
+    [
+        ("SELECT src, dst FROM packets ORDER BY 2 DESC, SRC", ((1, True, False), (0, False, True)),
+         0),
+        ("SELECT * FROM packets ORDER BY src NULLS LAST", ((1, False, False),), 0),
+        ("SELECT src AS dst FROM packets ORDER BY packets.dst, dst",
+         ((1, False, True), (0, False, True)), 1),
+        ("SELECT src FROM packets GROUP BY src ORDER BY COUNT(*) DESC NULLS FIRST, src + 1",
+         ((1, True, True), (2, False, True)), 2),
+        ("SELECT DISTINCT src, dst + 1 FROM packets ORDER BY dst + 1", ((1, False, True),), 0),
+        ("SELECT src FROM packets UNION ALL SELECT n FROM readings ORDER BY src",
+         ((0, False, True),), 0),
+    ],
+)
+def test_a_question_is_ordered_by_what_it_shows_or_by_more(text, order, hidden):
+    asked = bind_question(text, ONTO)
+    assert tuple((k.output, k.descending, k.nulls_first) for k in asked.order) == order
+    assert len(asked.query.branches[0].select) == asked.shown + hidden
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("SELECT src FROM packets ORDER BY 2", "the SELECT list has no item 2, it has 1"),
+        ("SELECT DISTINCT src FROM packets ORDER BY dst", "ordered by its own columns"),
+        ("SELECT src FROM packets UNION ALL SELECT n FROM readings ORDER BY src + 1",
+         "a UNION ALL is ordered by its columns"),
+        ("SELECT src FROM packets LIMIT -1", "expected a number of rows after LIMIT"),
+        ("SELECT src FROM packets LIMIT 1 ORDER BY src", "in this order"),
+        ("SELECT src FROM packets ORDER BY src ASCENDING", "expected"),
+        ("SELECT src FROM packets ORDER BY", "expected what to order by"),
+        ("SELECT src FROM packets ORDER BY *", "expected an expression to order by"),
+        ("ORDER BY src", "expected SELECT"),
+        ("SELECT src, COUNT(*) FROM packets", "neither grouped by nor inside an aggregate"),
+        ("SELECT window_end FROM packets GROUP BY src", "no column 'window_end'"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused(text, message):
+    with pytest.raises(LanguageError, match=re.escape(message)):
+        bind_question(text, ONTO)
+
+
+def test_a_question_reads_the_answers_of_a_query_which_a_query_does_not():
+    onto = bind("CREATE QUERY per AS SELECT src, COUNT(*) AS n FROM packets [WINDOW 1 MIN] "
+                "GROUP BY src", ONTO)
+    asked = bind_question("SELECT window_end, SUM(n) FROM per GROUP BY window_end", onto)
+    assert [stream.name for stream in asked.answers] == ["per"] and asked.is_held
+    assert [name for name, _ in asked.query.branches[0].outputs] == ["window_end", "sum"]
+    with pytest.raises(Refused, match="is a query"):
+        bind("CREATE QUERY q AS SELECT n FROM per", onto)
+    with pytest.raises(TypeFault, match="not a stream with a time"):
+        bind_question("SELECT COUNT(*) FROM per [WINDOW 1 MIN]", onto)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +332,6 @@ def test_a_question_is_the_query_that_a_select_makes(text):
         ("SELECT src FROM packets; SELECT dst FROM packets", SyntaxFault, "expected one SELECT"),
         ("CREATE QUERY q AS SELECT src FROM packets", SyntaxFault, "without CREATE QUERY"),
         ("SELECT lenght FROM packets", UnknownName, "did you mean 'length'"),
-        ("SELECT COUNT(*) FROM packets", TypeFault, "needs a window"),
     ],
 )
 def test_a_text_that_is_no_question_is_refused_with_its_place(text, kind, message):

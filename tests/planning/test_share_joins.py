@@ -12,6 +12,7 @@ from penstock.language import bind
 from penstock.plan import Plan
 from penstock.planning import plan
 from penstock.planning.check import check
+from penstock.planning.fanout import fan_out
 
 STREAMS = """
     CREATE STREAM a (ts TIMESTAMP, k INT, v INT) FROM rate TIME ts;
@@ -56,6 +57,30 @@ def test_other_streams_predicates_lookups_and_python_keep_joins_apart():
         pythons="a A, b B WHERE A.k = B.k AND odd(A.v) WINDOW 1 MIN",
         loops="a A, b B WHERE A.k < B.k WINDOW 1 MIN")
     assert all(len(queries) == 1 for queries in together(made))
+
+
+def test_a_thousand_queries_that_differ_in_windows_and_constants_are_one_join_of_two_shapes():
+    made = planned(**{
+        f"q{n}": f"a A, b B WHERE A.k = B.k AND A.v > {n} WINDOW {1 + n % 50} SECONDS" if n % 2
+        else f"a A, b B WHERE B.k = A.k AND B.v = {n} WINDOW {n} ms" for n in range(2, 1002)})
+    (join,) = made.joins
+    assert len(join.members) == 1000
+    fanout = fan_out([made.branch(member).over_pairs for member in join.members])
+    assert len(fanout.shapes) == 2
+
+
+def test_aggregates_that_call_python_alike_share_one_join_and_one_synopsis():
+    where = "a A, b B WHERE A.k = B.k AND odd(A.v)"
+    aggregates = {"one": f"COUNT(*) FROM {where} WINDOW 1 MIN SLIDE 20 SECONDS",
+                  "two": f"MAX(B.v) FROM {where} WINDOW 2 MIN SLIDE 30 SECONDS",
+                  "other": f"COUNT(*) FROM {where} AND odd(B.v) WINDOW 1 MIN SLIDE 20 SECONDS",
+                  "called": f"COUNT(odd(B.v)) FROM {where} WINDOW 1 MIN SLIDE 20 SECONDS"}
+    text = "".join(f"CREATE QUERY {name} AS SELECT {rest};" for name, rest in aggregates.items())
+    made = plan(bind(STREAMS + text, load=lambda *_: predicate(lambda v: v)))
+    assert together(made) == [["one", "two"], ["other"], ["called"]]
+    assert [len(group.members) for group in made.groups] == [2, 1, 1]
+    assert [[op.kind for op in join.path.operators] for join in made.joins] == [
+        ["python", "panes"], ["python", "python", "panes"], ["python", "python", "panes"]]
 
 
 def test_selections_of_one_side_that_all_queries_have_are_made_before_the_join():

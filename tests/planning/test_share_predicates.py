@@ -60,7 +60,8 @@ def test_a_chain_of_common_predicates_is_one_path() -> None:
 @pytest.mark.parametrize("other", [
     "SELECT a FROM t WHERE one(a)",
     "SELECT score(a) AS x FROM s WHERE one(a)",
-    "SELECT a FROM s WHERE one(a) AND score(a) > 3",
+    "SELECT a FROM s WHERE one(a) AND score(a) + 1 > 3",
+    "SELECT score(a) AS x FROM s WHERE one(a) AND score(a) > 3",
     "SELECT a FROM s WHERE one(a) AND stays(a)",
     "SELECT s.a FROM s JOIN r ON s.a = r.id WHERE one(s.a)",
 ])

@@ -108,6 +108,10 @@ class Oracle:
             self._duckdb.execute(f"CREATE TABLE {table.name} AS SELECT {columns} FROM given")
             self._duckdb.unregister("given")
 
+    def declare(self, sql: str) -> None:
+        """Carry out a statement, such as that of a view."""
+        self._duckdb.execute(translated(sql))
+
     def answer(self, sql: str) -> Counter[tuple[Any, ...]]:
         """The rows that the query should deliver."""
         return bag(self.rows(sql))

@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
+from penstock.events import kinds as ev
+from penstock.events import read_events
 from tests.spark.kit import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.long,
@@ -27,11 +29,12 @@ SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 FILES, ROWS = 12, 400
 APPLICATION = """
     SET operators = 'greedy';
+    SET filters = 'a_greedy(p=1, enough=20)';
     CREATE STREAM numbers (n INT, name STRING) FROM parquet 'in' OPTIONS (maxFilesPerTrigger = 1);
     CREATE FUNCTION odd FROM 'clustered:odd';
     CREATE FUNCTION slow FROM 'clustered:slow';
     CREATE QUERY staged INTO parquet 'out/staged'
-        AS SELECT n, name FROM numbers WHERE odd(n) AND slow(n);
+        AS SELECT n, name FROM numbers WHERE slow(n) AND odd(n);
     CREATE QUERY cheap INTO parquet 'out/cheap' AS SELECT n FROM numbers WHERE n % 10 = 0;
     CREATE QUERY pairs INTO parquet 'out/pairs' AS SELECT A.n FROM numbers A, numbers B
         WHERE A.n = B.n WINDOW 1 HOUR;
@@ -134,6 +137,18 @@ def reached(condition: Callable[[], bool], process: subprocess.Popen[bytes], fol
     assert condition(), (folder / "driver.log").read_text()[-3000:]
 
 
+def events(folder: Path) -> list[ev.Event]:
+    """The records of all runs so far."""
+    return [event for record in sorted(folder.glob("state/runs/*/events.jsonl"))
+            for event in read_events(record)]
+
+
+def five_ways(folder: Path) -> bool:
+    """Whether a probe of the join of five streams has begun."""
+    return any(isinstance(event, ev.JobDecided) and isinstance(event.work, ev.ProbeWork)
+               and event.work.join.count("*") == 4 for event in events(folder))
+
+
 def answers(folder: Path, query: str) -> list[int]:
     return sorted(ds.dataset(folder / "out" / query).to_table(columns=["n"])["n"].to_pylist())
 
@@ -150,7 +165,7 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
         pq.write_table(table, tmp_path / "in" / f"{file:03d}.parquet")
     driver = start(tmp_path, cluster.url)
     try:
-        reached(lambda: delivered(tmp_path) >= 1, driver, tmp_path)
+        reached(lambda: delivered(tmp_path) >= 1 and five_ways(tmp_path), driver, tmp_path)
         kill(cluster.workers[0])
         before = delivered(tmp_path)
         reached(lambda: delivered(tmp_path) > before or driver.poll() == 0, driver, tmp_path)
@@ -166,3 +181,7 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
     assert answers(tmp_path, "cheap") == [n for n in everything if n % 10 == 0]
     assert answers(tmp_path, "pairs") == list(everything)
     assert answers(tmp_path, "fives") == list(everything)
+    found = events(tmp_path)
+    assert any(isinstance(event, ev.OrderChanged) for event in found)
+    assert any(isinstance(event, ev.JobFinished) and isinstance(event.result, ev.ProbeResult)
+               and event.result.profiles for event in found), "keys were asked for"

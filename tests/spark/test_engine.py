@@ -135,8 +135,10 @@ def test_every_sink_gets_its_answers(engine, module, tmp_path, capsys):
         assert rows == Counter([(1, "a"), (2, "b"), (2, "c"), (3, "d")])
         assert sources(e.results("union_")) == [98, 99, *range(1000, 1010)]
         assert e.results("none").num_rows == 0
-        for query in ("text", "counted"):
-            with pytest.raises(RunError, match="results are kept for memory and parquet"):
+        assert sources(e.results("text")) == [5, 77]
+        assert sources(e.results("lines")) == [58, 59, 60, 61]
+        for query in ("shown", "counted"):
+            with pytest.raises(RunError, match="results are kept for csv, json, memory and parque"):
                 e.results(query)
         with pytest.raises(RunError, match="no query 'nothing'"):
             e.results("nothing")

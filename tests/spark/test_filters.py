@@ -17,6 +17,7 @@ from penstock.engine.instructions import Evaluation
 from penstock.events import JobFinished, OrderChanged, Summary
 from penstock.language import bind
 from penstock.planning import plan
+from penstock.spark.compile import conjunction_worker
 from penstock.spark.compile.compiler import Compiler
 
 pytestmark = pytest.mark.spark
@@ -97,6 +98,8 @@ MEANING: dict[str, Callable[[dict[str, Any]], bool]] = {
     "few(b)": lambda row: row["b"] is not None and row["b"] % 8 == 1,
     "fussy(b)": lambda row: raises(row["b"]),
     "tenfold(a) > 90": lambda row: row["a"] is not None and row["a"] * 10 > 90,
+    "tenfold(b) < 90000": lambda row: row["b"] is not None and row["b"] * 10 < 90_000,
+    "NOT few(b)": lambda row: row["b"] is None or row["b"] % 8 != 1,
     "sometimes(a)": lambda row: row["a"] is not None and row["a"] & 3 == 0,
     "id % 3 > 0": lambda row: row["id"] % 3 > 0,
 }
@@ -134,14 +137,16 @@ def application(
 
 def test_all_orders_give_the_same_answers_and_rejects(spark: Any, folder: Path) -> None:
     """The frames themselves, with NULLs and a predicate that raises, whole and in two parts."""
-    app = bind(application(("slow(a)", "fussy(b)", "half(a)", "tenfold(a) > 90")), folder=folder)
+    conditions = ("fussy(b)", "half(a)", "tenfold(a) > 90", "NOT few(b)")
+    app = bind(application(conditions), folder=folder)
     made = plan(app)
     functions = {name: getattr(__import__("conjoined"), name) for name in
-                 ("slow", "half", "fussy", "tenfold")}
+                 ("few", "half", "fussy", "tenfold")}
     compiler = Compiler(spark, app, made, lambda name: None, functions.__getitem__)
     (path,) = made.paths
     block = spark.read.parquet(str(folder / "in" / "0.parquet"))
-    answers, rejects = expected(("slow(a)", "fussy(b)", "half(a)", "tenfold(a) > 90"), files=1)
+    assert path.movable == 3
+    answers, rejects = expected(conditions, files=1)
     for order in permutations(range(3)):
         for cut in (None, 1, 2):
             evaluation = Evaluation(order=order, rate=0.1, unasked=((1, 2), (2,), ()))
@@ -199,6 +204,28 @@ def test_the_order_is_learnt_and_recorded(engine: Any, folder: Path) -> None:
     assert slow is not None and slow > 2e-6, "the sleep of the slow one"
 
 
+def test_partitions_whose_rows_differ_have_orders_of_their_own(
+    engine: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every second file `few` drops everything, in the others `half`; a task reads a file."""
+    monkeypatch.setattr(conjunction_worker, "PART_ROWS", 400)
+    schema = pa.schema([("id", pa.int32()), ("a", pa.int32()), ("b", pa.int32())])
+    rows = [{"id": n, "a": n % 2 if file % 2 else 2, "b": 0 if file % 2 == 0 and n % 9 else 9}
+            for file in range(6) for n in range(file * ROWS, (file + 1) * ROWS)]
+    for file in range(6):
+        some = rows[file * ROWS:(file + 1) * ROWS]
+        pq.write_table(pa.Table.from_pylist(some, schema), folder / "in" / f"{file}.parquet")
+    policy = "a_greedy(p=1, window=8000, enough=50, per_partition=0.2)"
+    events, summary, one = played(
+        engine, folder, application(("half(a)", "few(b)"), policy, files=2))
+    assert sorted(one.results("q")["id"].to_pylist()) == [
+        row["id"] for row in rows if row["a"] % 2 == 0 and row["b"] % 8 == 1]
+    own = [order for event in events if isinstance(event, JobFinished)
+           for order in event.result.profile.own]
+    assert own and {len(order) for order in own} == {2}
+    assert summary.profiling.partitions == len(own)
+
+
 def test_what_must_stay_is_evaluated_once_for_each_row_in_its_place(
     engine: Any, folder: Path
 ) -> None:
@@ -245,7 +272,8 @@ def test_a_window_aggregate_over_a_conjunction_counts_the_same_rows(
 
 SHARING = {
     "a1": ("slow(a)", "half(a)", "fussy(b)", "few(b)"), "a2": ("fussy(b)", "half(a)", "id % 3 > 0"),
-    "a3": ("few(b)", "fussy(b)"), "a4": ("half(a)",), "a5": ("half(a)", "few(b)"),
+    "a3": ("few(b)", "fussy(b)"), "a4": ("half(a)", "tenfold(b) < 90000"),
+    "a5": ("half(a)", "few(b)"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ import pytest
 
 from penstock.events import kinds as ev
 from tests.spark import test_joins
-from tests.spark.test_joins import BEGIN, STREAMS, run, timely, write
+from tests.spark.test_joins import BEGIN, STREAMS, WITHIN, oracle, run, timely, write
 
 pytestmark = pytest.mark.spark
 folder, small_outers = test_joins.folder, test_joins.small_outers
@@ -73,8 +74,11 @@ def of_duckdb(
     """The answer for each end whose window has one."""
     select, where, group, length, _ = SQL[name]
     for ours, theirs in FUNCTIONS.items():
-        select, where = select.replace(ours, theirs), where.replace(ours, theirs)
-    tables = "a A, b B, sites s" if "s.id" in where else "a A, b B"
+        select, where, group = (text.replace(ours, theirs) for text in (select, where, group))
+    tables, third = "a A, b B, sites s" if "s.id" in where else "a A, b B", ""
+    if "C." in where:
+        tables = "a A, b B, a C"
+        third = f" AND C.ts < e AND C.ts >= e - INTERVAL {length} SECOND"
     with duckdb.connect() as connection:
         for side, rows in sides.items():
             ts, k, v = zip(*rows, strict=True) if rows else ((), (), ())
@@ -88,8 +92,8 @@ def of_duckdb(
         by = f", {group}" if group else ""
         found = connection.execute(
             f"SELECT e, {select} FROM ends, {tables} WHERE {where} AND A.ts < e AND B.ts < e "
-            f"AND A.ts >= e - INTERVAL {length} SECOND AND B.ts >= e - INTERVAL {length} SECOND "
-            f"GROUP BY e{by}").fetchall()
+            f"AND A.ts >= e - INTERVAL {length} SECOND AND B.ts >= e - INTERVAL {length} SECOND"
+            f"{third} GROUP BY e{by}").fetchall()
     told: dict[datetime, list[tuple]] = {}
     for end, *row in found:
         told.setdefault(end, []).append(tuple(row))
@@ -227,6 +231,63 @@ def test_an_empty_stream_gives_no_answer(engine, folder):
     tables, _, summary = run(engine, folder, STREAMS + written("counts") + written("keyed"))
     assert {table.num_rows for table in tables.values()} == {0}
     assert summary.run.state == "drained"
+
+
+PYTHON = {
+    "odd": ("COUNT(*) AS n, SUM(A.v) AS s", "A.k = B.k AND alike(A.v, B.v)", "", 10, 4),
+    "wide": ("COUNT(*) AS n, MAX(B.v) AS hi", "A.k = B.k AND alike(A.v, B.v)", "", 24, 4),
+    "tens": ("tens(A.v) AS t, MAX(tens(B.v)) AS hi, COUNT(*) AS n",
+             "A.k = B.k AND A.v < B.v AND B.ts >= A.ts", "tens(A.v)", 12, 6),
+    "three": ("COUNT(*) AS n", "A.k = B.k AND B.k = C.k AND alike(A.v, C.v)", "", 4, 2),
+    "none": ("COUNT(*) AS n", "A.k = B.k AND A.v = 13 AND alike(A.v, B.v)", "", 10, 4),
+}
+"""Queries that call Python, and what the functions stand for."""
+CALLS = {"alike(A.v, B.v)": "A.v <> 13 AND A.v % 2 = B.v % 2", "tens(A.v)": "A.v // 10",
+         "alike(A.v, C.v)": "A.v <> 13 AND A.v % 2 = C.v % 2", "tens(B.v)": "B.v // 10"}
+
+
+def test_python_functions_over_pairs_select_group_and_are_aggregated(
+    engine, folder, small_outers, monkeypatch
+):
+    blocks = {"a": test_joins.rows(31, 2.0, 2), "b": test_joins.rows(131, 1.0, 2)}
+    for stream, some in blocks.items():
+        write(folder, stream, some)
+    with (folder / "join_functions.py").open("a") as file:
+        file.write("""
+@penstock.scalar("INT")
+def tens(value):
+    return pc.divide(value, 10)
+""")
+    monkeypatch.setattr(sys.modules[__name__], "SQL", PYTHON)
+    monkeypatch.setattr(sys.modules[__name__], "FUNCTIONS", CALLS)
+    sql = STREAMS + "CREATE FUNCTION tens FROM 'join_functions:tens';" + "".join(
+        map(written, PYTHON)).replace("FROM a A, b B WHERE A.k = B.k AND B.k",
+                                      "FROM a A, b B, a C WHERE A.k = B.k AND B.k")
+    tables, events, summary = run(engine, folder, sql)
+    sides = {stream: timely(stream, some) for stream, some in blocks.items()}
+    for name in PYTHON:
+        expected = of_duckdb(sides, name, multiples(sides, name))
+        assert same(answers(tables[name]), expected), name
+        assert len(expected) > 3 or name == "none"
+    work = [e.work for e in events if isinstance(e, ev.JobDecided) and e.kind == "probe"]
+    assert len({one.join for one in work}) == 4, "two differ in windows and aggregates only"
+    rejected = oracle(sides, f"A.k = B.k AND A.v = 13 AND {WITHIN.format(24)}").total()
+    assert summary.queries["odd"].rejected == summary.queries["wide"].rejected == rejected > 0
+    assert summary.queries["tens"].rejected == 0 < summary.queries["three"].rejected
+    warned = [e for e in events if isinstance(e, ev.Warned) and "rejected every row" in e.text]
+    assert [e.subject for e in warned] == ["query none"]
+    with engine() as e:
+        asked = e.ask("SELECT COUNT(*) AS n FROM a A, b B WHERE A.k = B.k AND alike(A.v, B.v) "
+                      "WINDOW 40 SECONDS SLIDE EXACTLY 20 SECONDS").to_pylist()
+    (answer,) = asked
+    begin, end = answer["window_start"], answer["window_end"]
+    assert answer["n"] == sum(
+        1 for a in sides["a"] for b in sides["b"] if a[0] and b[0] and a[1] is not None
+        and a[1] == b[1] and begin <= min(a[0], b[0]) and max(a[0], b[0]) < end
+        and a[2] != 13 and a[2] % 2 == b[2] % 2) > 0
+    assert {"ValueError: thirteen"} == {
+        text for e in events if isinstance(e, ev.JobFinished)
+        for text in getattr(e.result, "errors", {}).values()}
 
 
 def test_panes_that_do_not_fit_into_the_driver_stop_their_queries_with_a_reason(engine, folder):

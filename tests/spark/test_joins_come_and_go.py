@@ -25,8 +25,11 @@ folder, small_outers = test_joins.folder, test_joins.small_outers
 BY_TIME = {name: f"A.k = B.k AND {WITHIN.format(length)}" for name, length in
            (("stays", 5), ("goes", 12), ("comes", 20), ("past", 3), ("last", 40))}
 GOING = ("goes", "rows_go", "counts_go")
-COUNTS = {"counts": (10, 4), "counts_go": (35, 5), "counts_come": (14, 7)}
-"""Window and slide of what counts pairs by key."""
+COUNTS = {"counts": (10, 4), "counts_go": (35, 5), "counts_come": (14, 7), "odd": (10, 4),
+          "odd_come": (14, 7)}
+"""Window and slide of what counts pairs by key; some ask Python about each pair."""
+SELECTED = {name: "A.k, COUNT(*) AS n, SUM(A.v) AS s" for name in COUNTS} | {
+    "odd_come": "A.k, MAX(B.v) AS hi, SUM(A.v) AS s"}
 
 
 def by_time(name: str, start: str = "now") -> str:
@@ -42,8 +45,9 @@ def by_rows(name: str, rows: int) -> str:
 
 def counting(name: str) -> str:
     length, slide = COUNTS[name]
-    return (f"CREATE QUERY {name} INTO parquet 'out/{name}' AS SELECT A.k, COUNT(*) AS n, "
-            f"SUM(A.v) AS s FROM a A, b B WHERE A.k = B.k GROUP BY A.k "
+    asked = " AND alike(A.v, B.v)" if name.startswith("odd") else ""
+    return (f"CREATE QUERY {name} INTO parquet 'out/{name}' AS SELECT {SELECTED[name]} "
+            f"FROM a A, b B WHERE A.k = B.k{asked} GROUP BY A.k "
             f"WINDOW {length} SECONDS SLIDE EXACTLY {slide} SECONDS;\n")
 
 
@@ -126,8 +130,8 @@ def test_queries_that_come_and_go_have_what_their_own_joins_give(
     with engine(on_event=told) as e:
         e.execute(f"SET trigger = '50 ms'; SET joins = '{policy}';" + STREAMS
                   + by_time("stays") + by_time("goes") + by_rows("rows", 7)
-                  + by_rows("rows_go", 60) + counting("counts") + counting("counts_go"),
-                  folder=folder)
+                  + by_rows("rows_go", 60)
+                  + "".join(map(counting, ("counts", "counts_go", "odd"))), folder=folder)
         feed(0, 2)
         e.start()
         probed()
@@ -136,8 +140,8 @@ def test_queries_that_come_and_go_have_what_their_own_joins_give(
         feed(2, 4)
         probed()
         eventually(lambda: told.ends.keys() >= set(GOING), "those who go have had something")
-        e.execute("".join(f"DROP QUERY {name};" for name in GOING) + counting("counts_come"),
-                  folder=folder)
+        e.execute("".join(f"DROP QUERY {name};" for name in GOING) + counting("counts_come")
+                  + counting("odd_come"), folder=folder)
         feed(4, 5)
         probed()
         e.stop()
@@ -181,8 +185,9 @@ def check_rows(folder: Path, told: Life, sides: dict[str, list[tuple]]) -> None:
 def check_counts(folder: Path, told: Life, sides: dict[str, list[tuple]]) -> None:
     for name, (length, slide) in COUNTS.items():
         with pytest.MonkeyPatch.context() as patched:
+            asked = aggregated.CALLS["alike(A.v, B.v)"] if name.startswith("odd") else "true"
             patched.setitem(aggregated.SQL, name, (
-                "A.k, COUNT(*) AS n, SUM(A.v) AS s", "A.k = B.k", "A.k", length, slide))
+                SELECTED[name], f"A.k = B.k AND {asked}", "A.k", length, slide))
             whole = aggregated.of_duckdb(sides, name, aggregated.multiples(sides, name))
         mine = {end: rows for end, rows in whole.items() if end > told.begun(name)}
         found = aggregated.answers(had(folder, name))

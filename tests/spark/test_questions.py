@@ -104,7 +104,7 @@ def test_a_checkpoint_at_rest_answers_every_form_and_stays_as_it_is(engine, modu
             reader.start()
     assert contents(one.checkpoint) == before
 
-    with pytest.raises(UnknownName, match="no stream or relation 'packet'"):
+    with pytest.raises(UnknownName, match="no stream, relation or view 'packet'"):
         one.ask("SELECT src FROM packet")
     with pytest.raises(SyntaxFault, match="expected SELECT"):
         one.ask("DROP QUERY standing")

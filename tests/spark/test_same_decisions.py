@@ -175,14 +175,22 @@ def every_joins_policy() -> Trace:
 
 
 def one_stream_drops() -> Trace:
-    """Three streams of which the last has only the first of the others' keys."""
+    """Three streams, one of which has only the first of the others' keys, under each policy.
+
+    That is another stream under every policy, so that all of them have something to learn.
+    """
     times: dict[tuple[str, int], Sequence[float]] = {}
-    for number in range(10):
-        times["l", number] = [number + part / 4 for part in range(4)]
-        times["r", number] = [number + part / 4 for part in range(4)]
-        times["x", number] = [float(number)]
+    changes = []
+    for turn, name in enumerate(filters.POLICIES):
+        policy = f"{name}(p=1, window=16, enough=8)"
+        changes.append(Change(max(0.0, 8.0 * turn + 0.89), "filters", policy))
+        for number in range(8 * turn, 8 * turn + 8):
+            for stream in "lrx":
+                keys = 1 if stream == "rx"[turn % 2] else 4
+                times[stream, number] = [number + part / 4 for part in range(keys)]
+    changes[0] = replace(changes[0], at=0.0)
     arrivals = {block: 1.0 + block[1] + "lrx".index(block[0]) / 8 for block in times}
-    return Trace(MULTIWAY, arrivals, (Change(0.0, "joins", "mqt"),), times)
+    return Trace(MULTIWAY, arrivals, tuple(changes), times)
 
 
 def every_filters_policy() -> Trace:
@@ -547,12 +555,12 @@ def test_every_joins_policy_in_turn_decides_alike_on_both_hosts(
 def test_probes_of_a_multiway_join_are_ordered_alike_on_both_hosts(
     folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(department, "PROBE_POLICY", "a_greedy(p=1, enough=10)")
     monkeypatch.setattr(department, "WORTH_PROBING", 0)
     monkeypatch.setattr(department, "MOST_FRESH", float("inf"))
     trace = one_stream_drops()
     told = [e for e in simulated(trace) if isinstance(e, ev.ProbesReordered)]
-    assert {(one.stream, one.order) for one in told} == {("l", ("x", "r")), ("r", ("x", "l"))}
+    assert {int((one.at - 0.9) // 8) for one in told} == set(range(len(filters.POLICIES)))
+    assert {one.order for one in told if one.stream == "l"} == {("x", "r"), ("r", "x")}
     answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
     rows = {stream: [(time, n) for (name, _), some in trace.times.items() if name == stream
                      for n, time in enumerate(some)] for stream in "lrx"}

@@ -21,6 +21,7 @@ from penstock.events import (
     OrderChanged,
     PathWork,
     ProbeResult,
+    ProbesReordered,
     ProbeWork,
     QueryAdded,
     QueryFailed,
@@ -103,6 +104,18 @@ def test_names_are_shown_whole_and_other_columns_make_room(width: int, plain: in
         assert f" {name} " in text
     assert "p99" in text
     assert ("lag·1m" in text) == (width == 140 or (plain > 0 and width == 100))
+
+
+@pytest.mark.parametrize(("width", "whole"), [(80, 38), (100, 48), (160, 60)])
+def test_a_name_takes_half_of_the_terminal_before_it_is_cut(width: int, whole: int) -> None:
+    some = Summary.of([
+        EngineStarted(at=0.0, streams=("s",), policies={"operators": "fifo"}, cores=2),
+        *(QueryAdded(at=0.0, query=name, inputs=(("s",),))
+          for name in ("n" * whole, "x" * (width // 2 + 20)))])
+    text = "\n".join(drawn(Picture(some, "app.sql"), width))
+    assert f" {'n' * whole} " in text
+    assert "x" * (width // 2 + 20) not in text
+    assert "p99" in text
 
 
 def test_the_picture_says_what_a_run_waits_for_from_the_first_moment_on() -> None:
@@ -548,6 +561,15 @@ def reordered() -> Summary:
         order=("is_rare(dst)", "is_slow(src)"), reason="is_rare(dst) before is_slow(src): drops 9",
         before=4e-6, after=1.5e-6, rows=950, matrix=((900, 20), (0, 10))))
     return summary
+
+
+def test_the_order_of_probes_and_the_reason_are_in_the_account() -> None:
+    summary = reordered()
+    summary.apply(ProbesReordered(
+        at=4.0, join="a*b*c@1", stream="a", order=("c", "b"), reason="c before b: drops 21",
+        before=2.0, after=1.0, rows=30, matrix=((9, 21), (0, 4))))
+    text = " ".join(line.strip() for line in drawn(RunTotals(summary), 200))
+    assert "a in a*b*c@1 probes c, b in this order since 4.0 s (1 change): c before b" in text
 
 
 def test_the_order_of_predicates_and_the_reason_are_in_the_account() -> None:

@@ -82,3 +82,23 @@ def test_a_wrong_call_is_one_sentence(
 ) -> None:
     assert main(["advise", "state", *call]) == 2
     assert fault in capsys.readouterr().err
+
+
+def test_a_record_that_is_too_thin_is_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    record: list[ev.Event],
+) -> None:
+    host = FakeHost.of(APPLICATION, "fifo", operators=FIGURES, settings=Settings(quantum=1.0))
+    for at in (0.0, 100.0):
+        host.arrive("s", at, rows=1000)
+    host.run()
+    monkeypatch.chdir(tmp_path)
+    with Recorder(tmp_path / "state" / "runs" / "today" / "events.jsonl") as recorder:
+        for event in host.record:
+            recorder.record(event)
+    assert main(["advise", "state", "--memory", "100 MB"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the record is too thin to advise: it has" in out and "SET operators" in out
+    assert main(["advise", "state", "--memory", "100 MB", "--json"]) == 0
+    assert "say little" in json.loads(capsys.readouterr().out)["too_thin"]
+    assert advise(record, AdviceGoals(memory=1e9)).thin == ""

@@ -395,7 +395,7 @@ def test_whatif_shows_policies_queries_costs_and_how_close_it_is(
     assert "9.38 KB" in out
     assert rows["peak waiting"][-2:] == ["+0.0", "%"]
     assert "a turn is a whole job" in out
-    figure = Path("out/whatif/yesterday/waiting.png")
+    figure = Path("penstock-figures/whatif/yesterday/waiting.png")
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert str(figure) in err
 
@@ -410,7 +410,7 @@ def test_whatif_as_json_has_every_policy_and_query(
     assert data["policies"]["chain"]["queries"]["fast"]["max"] == pytest.approx(2.0)
     assert data["closeness"]["mean_latency"]["percent"] == pytest.approx(0.0)
     assert data["costs"]["s/fanout"]["per_row"] == pytest.approx(0.1)
-    assert not Path("out").exists()
+    assert not Path("penstock-figures").exists()
 
 
 def test_whatif_without_matplotlib_gives_the_tables_and_one_sentence(

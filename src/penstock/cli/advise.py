@@ -69,6 +69,7 @@ def _data(advice: Advice) -> dict[str, object]:
     chosen = advice.chosen
     family, policy = advice.setting(chosen) if chosen else ("operators", None)
     return {
+        "too_thin": advice.thin or None,
         "operators": policy if family == "operators" else None,
         "joins": policy if family == "joins" else None,
         "candidates": [

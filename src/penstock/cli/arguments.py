@@ -5,9 +5,21 @@ from __future__ import annotations
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
 from penstock import __version__
-from penstock.cli import advise, ask, demo, doctor, events, explain, run, simulate, whatif
+from penstock.cli import (
+    advise,
+    ask,
+    demo,
+    doctor,
+    events,
+    explain,
+    results,
+    run,
+    simulate,
+    sql,
+    whatif,
+)
 
-COMMANDS = (run, ask, explain, demo, doctor, events, simulate, whatif, advise)
+COMMANDS = (run, sql, results, ask, explain, demo, doctor, events, simulate, whatif, advise)
 """To add a command, add a file with `add` and `run`, and its name here.
 
 A file imports what its command needs inside `run`: the help should not wait for these imports, and
@@ -22,9 +34,11 @@ that reads and decodes each stream once.
 _EXAMPLES = """\
 start here:
   penstock doctor               is everything there that a run needs?
-  penstock demo                 twenty-one queries over bursty streams, about a minute
+  penstock demo                 twenty-two queries over bursty streams, about a minute
   penstock explain app.sql      what would be shared, and how
   penstock run app.sql          run it; Ctrl-C stops it and says how to go on
+  penstock sql app.sql          run it and go on typing: queries, questions, SHOW
+  penstock results state q      the answers of a query
   penstock ask state "SELECT ..."   ask what a run holds, once
 
 exit status: 0 all went well, 1 a query, a stream or the run failed, 2 the text

@@ -1,30 +1,27 @@
-"""`penstock ask`: a question answered once, as a table, as JSON or as CSV."""
+"""`penstock ask`: a question answered once."""
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from penstock.cli.shared import add_master, console
-
-if TYPE_CHECKING:
-    import pyarrow
+from penstock.cli.answers import add_format, writer
+from penstock.cli.shared import add_master
 
 HELP = "answer a question once"
 ABOUT = "Answer a SELECT once, from what a checkpoint holds now."
 EXAMPLES = """\
 CHECKPOINT is the folder of a run, finished or still going: a question changes
 nothing and may be asked beside a run. A window aggregate answers for its last
-window, every other SELECT for all rows that the spool holds.
+window, every other SELECT for all that is held: the rows in the spool, and the
+answers of a query that is named. SHOW, DESCRIBE and EXPLAIN are answered too.
 
 examples:
   penstock ask state "SELECT src, length FROM packets WHERE length > 1400"
   penstock ask state "SELECT src, SUM(length) FROM packets [WINDOW 1 MIN] GROUP BY src"
-  penstock ask state "SELECT * FROM packets" --csv > packets.csv
+  penstock ask state "SELECT src, COUNT(*) FROM packets GROUP BY src ORDER BY 2 DESC LIMIT 9"
+  penstock ask state "SELECT * FROM my_query ORDER BY ts" --csv > answers.csv
+  penstock ask state "SHOW QUERIES"
 """
 
 
@@ -34,9 +31,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("question", metavar="SELECT",
                         help="one SELECT over the application's streams")
     add_master(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="all rows as JSON, one per line")
-    form.add_argument("--csv", action="store_true", help="all rows as CSV with a header")
+    add_format(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -44,27 +39,14 @@ def run(arguments: Namespace) -> int:
     from rich.console import Console
 
     from penstock.api import Engine
-    from penstock.view.answers import plain, shown
+    from penstock.language import shows
 
     with Engine(checkpoint=arguments.checkpoint, master=arguments.master, reading=True) as engine:
-        engine.prepare()  # Spark starts while the question is bound
+        if not shows(arguments.question):
+            engine.prepare()  # Spark starts while the question is bound
         with Console(stderr=True).status("asking", spinner="dots"):
             answer = engine.ask(arguments.question)
-    if arguments.json:
-        for row in answer.to_pylist():
-            print(json.dumps(plain(row)))
-    elif arguments.csv:
-        _write_csv(answer)
-    else:
-        for part in shown(answer):
-            console().print(part)
+    out = writer(arguments)
+    out.write(answer)
+    out.close()
     return 0
-
-
-def _write_csv(answer: pyarrow.Table) -> None:
-    from penstock.view.answers import flat
-
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(answer.column_names)
-    for row in answer.to_pylist():
-        writer.writerow("" if value is None else flat(value, json.dumps) for value in row.values())

@@ -1,4 +1,4 @@
-"""`penstock demo`: twenty-one standing queries over bursty packets."""
+"""`penstock demo`: twenty-two standing queries over bursty packets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.cli.shared import add_checkpoint, console, positive, read
 
 HELP = "see it at work"
-ABOUT = "Twenty-one standing queries over bursty packets."
+ABOUT = "Twenty-two standing queries over bursty packets."
 BRIEF = 120.0
 """Seconds of packets up to which the run counts as brief."""
 EXAMPLES = """\

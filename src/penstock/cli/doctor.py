@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -23,12 +24,21 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("checkpoint", nargs="?", type=Path,
                         help="the checkpoint to check; nothing in it is changed")
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark")
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
 
 
 def run(arguments: Namespace) -> int:
     """Check, and name every fault with its remedy."""
-    from penstock.doctor import examine, examine_checkpoint
+    from penstock.doctor import checkpoint_findings, examine, examine_checkpoint, findings
 
-    if arguments.checkpoint is not None:
-        return examine_checkpoint(console(), arguments.checkpoint)
-    return examine(console(), spark=not arguments.no_spark)
+    folder, spark = arguments.checkpoint, not arguments.no_spark
+    if arguments.json:
+        found = list(checkpoint_findings(folder) if folder else findings(spark=spark))
+        told = [{"what": one.what, "state": one.state, "text": one.text,
+                 "remedy": one.remedy or None} for one in found]
+        faults = sum(one.fault for one in found)
+        print(json.dumps({"faults": faults, "findings": told}, indent=2))
+        return 1 if faults else 0
+    if folder is not None:
+        return examine_checkpoint(console(), folder)
+    return examine(console(), spark=spark)

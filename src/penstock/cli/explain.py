@@ -16,6 +16,7 @@ Needs neither Spark nor Java.
 examples:
   penstock explain app.sql
   penstock explain app.sql --json | python3 -m json.tool
+  penstock explain app.sql --after state
 """
 
 
@@ -23,6 +24,9 @@ def add(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
     parser.add_argument("--json", action="store_true", help="the same as JSON, with every name")
+    parser.add_argument("--after", type=Path, metavar="RUN",
+                        help="show the orders of predicates and probes that a run has learnt, too: "
+                             "a checkpoint, a run, or a file")
     parser.add_argument("--import", action="store_true", dest="imports",
                         help="import the modules of Python functions to know them for certain, "
                              "as run does; without it none of your code runs")
@@ -30,7 +34,9 @@ def add(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Bind, plan, ask the policies, and print."""
+    from penstock.events import Summary, digest, read_events
     from penstock.explain.foreseen import notes
+    from penstock.explain.learnt_orders import explain_orders
     from penstock.explain.plans import explain, explain_json
     from penstock.explain.refresh_preview import renewals
     from penstock.explain.segment_preview import segments
@@ -45,10 +51,15 @@ def run(arguments: Namespace) -> int:
     chosen = texts(application.settings)
     renewed = renewals(made, chosen["refresh"])
     cut = segments(made, chosen["operators"])
+    learnt = Summary.of(read_events(arguments.after)) if arguments.after else Summary()
     if arguments.json:
         told = explain_json(application, made, cut, renewed)
-        print(json.dumps({**told, "notes": doubts}, indent=2))
+        orders = {key: digest(learnt)[key] for key in ("conjunctions", "probes")}
+        print(json.dumps({**told, **(orders if arguments.after else {}), "notes": doubts},
+                         indent=2))
     else:
         print(explain(application, made, cut, renewed))
+        if changed := explain_orders(learnt, made):
+            print(changed)
         print("".join(["notes\n", *(f"  {doubt}\n" for doubt in doubts)]) if doubts else "", end="")
     return 0

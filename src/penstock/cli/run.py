@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -25,6 +26,9 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
     parser.add_argument("--until-drained", action="store_true",
                         help="read bounded inputs to their end, answer, and stop")
+    parser.add_argument("--json", action="store_true",
+                        help="at the end the account as JSON, as `penstock events --json` gives "
+                             "it; all else goes to standard error")
     add_checkpoint(parser, "a new folder in .penstock")
     add_master(parser)
     for family in FAMILIES.values():
@@ -35,7 +39,10 @@ def add(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Run the application, show it, and account for it."""
+    from rich.console import Console
+
     from penstock.cli.running import RunRequest, run_job
+    from penstock.events import digest
 
     file: Path = arguments.application
     job = RunRequest(
@@ -48,7 +55,11 @@ def run(arguments: Namespace) -> int:
         master=arguments.master,
         policies={name: text for name in FAMILIES if (text := getattr(arguments, name))},
     )
-    return run_job(job, console()).status
+    if not arguments.json:
+        return run_job(job, console()).status
+    ending = run_job(job, Console(stderr=True, highlight=False))
+    print(json.dumps(digest(ending.summary), indent=2))
+    return ending.status
 
 
 def fresh_checkpoint(file: Path, now: float) -> Path:

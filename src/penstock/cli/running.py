@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -21,7 +22,10 @@ from rich.text import Text
 
 from penstock.cli.entry import BROKEN
 from penstock.events import Summary
+from penstock.model import Application
+from penstock.sinks import SINKS
 from penstock.view import Watch, show_account, watch
+from penstock.view.answers import shown
 
 if TYPE_CHECKING:
     from penstock.api import Engine
@@ -79,11 +83,11 @@ def run_job(
 
     with Engine(checkpoint=job.checkpoint, master=job.master) as engine:
         engine.prepare(brief=job.brief)  # Spark starts meanwhile
-        _declare(engine, job)
+        _declare(engine, job, console)
         with Interrupts() as interrupts:
             told = _follow(engine, job, console, interrupts)
             outcome = RunEnding(engine.status(), interrupts.count > 0)
-            _report(outcome, job, console, told)
+            _report(outcome, job, console, told, engine.application)
         if then is not None and not outcome.interrupted:
             then(engine)
         leaving = Timer(CLOSE_WITHIN, _leave, [outcome.status])
@@ -108,9 +112,11 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def _declare(engine: Engine, job: RunRequest) -> None:
-    """Bind everything before anything starts."""
-    engine.load(job.text, folder=job.folder)
+def _declare(engine: Engine, job: RunRequest, console: Console) -> None:
+    """Bind everything before anything starts, and print what the text asks to be shown."""
+    for table in engine.load(job.text, folder=job.folder):
+        for part in shown(table, table.num_rows):
+            console.print(part)
     for family, text in job.policies.items():
         quoted = text.replace("'", "''")
         engine.execute(f"SET {family} = '{quoted}'")
@@ -143,10 +149,17 @@ def _start(engine: Engine, job: RunRequest, view: Watch) -> None:
 
 
 def _report(
-    outcome: RunEnding, job: RunRequest, console: Console, told: Collection[str]
+    outcome: RunEnding, job: RunRequest, console: Console, told: Collection[str],
+    application: Application,
 ) -> None:
     show_account(console, outcome.summary, told=told)
     penstock = how_called()
+    readable = [query.name for query in application.queries.values()
+                if SINKS[query.sink.kind].is_readable]
+    if readable:
+        more = f" (or another of {len(readable)} queries)" if len(readable) > 1 else ""
+        see = f"{penstock} results {job.checkpoint} {shlex.quote(readable[0])}"
+        console.print(Text(f" see them: {see}{more}"), soft_wrap=True)
     console.print(Text(f" the record: {penstock} events {job.checkpoint}"), soft_wrap=True)
     if outcome.interrupted:
         again = f"{penstock} run {job.file} --checkpoint {job.checkpoint}"

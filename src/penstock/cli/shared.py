@@ -16,6 +16,10 @@ WIDE = 120
 """Columns of a table that goes to a file or a pipe."""
 
 
+FIGURES = Path("penstock-figures")
+"""Where figures go if no folder is named: a name that no folder of the user's own has."""
+
+
 class CallFault(PenstockError):
     """The command line names something that does not exist."""
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.shared import CallFault, console, count
+from penstock.cli.shared import FIGURES, CallFault, console, count
 
 if TYPE_CHECKING:
     from penstock.simulator.comparison import Scatter, SimulationOutcome
@@ -42,7 +42,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--seeds", type=count, default=1, metavar="N",
                         help="run with this many seeds and show the means (default: 1)")
     parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="where figures go (default: out/simulate/NAME)")
+                        help="where figures go (default: penstock-figures/simulate/NAME)")
     parser.add_argument("--no-figures", action="store_true", help="draw none")
     parser.add_argument("--charts", action="store_true",
                         help="print the progress charts and their segments too")
@@ -78,7 +78,7 @@ def run(arguments: Namespace) -> int:
         for part in shown_outcomes(first, outcomes, arguments.charts):
             console().print(part)
     if not arguments.no_figures:
-        out = arguments.out or Path("out") / "simulate" / arguments.workload.stem
+        out = arguments.out or FIGURES / "simulate" / arguments.workload.stem
         try:
             draw_outcomes(first, outcomes, out, Console(stderr=True, highlight=False))
         except OSError as error:

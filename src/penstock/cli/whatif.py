@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.shared import CallFault, add_record, console
+from penstock.cli.shared import FIGURES, CallFault, add_record, console
 
 if TYPE_CHECKING:
     from penstock.whatif.predictions import Comparison, PolicyOutcome
@@ -37,7 +37,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--joins", metavar="LIST",
                         help="policies of window joins, tried if there are some (default: all)")
     parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="where the figure goes (default: out/whatif/RUN)")
+                        help="where the figure goes (default: penstock-figures/whatif/RUN)")
     parser.add_argument("--no-figures", action="store_true", help="draw none")
     parser.add_argument("--json", action="store_true", help="all figures as JSON")
 
@@ -64,7 +64,7 @@ def run(arguments: Namespace) -> int:
         for part in shown(comparison):
             console().print(part)
     if not arguments.no_figures:
-        out = arguments.out or Path("out") / "whatif" / _name(record)
+        out = arguments.out or FIGURES / "whatif" / _name(record)
         draw(comparison, out / "waiting.png", Console(stderr=True, highlight=False))
     return 0
 

@@ -79,7 +79,7 @@ def _resized(options: str, seconds: float, part: float) -> str:
 def introduction(file: Path, seconds: float, rate: float) -> str:
     """What will be seen."""
     return (
-        f"Twenty-one standing queries over bursty streams of packets and two of readings: about "
+        f"Twenty-two standing queries over bursty streams of packets and two of readings: about "
         f"{seconds:.0f} seconds in real time, {rate:,.0f} packets a second.\n"
         f"The application is {file}: plain SQL, yours to change.\n"
     )

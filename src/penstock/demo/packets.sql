@@ -1,4 +1,4 @@
--- Twenty-one standing queries over two bursty streams of packets, and over the readings of sensors.
+-- Twenty-two standing queries over two bursty streams of packets, and over the readings of sensors.
 -- Each stream is read and decoded once, however many queries look at it. `penstock explain packets.sql`
 -- shows what they share.
 
@@ -119,3 +119,12 @@ CREATE QUERY climate_10s AS
 CREATE QUERY climate_30s INTO noop AS
   SELECT a.src AS place, a.length - b.length AS difference
   FROM temperature a, humidity b WHERE a.src = b.src WINDOW 30 SECONDS;
+
+-- A join of three streams, one of them twice: places that grew much warmer while it was muggy. Fresh
+-- readings probe the streams one after another, in an order that Penstock learns where windows are large.
+CREATE QUERY warmer AS
+  SELECT c.ts, c.src AS place, c.length - a.length AS warmer_by
+  FROM temperature a, humidity b, temperature c
+  WHERE a.src = b.src AND b.src = c.src AND b.length > 1000 AND a.ts < c.ts
+    AND c.length - a.length > 500
+  WINDOW 10 SECONDS;

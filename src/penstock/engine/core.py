@@ -66,7 +66,8 @@ class Core:
         self.paths = PathsDepartment(
             self.state, chosen["operators"], orders, self._goals, retries)
         self.joins = JoinsDepartment(
-            self.state, chosen["joins"], self._goals, self.paths.queues.riders, retries)
+            self.state, chosen["joins"], chosen["filters"], self._goals,
+            self.paths.queues.riders, retries, self.paths.rejections)
         self.aggregates = AggregatesDepartment(
             self.state, chosen["refresh"], self.paths, self.joins, retries)
         self._departments = {"operators": self.paths, "refresh": self.aggregates,
@@ -89,8 +90,9 @@ class Core:
         """Let another policy of a family decide from now on; queues stay as they are."""
         chosen = FAMILIES[family].among({family: policy})
         self._pending.append(Note(event=ev.PolicyChanged(at=at, policies={family: name})))
-        if family == "filters":  # the order within a path is no work of its own
-            self.paths.order_by(chosen, at, name)
+        if family == "filters":  # an order within a path or a probe is no work of its own
+            self.paths.order_by(chosen)
+            self.joins.order_by(chosen)
         else:
             self._departments[family].use(chosen, at, name)
 

@@ -26,6 +26,10 @@ class Evaluation:
     version: int = 0
     """Counts the orders; a profile says under which it was made."""
     seed: int = 0
+    per_partition: float = 0.0
+    """A task goes on in an order of its own if that saves this part of its cost; 0 if never."""
+    enough: int = 0
+    """It must have profiled so many dropped rows before."""
 
 
 AS_WRITTEN = Evaluation()

@@ -287,8 +287,11 @@ def _length(query: Query) -> int | None:
 
 
 def digests(application: Application) -> dict[str, str]:
-    """A digest of the declaration of each query."""
-    return {s.name: _digest(s.text) for s in application.statements if s.kind == "query"}
+    """A digest of the declaration of each query, and of the views that it reads."""
+    texts = {(s.kind, s.name): s.text for s in application.statements}
+    return {name: _digest("\0".join(
+        [texts["query", name], *(texts["view", view] for view in query.views)]))
+        for name, query in application.queries.items() if ("query", name) in texts}
 
 
 def _digest(text: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from penstock.engine.paths.active_job import ActiveJob
 from penstock.events import kinds as ev
+from penstock.plan import Operator
 
 BLOCKS, ROWS = 3, 100
 """A function that rejects this many blocks in a row, or this many rows, is broken."""
@@ -36,16 +36,21 @@ class Rejections:
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 
     def take(
-        self, event: ev.JobFinished, result: ev.PathResult, running: ActiveJob
+        self, event: ev.JobFinished, result: ev.PathResult | ev.ProbeResult,
+        operators: Sequence[Operator], blocks: int, rows: int = 0,
     ) -> Iterator[tuple[str, str]]:
-        """A job has finished; the queries to report now, each with a text."""
+        """A job has finished; the queries to report now, each with a text.
+
+        ``rows`` came to the first of its ``operators``; 0 while only they can tell, as of pairs.
+        """
+        raising = result.raising if isinstance(result, ev.PathResult) else {}
         for query, rejected in result.rejected.items():
-            reached = result.raising.get(query) or _reached(running, result, rejected)
+            reached = raising.get(query) or _reached(operators, rows, result, rejected)
             if reached is None:
                 self._streaks.pop(query, None)
                 continue
             streak = self._streaks.setdefault(query, _Streak(result.errors.get(query, "")))
-            streak.blocks += sum(len(entry.blocks) for entry in running.entries)
+            streak.blocks += blocks
             streak.rows += reached
             if not streak.told and (streak.blocks >= BLOCKS or streak.rows >= ROWS):
                 streak.told = True
@@ -66,14 +71,16 @@ class Rejections:
         self._streaks.pop(query, None)
 
 
-def _reached(running: ActiveJob, result: ev.PathResult, rejected: int) -> int | None:
+def _reached(
+    operators: Sequence[Operator], rows: int, result: ev.PathResult | ev.ProbeResult, rejected: int
+) -> int | None:
     """The rows that reached a Python operator and were all rejected; None if some passed.
 
     Rows for which a condition is false are dropped, so if fewer were rejected than came, the
     function does answer for some.
     """
-    before = running.rows
-    for operator in running.path.operators[running.first:]:
+    before = rows
+    for operator in operators:
         after = result.operators.get(operator.id)
         if after is None:
             continue
@@ -81,4 +88,4 @@ def _reached(running: ActiveJob, result: ev.PathResult, rejected: int) -> int | 
             return before
         before = after
     # The intermediate rows of an earlier job may be rejects alone.
-    return running.rows if 0 < running.rows <= rejected else None
+    return rows if 0 < rows <= rejected else None

@@ -58,7 +58,7 @@ from penstock.events.kinds import (
     WatermarkMoved,
 )
 from penstock.events.measures import QueryMeasures, QueueMeasures, RunMeasures, StreamMeasures
-from penstock.events.orders import ConjunctionMeasures
+from penstock.events.orders import OrderMeasures
 from penstock.events.reading import find_record, read_events
 from penstock.events.record import Recorder, new_record
 from penstock.events.summary import Summary
@@ -71,7 +71,6 @@ __all__ = [
     "BlockHeld",
     "BlockHot",
     "BlockReleased",
-    "ConjunctionMeasures",
     "ConjunctionProfile",
     "EngineStarted",
     "EngineStopped",
@@ -86,6 +85,7 @@ __all__ = [
     "LatencyMissed",
     "Memory",
     "OrderChanged",
+    "OrderMeasures",
     "PanesResult",
     "PathCut",
     "PathWork",

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.events.histogram import Histogram
 from penstock.events.measures import QueryMeasures, QueueMeasures, StreamMeasures
-from penstock.events.orders import ConjunctionMeasures
+from penstock.events.orders import OrderMeasures
 from penstock.events.summary import Summary
 
 
@@ -22,7 +22,11 @@ def digest(summary: Summary) -> dict[str, Any]:
         "streams": [_stream(summary, stream) for stream in list(summary.streams.values())],
         "queries": [_query(summary, query) for query in list(summary.queries.values())],
         "queues": [_queue(queue) for queue in list(summary.queues.values())],
-        "conjunctions": [_conjunction(one) for one in list(summary.conjunctions.values())],
+        "conjunctions": [{"path": one.name, **_order(one)}
+                         for one in list(summary.conjunctions.values())],
+        "probes": [{"join": join, "stream": one.name, **_order(one)}
+                   for join, known in list(summary.probes.items())
+                   for one in list(known.values())],
         "warnings": [{"subject": w.subject, "text": w.text} for w in list(summary.warnings)],
         "accounting": {"balanced": not faults, "faults": faults},
     }
@@ -65,6 +69,7 @@ def _run(summary: Summary) -> dict[str, Any]:
         "skipped": summary.run.skipped,
         "profiled": summary.profiling.rows,
         "seconds_profiling": summary.profiling.seconds,
+        "partitions_with_own_order": summary.profiling.partitions,
     }
 
 
@@ -139,17 +144,16 @@ def _queue(queue: QueueMeasures) -> dict[str, Any]:
     }
 
 
-def _conjunction(conjunction: ConjunctionMeasures) -> dict[str, Any]:
+def _order(order: OrderMeasures) -> dict[str, Any]:
     return {
-        "path": conjunction.path,
-        "order": conjunction.order,
-        "changes": conjunction.changes,
-        "changed": conjunction.changed,
-        "reason": conjunction.reason,
-        "seconds_before": conjunction.before,
-        "seconds_after": conjunction.after,
-        "profiled": conjunction.rows,
-        "matrix": conjunction.matrix,
+        "order": order.order,
+        "changes": order.changes,
+        "changed": order.changed,
+        "reason": order.reason,
+        "seconds_before": order.before,
+        "seconds_after": order.after,
+        "profiled": order.rows,
+        "matrix": order.matrix,
     }
 
 

@@ -272,6 +272,11 @@ class ProbesReordered:
     """Expected seconds for a key in the order up to now."""
     after: float
     """The same in the new one."""
+    rows: int = 0
+    """Profiled keys that the policy saw."""
+    matrix: tuple[tuple[int, ...], ...] = ()
+    """By place in the order so far: how many of the profiled keys that come to it each stream from
+    there on drops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ its size when it leaves the spool. So an endless run needs memory only for the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from penstock.model import Block
@@ -22,6 +22,34 @@ class WaitingBlock:
     """Its place among the stream's arrivals in this run; -1 if a member waits for it again."""
     members: int = 0
     """How many members wait for it."""
+
+
+@dataclass(slots=True)
+class Row:
+    """Blocks that arrived in a row, given to many members at once.
+
+    A member that waits for all of them, and for none before, takes them as one: it moves its
+    frontier. So a thousand members of a job need not be asked about every block of it.
+    """
+
+    blocks: tuple[WaitingBlock, ...]
+    """In order of arrival; empty if the blocks of the job did not arrive in a row."""
+    members: int = 0
+    """How many members have taken them as one."""
+
+    @staticmethod
+    def of(blocks: Sequence[WaitingBlock | None]) -> Row:
+        """The blocks of a job."""
+        known = tuple(block for block in blocks if block is not None)
+        orders = [block.order for block in known]
+        in_a_row = orders == list(range(orders[0], orders[0] + len(blocks))) if orders else False
+        return Row(known if in_a_row and orders[0] >= 0 else ())
+
+    def settle(self, queue: StreamQueue) -> None:
+        """The members that took them no longer wait for any of them."""
+        for waiting in self.blocks if self.members else ():
+            queue.settle(waiting, self.members)
+        self.members = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -70,9 +98,9 @@ class StreamQueue:
         waiting.members += 1
         return True
 
-    def settle(self, waiting: WaitingBlock) -> None:
-        """One member fewer waits for the block; after the last one it waits no more."""
-        waiting.members -= 1
+    def settle(self, waiting: WaitingBlock, members: int = 1) -> None:
+        """So many members fewer wait for the block; after the last one it waits no more."""
+        waiting.members -= members
         if waiting.members == 0:
             self._remove(waiting.block.number)
 
@@ -132,6 +160,18 @@ class Ledger:
             return False
         self._advance(waiting)
         self.queue.settle(waiting)
+        return True
+
+    def deliver_row(self, row: Row) -> bool:
+        """Give the member blocks that arrived in a row; return False if it must be asked for each.
+
+        The queue is told later, of all members at once (`Row.settle`).
+        """
+        if (not row.blocks or not self.live or self.owed or self.ahead
+                or row.blocks[0].order != self.frontier):
+            return False
+        self.frontier += len(row.blocks)
+        row.members += 1
         return True
 
     def leave(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -116,6 +116,8 @@ class Wait:
     lag: float | None
     """The seconds since their event time; None if the stream does not follow the clock."""
     lag_bucket: int = 0
+    blocks: int = 1
+    """How many blocks waited alike."""
 
     @staticmethod
     def of(at: float, arrived: float, event: int | None, rows: int) -> Wait:
@@ -132,6 +134,42 @@ class Wait:
             return Wait(slot, seconds, bucket(seconds), rows, None)
         lag = max(0.0, lag)
         return Wait(slot, seconds, bucket(seconds), rows, lag, bucket(lag))
+
+
+    @staticmethod
+    def merged(waits: Iterable[Wait]) -> tuple[Wait, ...]:
+        """Those that ended together and fall into the same buckets as one.
+
+        >>> alike = [Wait.of(at=8.0, arrived=at, event=None, rows=10) for at in (4.0, 3.9375)]
+        >>> [(wait.seconds, wait.rows, wait.blocks) for wait in Wait.merged(alike)]
+        [(4.0625, 20, 2)]
+        """
+        found: dict[tuple[int, int, bool, int], Wait] = {}
+        for wait in waits:
+            key = wait.slot, wait.bucket, wait.lag is None, wait.lag_bucket
+            other = found.get(key)
+            if other is not None:
+                wait = Wait(wait.slot, max(wait.seconds, other.seconds), wait.bucket,
+                            wait.rows + other.rows,
+                            None if wait.lag is None else max(wait.lag, other.lag or 0.0),
+                            wait.lag_bucket, wait.blocks + other.blocks)
+            found[key] = wait
+        return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long the blocks of a job waited, for all the queries that waited for all of them."""
+
+    each: tuple[Wait, ...]
+    merged: tuple[Wait, ...]
+    slowest: float
+
+    @staticmethod
+    def of(waits: Iterable[Wait]) -> Waits:
+        """The waits for blocks that were delivered together."""
+        each = tuple(waits)
+        return Waits(each, Wait.merged(each), max((wait.seconds for wait in each), default=0.0))
 
 
 @dataclass(slots=True, eq=False)
@@ -195,14 +233,28 @@ class QueryMeasures:
 
     def take_wait(self, wait: Wait) -> None:
         """A block, or the answers of windows, were delivered after a wait."""
+        self._count(wait)
+        self._judge(wait)
+
+    def take_waits(self, waits: Waits) -> None:
+        """All blocks of a job were delivered; waits that look alike are counted together."""
+        for wait in waits.merged:
+            self._count(wait)
+        if self.latency_goal is not None and waits.slowest > self.latency_goal:
+            for wait in waits.each:
+                self._judge(wait)
+
+    def _count(self, wait: Wait) -> None:
         slot, index, seconds, rows = wait.slot, wait.bucket, wait.seconds, wait.rows
         self.latency.add_bucket(slot, index, seconds, rows)
-        self.block_latency.add_bucket(index, seconds, 1)
+        self.block_latency.add_bucket(index, seconds, wait.blocks)
         if wait.lag is not None:
             self.lag.add_bucket(slot, wait.lag_bucket, wait.lag, rows)
-        if self.latency_goal is not None and seconds > self.latency_goal:
-            self.missed_blocks += 1
-            self.missed_rows += rows
+
+    def _judge(self, wait: Wait) -> None:
+        if self.latency_goal is not None and wait.seconds > self.latency_goal:
+            self.missed_blocks += wait.blocks
+            self.missed_rows += wait.rows
 
     def faults(self) -> Iterator[str]:
         """The ways in which its rows do not add up."""

@@ -9,15 +9,16 @@ from typing import Any, Literal
 from penstock.events import kinds as k
 from penstock.events.flights import Flight, ProbeFlight, RidingGroup
 from penstock.events.histogram import Histogram
-from penstock.events.ledger import Ledger, WaitingBlock
+from penstock.events.ledger import Ledger, Row, WaitingBlock
 from penstock.events.measures import (
     QueryMeasures,
     QueueMeasures,
     RunMeasures,
     StreamMeasures,
     Wait,
+    Waits,
 )
-from penstock.events.orders import CONJUNCTIONS_KEPT, ConjunctionMeasures, Profiling
+from penstock.events.orders import CONJUNCTIONS_KEPT, OrderMeasures, Profiling
 from penstock.model import Block
 
 WARNINGS_KEPT = 100
@@ -58,14 +59,14 @@ class Summary:
     def __init__(self) -> None:
         """Begin before any event."""
         self.run = RunMeasures()
-        self.probes: dict[str, dict[str, tuple[str, ...]]] = {}
+        self.probes: dict[str, dict[str, OrderMeasures]] = {}
         """By multiway join: its streams with the orders in which they probe the others, where
         those are not as written any more."""
         self.streams: dict[str, StreamMeasures] = {}
         self.queries: dict[str, QueryMeasures] = {}
         self.queues: dict[str, QueueMeasures] = {}
         """By the name of the queue, what waits before a stage of a path."""
-        self.conjunctions: dict[str, ConjunctionMeasures] = {}
+        self.conjunctions: dict[str, OrderMeasures] = {}
         """By path, the conjunctions whose order has changed."""
         self.profiling = Profiling()
         self.warnings: deque[k.Warned] = deque(maxlen=WARNINGS_KEPT)
@@ -359,11 +360,12 @@ class Summary:
         self.run.policies |= event.policies
 
     def _probes_reordered(self, event: k.ProbesReordered) -> None:
-        self.probes.setdefault(event.join, {})[event.stream] = event.order
+        known = self.probes.setdefault(event.join, {})
+        known.setdefault(event.stream, OrderMeasures(event.stream)).take(event)
         self._tick(event)
 
     def _order_changed(self, event: k.OrderChanged) -> None:
-        found = self.conjunctions.setdefault(event.path, ConjunctionMeasures(event.path))
+        found = self.conjunctions.setdefault(event.path, OrderMeasures(event.path))
         found.take(event)
         if len(self.conjunctions) > CONJUNCTIONS_KEPT:
             self.conjunctions.pop(next(iter(self.conjunctions)))
@@ -431,12 +433,17 @@ class Summary:
         waits = tuple(None if waiting is None else Wait.of(
             event.at, waiting.block.arrived, waiting.block.newest, waiting.block.rows)
             for waiting in flight.blocks)
+        row, together = Row.of(flight.blocks), Waits.of(wait for wait in waits if wait)
         for name, query, ledger in flight.group.riders:
             if query.name in event.failed:
                 continue
             query.rows_in += rows
             if ledger is None or ledger.stream != flight.work.stream:
                 self._fault(f"query {name} was given blocks of {flight.work.stream}")
+                continue
+            if ledger.deliver_row(row):
+                if query.window is None:
+                    query.take_waits(together)
                 continue
             trips = zip(flight.work.blocks, flight.blocks, waits, strict=True)
             for number, waiting, wait in trips:
@@ -448,6 +455,7 @@ class Summary:
                     )
                 elif wait and not early and query.window is None:
                     query.take_wait(wait)
+        row.settle(self.stream(flight.work.stream).queue)
 
     def _pair(
         self, group: RidingGroup, event: k.JobFinished, result: k.ProbeResult

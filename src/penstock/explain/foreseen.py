@@ -5,16 +5,18 @@ Nothing here starts Spark or imports a module of the user's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from penstock.generators.onoff_options import Options
 from penstock.generators.packets import check_options
 from penstock.language import doubt_of, read_signature
 from penstock.language.places import suggestion
-from penstock.model import Application, Relation, Stream
+from penstock.language.source_checks import FILES, doubts
+from penstock.model import Application, Relation, Stream, Variable
 
-_FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
-_SOURCES = (*_FILES, "kafka", "onoff", "rate", "rate-micro-batch", "socket")
+_SOURCES = (*FILES, "kafka", "onoff", "rate", "rate-micro-batch", "socket")
 """The sources that Spark and Penstock bring; others come with packages."""
 
 
@@ -35,15 +37,34 @@ def _of_source(source: Stream | Relation) -> Iterator[str]:
     elif source.format not in _SOURCES and "." not in source.format:
         hint = suggestion(source.format, _SOURCES) or "it must come with a package"
         yield f"Spark brings no source '{source.format}'; {hint}"
-    path = (source.path or "").removeprefix("file://")
-    if source.format in _FILES and path and not any(c in path for c in "*?[{:"):
-        if not Path(path).exists():
-            yield f"there is no file or folder {path}"
+    for name, value in source.options:
+        if isinstance(value, Variable) and value.name not in os.environ:
+            yield (f"the environment variable {value.name}, which option {name} names, is not set "
+                   "here")
+    yield from doubts(source.format, source.options, stream=isinstance(source, Stream))
+    if source.format in FILES:
+        yield from _of_path(source)
+
+
+def _of_path(source: Stream | Relation) -> Iterator[str]:
+    if source.path is None:
+        yield f"the source {source.format} needs a path: FROM {source.format} 'folder'"
+        return
+    path = source.path.removeprefix("file://")
+    if any(c in path for c in "*?[{:"):
+        return
+    if not Path(path).exists():
+        yield f"there is no file or folder {path}"
+    elif isinstance(source, Stream) and Path(path).is_file():
+        yield f"{path} is a file, and a stream is read from a folder of files"
 
 
 def _of_onoff(source: Stream | Relation) -> Iterator[str]:
     try:
         check_options(name for name, _ in source.options)
+        known = {name: value for name, value in source.options if isinstance(value, str)}
+        if len(known) == len(source.options):
+            Options.parse(known)
     except ValueError as error:
         yield str(error)
 

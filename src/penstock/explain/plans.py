@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
-from penstock.model import STREAM, Application, Query, Sink, Stream, Window
+from penstock.model import STREAM, Application, Query, Sink, SqlView, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.early_selections import (
     MOST_ALTERNATIVES,
@@ -57,12 +58,38 @@ def explain(
     Without ``segments`` every path is one segment, as under FIFO. Without ``renewals`` the text
     does not say how often window aggregates are answered.
     """
+    return _as_text(explain_json(application, plan, segments, renewals))
+
+
+def explain_query(
+    application: Application, plan: Plan, query: str, segments: Segments | None = None,
+    renewals: Renewals | None = None,
+) -> str:
+    """The plan as one query sees it: its streams, its paths, and who shares them."""
     told = explain_json(application, plan, segments, renewals)
+    reads = application.queries[query].streams
+    paths = {path.id for path in plan.paths_of(query)}
+
+    def asks(some: Mapping[str, Any]) -> bool:
+        return any(one["name"] == query for one in some["queries"])
+
+    return _as_text({
+        "streams": [stream for stream in told["streams"] if stream["name"] in reads],
+        "paths": [path for path in told["paths"] if path["id"] in paths],
+        "joins": list(filter(asks, told["joins"])),
+        "groups": list(filter(asks, told["groups"])),
+        "views": [view for view in told["views"] if query in view["queries"]],
+        "queries": [one for one in told["queries"] if one["name"] == query],
+    })
+
+
+def _as_text(told: Mapping[str, Any]) -> str:
     parts = (
         _section("streams", [line for stream in told["streams"] for line in _stream_text(stream)]),
         _section("paths", [line for path in told["paths"] for line in _path_text(path)]),
         _section("joins", [line for join in told["joins"] for line in _join_text(join)]),
         _section("synopses", [line for group in told["groups"] for line in _group_text(group)]),
+        _section("views", [_view_text(view) for view in told["views"]]),
         _section("queries", list(_queries_text(told["queries"]))),
     )
     return "\n".join(part for part in parts if part)
@@ -78,6 +105,7 @@ def explain_json(
         "paths": [_path(plan, path, segments) for path in plan.paths],
         "joins": [_join(plan, join) for join in plan.joins],
         "groups": [_group(plan, group, (renewals or {}).get(group.id)) for group in plan.groups],
+        "views": [_view(view, plan) for view in application.views.values()],
         "queries": [_query(plan, query) for query in plan.queries],
     }
 
@@ -89,6 +117,7 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
     return {
         "name": stream.name,
         "columns": {column.name: str(column.type) for column in stream.columns},
+        "computed": {made.name: render(made.expression) for made in stream.computed},
         "format": stream.format,
         "path": stream.path,
         "time": stream.time,
@@ -172,7 +201,7 @@ def _conditions(shape: Shape) -> str:
 
 def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
     branches = [plan.branch(member) for member in join.members]
-    graph = JoinGraph.of(len(join.streams), join.on)
+    graph, named = JoinGraph.of(len(join.streams), join.on), probe_orders.names(join.streams)
     sides = [early_selection(branches, STREAM + side) for side in range(len(join.streams))]
     made = [condition for side in sides for condition in side.all_ask]
     above = [condition for branch in branches for condition in branch.where
@@ -181,8 +210,8 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "id": join.id,
         "streams": list(join.streams),
         "shape": graph.shape if len(join.streams) > 2 else "",
-        "probes": [[join.streams[other] for other in graph.valid(stream, others)]
-                   for stream, others in _others(join)] if len(join.streams) > 2 else [],
+        "probes": {named[stream]: [named[other] for other in graph.valid(stream, others)]
+                   for stream, others in _others(join)} if len(join.streams) > 2 else {},
         "on": conjunction(join.on),
         "span": join.span,
         "before": conjunction(made),
@@ -191,7 +220,7 @@ def _join(plan: Plan, join: SharedJoin) -> dict[str, Any]:
         "whole": {alias: _why_whole(join, side) for alias, side in zip(
             _aliases(join), sides, strict=True) if side.wants_all is not None or side.too_many},
         "above": len(above),
-        "shared": not join.path.expensive,
+        "shared": not join.path.expensive or join.path.end == "panes",
         "panes": join.path.end == "panes",
         "rows": join.rows,
         "queries": [{"name": member.query, "lower": branch.join.lower, "upper": branch.join.upper}
@@ -262,6 +291,20 @@ def _window(plan: Plan, name: str) -> Window:
     return window
 
 
+def _view(view: SqlView, plan: Plan) -> dict[str, Any]:
+    branches = view.branches
+    return {
+        "name": view.name,
+        "columns": {name: str(type_) for name, type_ in branches[0].outputs},
+        "streams": list(dict.fromkeys(name for branch in branches for name in branch.streams)),
+        "relations": list(dict.fromkeys(
+            lookup.relation for branch in branches for lookup in branch.lookups
+            if not lookup.unnests)),
+        "views": list(view.views),
+        "queries": [query.name for query in plan.queries if view.name in query.views],
+    }
+
+
 def _query(plan: Plan, query: Query) -> dict[str, Any]:
     return {
         "name": query.name,
@@ -289,6 +332,7 @@ def _stream_text(stream: Mapping[str, Any]) -> Iterator[str]:
     time = f", time {stream['time']}" if stream["time"] else ", time of arrival"
     late = f", lateness {stream['lateness']:g} s" if stream["lateness"] else ""
     yield f"    from {source}{time}{late}"
+    yield from (f"    computed: {name} = {text}" for name, text in stream["computed"].items())
     yield f"    read once, for {_names(stream['read_by'], 'paths')}"
 
 
@@ -343,7 +387,7 @@ def _join_text(join: Mapping[str, Any]) -> Iterator[str]:
     if join["shape"]:
         yield (f"    {_SHAPES[join['shape']]}; rows of each stream probe the others one by one, at "
                "first in this order:")
-        for stream, others in zip(join["streams"], join["probes"], strict=True):
+        for stream, others in join["probes"].items():
             yield f"      {stream}: {', '.join(others)}"
     if not join["shared"]:
         yield "    not shared: a query that calls Python does not hold others up"
@@ -428,6 +472,12 @@ def _costs_text(group: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {way['cost']:8.4g}  {', '.join(told) or 'none'}"
     if len(ways) > _MOST_WAYS:
         yield f"            and {len(ways) - _MOST_WAYS} that cost more"
+
+
+def _view_text(view: Mapping[str, Any]) -> str:
+    columns = ", ".join(f"{name} {type_}" for name, type_ in view["columns"].items())
+    source = " with ".join([", ".join(view["streams"]), *view["relations"]])
+    return f"{view['name']} ({columns}) over {source}: part of {_names(view['queries'], 'queries')}"
 
 
 def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -14,22 +14,30 @@ from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute, modules_in
+from penstock.language.showing import HEADS as SHOWING
+from penstock.language.showing import Showing
 from penstock.language.signatures import Signature, doubt_of, read_signature
-from penstock.language.statements import Load, StatementBinder, one_select
+from penstock.language.statements import Load, StatementBinder, declared_name, one_select
+from penstock.language.tokens import is_complete, statement_texts
 from penstock.language.tokens import statements as split
-from penstock.model import Application, Query, Statement
+from penstock.model import Application, OneTimeQuery, Statement
 
 __all__ = [
+    "Showing",
     "bind",
+    "bind_all",
     "bind_question",
     "bind_statements",
     "doubt_of",
     "durations",
+    "is_complete",
     "load_attribute",
     "load_function",
     "read_signature",
     "modules_in",
+    "shows",
     "sizes",
+    "statement_texts",
 ]
 
 _NOTHING = Application()
@@ -48,9 +56,24 @@ def bind(
     of a CREATE FUNCTION, through ``load(module, attribute, folder)``. Any text gives an Application
     or a `penstock.errors.LanguageError` with the place of the fault.
     """
+    return bind_all(text, onto, folder=folder, load=load)[0]
+
+
+def bind_all(
+    text: str,
+    onto: Application = _NOTHING,
+    *,
+    folder: str | Path = ".",
+    load: Load = load_function,
+) -> tuple[Application, tuple[Showing, ...]]:
+    """What `bind` returns, and what the text asks to be shown.
+
+    >>> bind_all("CREATE STREAM s (a INT) FROM rate; SHOW STREAMS")[1][0].what
+    'STREAMS'
+    """
     catalogue = Catalogue.of(onto)
-    _add(text, catalogue, str(folder), load)
-    return catalogue.application()
+    shown = _add(text, catalogue, str(folder), load)
+    return catalogue.application(), shown
 
 
 def bind_statements(
@@ -74,17 +97,34 @@ def _remembered(statement: Statement) -> Load:
     return lambda module, attribute, folder: signature
 
 
-def bind_question(text: str, application: Application, *, name: str = "question") -> Query:
-    """The query of a bare ``SELECT ...``, which the application does not come to hold.
+def bind_question(
+    text: str, application: Application, *, name: str = "question"
+) -> OneTimeQuery:
+    """The question that a bare ``SELECT ...`` asks; the application does not come to hold it.
 
     >>> app = bind("CREATE STREAM s (a INT) FROM rate")
-    >>> bind_question("SELECT MAX(a) FROM s [WINDOW 1 MIN]", app).branches[0].window
-    Window(length=60000000, slide=60000000, exactly=False)
+    >>> asked = bind_question("SELECT a, a % 2 FROM s ORDER BY 2 DESC, a LIMIT 3", app)
+    >>> asked.order[0], asked.limit
+    (OrderKey(output=1, descending=True, nulls_first=False), 3)
     """
     return one_select(list(split(text)), text, name, Catalogue.of(application))
 
 
-def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> None:
+def shows(text: str) -> bool:
+    """Whether a text begins with SHOW, DESCRIBE or EXPLAIN.
+
+    >>> shows("-- all\\nshow streams"), shows("SELECT a FROM shows")
+    (True, False)
+    """
+    first = next((token for statement in split(text) for token in statement), None)
+    return first is not None and first.text.upper() in SHOWING
+
+
+def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> tuple[Showing, ...]:
     binder = StatementBinder(catalogue, folder, load)
-    for ordinal, tokens in enumerate(split(text), 1):
+    statements = list(split(text))
+    catalogue.later = {declared_name(tokens) for tokens in statements}
+    for ordinal, tokens in enumerate(statements, 1):
+        catalogue.later.discard(declared_name(tokens))
         binder.bind(tokens, text, ordinal)
+    return tuple(binder.shown)

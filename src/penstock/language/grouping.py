@@ -68,7 +68,7 @@ class AnswerBinder(ExpressionBinder):
 
     def __init__(
         self, rows: ExpressionBinder, keys: Sequence[Expression], clause: str,
-        time: Expression | None,
+        time: Expression | None, has_window: bool = True,
     ) -> None:
         """``rows`` binds the arguments of aggregates; ``time`` is the event time of a row.
 
@@ -78,7 +78,7 @@ class AnswerBinder(ExpressionBinder):
         super().__init__(
             rows.admitted, rows.source, rows.scope, rows.registered, rows.around, clause
         )
-        self.rows, self.time = rows, time
+        self.rows, self.time, self.has_window = rows, time, has_window
         self.keys = {key: Column(f"key{n}", key.type, ANSWER) for n, key in enumerate(keys)}
         self.origins = {column: key for key, column in self.keys.items()}
         self.aggregates: dict[Aggregate, Column] = {}
@@ -96,10 +96,7 @@ class AnswerBinder(ExpressionBinder):
         if key is not None:
             return key
         bound = super().meaning(node)
-        if isinstance(bound, PythonCall):
-            hint = "call it in WHERE, in GROUP BY or inside an aggregate"
-            raise Misfit(Refused, "a Python function is not admitted over an aggregate", hint)
-        return bound
+        return _without_python(bound)
 
     def seen(self, expression: Expression) -> Expression:
         """An expression over rows, made of keys alone."""
@@ -107,11 +104,11 @@ class AnswerBinder(ExpressionBinder):
         if key is not None:
             return key
         if isinstance(expression, Column):
-            owner = self.scope.inputs[expression.source].alias
-            message = f"{owner}.{expression.name} is neither grouped by nor inside an aggregate"
-            raise Misfit(TypeFault, message, "add it to GROUP BY, or take an aggregate of it")
-        if isinstance(expression, Call):
-            return replace(expression, args=tuple(self.seen(arg) for arg in expression.args))
+            hint = "add it to GROUP BY, or take an aggregate of it"
+            raise Misfit(TypeFault, _ungrouped(self.scope.spelling(expression)), hint)
+        if isinstance(expression, Call | PythonCall):
+            made = replace(expression, args=tuple(self.seen(arg) for arg in expression.args))
+            return _without_python(made)
         return expression
 
     def origin(self, expression: Expression) -> Expression:
@@ -121,7 +118,7 @@ class AnswerBinder(ExpressionBinder):
         return expression
 
     def _column(self, node: exp.Column) -> Expression:
-        window = window_column(node, self)
+        window = window_column(node, self) if self.has_window else None
         if window is not None:
             return window
         try:
@@ -129,8 +126,15 @@ class AnswerBinder(ExpressionBinder):
         except Misfit as misfit:
             alias = self.aliases.get(node.name.lower()) if not node.table else None
             if alias is None:
-                raise self._with_aliases(misfit, node) from None
+                raise self._with_aliases(self._named(misfit, node), node) from None
             return alias
+
+    def _named(self, misfit: Misfit, node: exp.Column) -> Misfit:
+        """The fault of a column of an inlined query, instead of that of what it is made of."""
+        found = self.scope.column([part.name for part in node.parts])
+        if found is None or not found[0].made or misfit.kind is not TypeFault:
+            return misfit
+        return Misfit(misfit.kind, _ungrouped(f"{found[0].alias}.{found[1].name}"), misfit.hint)
 
     def _with_aliases(self, misfit: Misfit, node: exp.Column) -> Misfit:
         """The fault of an unknown name, with the names that AS gives among those to choose."""
@@ -154,6 +158,17 @@ class AnswerBinder(ExpressionBinder):
         aggregate = _bound(node, self.rows, self.time)
         column = Column(f"agg{len(self.aggregates)}", aggregate.type, ANSWER)
         return self.aggregates.setdefault(aggregate, column)
+
+
+def _ungrouped(name: str) -> str:
+    return f"{name} is neither grouped by nor inside an aggregate"
+
+
+def _without_python(bound: Expression) -> Expression:
+    if isinstance(bound, PythonCall):
+        hint = "call it in WHERE, in GROUP BY or inside an aggregate"
+        raise Misfit(Refused, "a Python function is not admitted over an aggregate", hint)
+    return bound
 
 
 def _bound(node: exp.Expr, rows: ExpressionBinder, time: Expression | None) -> Aggregate:
@@ -193,12 +208,15 @@ def _distinct(name: str, node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
     return aggregates.COUNT_DISTINCT.call("COUNT(DISTINCT ...)", rows.all(node.expressions))
 
 
-def group_keys(select: exp.Select, rows: ExpressionBinder) -> Iterator[Expression]:
+def group_keys(
+    select: exp.Select, rows: ExpressionBinder, has_window: bool = True
+) -> Iterator[Expression]:
     """The expressions of GROUP BY but for windows: also by number, or by a name that AS gives."""
     named = {i.alias.lower(): i.this for i in reversed(select.expressions) if _has_alias(i)}
     for written in grouped_by(select):
         node = _meant(written, select.expressions, named, rows)
-        if window_column(node, rows) is None and not is_standard(written):
+        is_window = has_window and window_column(node, rows) is not None
+        if not is_window and not is_standard(written):
             key = call_arguments.anything(rows.bind(node))
             if coercion.holds_map(key.type) or key.type.name == "INTERVAL":
                 message = f"{coercion.article(key.type)} cannot be grouped by"

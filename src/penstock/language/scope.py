@@ -7,21 +7,32 @@ from dataclasses import dataclass
 
 from penstock.errors import TypeFault, UnknownName
 from penstock.language.places import Misfit, suggestion
-from penstock.model import STRING, Call, Column, Expression, Field, Literal, name_key
+from penstock.model import STRING, Call, Column, Expression, Field, Literal, name_key, walk
 
 
 @dataclass(frozen=True, slots=True)
 class FromItem:
-    """A stream or relation in a FROM clause; ``index`` 0 is the first stream."""
+    """A stream or relation in a FROM clause, or a query that is inlined."""
 
     alias: str
     columns: tuple[Field, ...]
-    index: int
+    source: int
+    """The source of the columns, 0 for the first stream."""
+    made: tuple[Expression, ...] = ()
+    """What each column of an inlined query stands for; empty for a stream or relation."""
 
-    def column(self, name: str) -> Column | None:
-        """The column of that name, however it is spelt."""
-        field = _by_name(self.columns).get(name_key(name))
-        return Column(field.name, field.type, self.index) if field is not None else None
+    def column(self, name: str) -> Expression | None:
+        """What the column of that name stands for, however it is spelt."""
+        field = self.field(name)
+        if field is None:
+            return None
+        if self.made:
+            return self.made[self.columns.index(field)]
+        return Column(field.name, field.type, self.source)
+
+    def field(self, name: str) -> Field | None:
+        """The column of that name as it is declared."""
+        return _by_name(self.columns).get(name_key(name))
 
 
 def _by_name(fields: tuple[Field, ...]) -> Mapping[str, Field]:
@@ -63,13 +74,31 @@ class Scope:
         found = [i for i in self.inputs if i.alias.lower() == alias.lower()]
         return found[0] if found else None
 
-    def _unqualified(self, parts: Sequence[str]) -> Column:
-        found = [(i, c) for i in self.inputs if (c := i.column(parts[0])) is not None]
+    def column(self, parts: Sequence[str]) -> tuple[FromItem, Field] | None:
+        """The column that ``column`` or ``alias.column`` names; None if it names something else."""
+        qualified = self.input(parts[0]) if len(parts) == 2 else None
+        among = (qualified,) if qualified is not None else self.inputs if len(parts) == 1 else ()
+        found = [(i, field) for i in among if (field := i.field(parts[-1])) is not None]
+        return found[0] if len(found) == 1 else None
+
+    def spelling(self, column: Column) -> str:
+        """How a query names a column, or one that is made of it."""
+        for item in self.inputs:
+            for field in item.columns:
+                made = item.column(field.name)
+                if made is not None and column in walk(made):
+                    return f"{item.alias}.{field.name}"
+        return column.name
+
+    def _unqualified(self, parts: Sequence[str]) -> Expression:
+        found = [(i, f) for i in self.inputs if (f := i.field(parts[0])) is not None]
         if len(found) > 1:
-            owners = " or ".join(f"{i.alias}.{c.name}" for i, c in found)
+            owners = " or ".join(f"{i.alias}.{f.name}" for i, f in found)
             raise Misfit(UnknownName, f"'{parts[0]}' is ambiguous", f"write {owners}")
-        if found:
-            return found[0][1]
+        for item, field in found:
+            made = item.column(field.name)
+            assert made is not None
+            return made
         if len(parts) > 1:
             names = [i.alias for i in self.inputs]
             hint = suggestion(parts[0], names) or f"the query reads {', '.join(names)}"

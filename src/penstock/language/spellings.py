@@ -90,10 +90,10 @@ def _between_commas(parts: Sequence[Sequence[Token]], comma: Token) -> Iterator[
 
 
 def _without_emit(tokens: list[Token], source: Source) -> list[Token]:
-    if _word(tokens, len(tokens) - 2) == "EMIT" and _word(tokens, len(tokens) - 1) in (
-        "CHANGES", "FINAL",
-    ):
-        return tokens[:-2]
+    for index, token in enumerate(tokens):
+        if (token.text.upper() == "EMIT" and _word(tokens, index + 1) in ("CHANGES", "FINAL")
+                and _word(tokens, index + 2) in ("", "LIMIT")):
+            return [*tokens[:index], *tokens[index + 2 :]]
     return tokens
 
 

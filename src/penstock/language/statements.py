@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from penstock.errors import LanguageError, NotYet, SyntaxFault, TypeFault, UnknownName
+from penstock.errors import LanguageError, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
-from penstock.language import durations, functions, sinks, types
+from penstock.language import durations, functions, showing, sinks, types
 from penstock.language.aggregates import is_aggregate
 from penstock.language.catalogue import Catalogue
 from penstock.language.coercion import article
 from penstock.language.dialect import STANDARD
 from penstock.language.options import parse_options, parse_with, setting_value
 from penstock.language.places import Place, Source, suggestion
-from penstock.language.select import bind_select
+from penstock.language.question_endings import take_ending
+from penstock.language.select import bind_asked, bind_select
 from penstock.language.settings import SETTINGS
 from penstock.language.signatures import Signature
+from penstock.language.spellings import understood
+from penstock.language.stream_columns import stream_columns
 from penstock.language.tokens import Cursor, place_of
 from penstock.model import (
+    ANSWERS,
     EPOCH_TYPES,
     EPOCH_UNITS,
     TIMESTAMP,
     Field,
     Function,
+    OneTimeQuery,
     Options,
     Query,
     Relation,
     Sink,
+    SqlView,
     Statement,
     StatementKind,
     Stream,
@@ -42,30 +48,24 @@ from penstock.sinks import SINKS
 
 Load = Callable[[str, str, str], PythonFunction | Signature]
 """Finds what SQL must know of a function, from its module, its name and the folder."""
-Declared = TypeVar("Declared", Stream, Relation, Function, Query)
-_KINDS = ("STREAM", "RELATION", "FUNCTION", "QUERY")
+Declared = TypeVar("Declared", Stream, Relation, Function, SqlView, Query)
+_KINDS = ("STREAM", "RELATION", "FUNCTION", "VIEW", "QUERY")
 _SELECTS = ("SELECT", "(", "WITH")
-_HEADS = ("CREATE", "DROP", "SET", "SELECT")
-_LISTED = "`penstock explain` lists what an application declares"
+_HEADS = ("CREATE", "DROP", "SET", "SELECT", *showing.HEADS)
 _ELSEWHERE = {
-    "SHOW": _LISTED,
-    "DESCRIBE": _LISTED,
-    "DESC": _LISTED,
     "ALTER": "DROP QUERY, then CREATE it; a stream's declaration cannot be changed",
     "BEGIN": "statements separated by ; are an application",
     "DELETE": "answers are never changed",
     "EXECUTE": "statements separated by ; are an application",
     "TERMINATE": "write DROP QUERY q",
     "UPDATE": "answers are never changed",
-    "EXPLAIN": "`penstock explain` shows how queries are shared",
 }
 """What to do instead of statements that other systems have."""
 _CREATED_ELSEWHERE = {
     "STREAMING": "write CREATE QUERY q AS SELECT ..., whose answers are kept up to date",
-    "TEMPORARY": "a stream of rows is a STREAM, a table that is looked up a RELATION",
-    "OR": "DROP the query first, then CREATE it",
+    "TEMPORARY": "write CREATE STREAM, CREATE RELATION or CREATE VIEW",
+    "OR": "DROP the query or view first, then CREATE it",
     "TABLE": "a stream of rows is a STREAM, a table that is looked up a RELATION",
-    "VIEW": "a query cannot read another one; each is a CREATE QUERY of its own",
     "MATERIALIZED": "write CREATE QUERY q AS SELECT ..., whose answers are kept up to date",
     "SINK": "write CREATE QUERY q INTO parquet 'folder' AS SELECT ...",
     "SOURCE": "write CREATE STREAM",
@@ -81,6 +81,8 @@ class StatementBinder:
     load: Load
     unnamed: int = 0
     """The number in the name of the last bare SELECT."""
+    shown: list[showing.Showing] = field(default_factory=list)
+    """What SHOW, DESCRIBE and EXPLAIN ask for, in the order written."""
 
     def bind(self, tokens: Sequence[Token], text: str, ordinal: int) -> None:
         """Bind one statement."""
@@ -94,17 +96,19 @@ class StatementBinder:
             self._set(cursor, written)
         elif cursor.word() in _SELECTS:
             self._bare_select(cursor, written)
+        elif cursor.word() in showing.HEADS:
+            self.shown.append(showing.bind_showing(cursor, self.catalogue))
         elif cursor.take("INSERT"):
             self._insert(cursor)
         else:
             hint = _ELSEWHERE.get(cursor.word()) or suggestion(cursor.word(), _HEADS)
-            raise cursor.expected("CREATE, DROP QUERY, SET or SELECT", hint)
+            raise cursor.expected("CREATE, DROP, SET, SELECT, SHOW or DESCRIBE", hint)
 
     def _create(self, cursor: Cursor, written: str) -> None:
         kind = cursor.word()
         if kind not in _KINDS:
             hint = _CREATED_ELSEWHERE.get(kind) or suggestion(kind, _KINDS)
-            raise cursor.expected("STREAM, RELATION, FUNCTION or QUERY after CREATE", hint)
+            raise cursor.expected("STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE", hint)
         cursor.advance()
         unless = cursor.take("IF", "NOT", "EXISTS")
         name, place = cursor.name(f"the name of the {kind.lower()}")
@@ -112,12 +116,12 @@ class StatementBinder:
         if unless and self._exists(kind, name):
             return
         _check_foreign(cursor)
+        if kind in ("STREAM", "RELATION", "VIEW"):
+            self._check_other(name, kind.lower(), cursor.source, place)
         if kind == "STREAM":
-            self._check_other(name, self.catalogue.relations, "relation", cursor.source, place)
             stream = self._stream(cursor, name)
             self._declare(self.catalogue.streams, stream, "stream", cursor.source, place, written)
         elif kind == "RELATION":
-            self._check_other(name, self.catalogue.streams, "stream", cursor.source, place)
             table = self._relation(cursor, name)
             self._declare(
                 self.catalogue.relations, table, "relation", cursor.source, place, written
@@ -128,6 +132,9 @@ class StatementBinder:
             self._declare(
                 self.catalogue.functions, function, "function", cursor.source, place, written
             )
+        elif kind == "VIEW":
+            view = self._view(cursor, name)
+            self._declare(self.catalogue.views, view, "view", cursor.source, place, written)
         else:
             query = self._query(cursor, name)
             self._declare(self.catalogue.queries, query, "query", cursor.source, place, written)
@@ -136,6 +143,7 @@ class StatementBinder:
         known: dict[str, Mapping[str, object]] = {
             "STREAM": self.catalogue.streams, "RELATION": self.catalogue.relations,
             "FUNCTION": self.catalogue.functions, "QUERY": self.catalogue.queries,
+            "VIEW": self.catalogue.views,
         }
         return name.lower() in known[kind]
 
@@ -156,15 +164,19 @@ class StatementBinder:
                          if isinstance(what, Function) else ())
             self.catalogue.record(Statement(kind, what.name, written, self.folder, *signature))
         elif earlier != what:
-            hint = "DROP it first" if kind == "query" else "a declaration cannot be changed"
+            drops = kind in ("query", "view")
+            hint = "DROP it first" if drops else "a declaration cannot be changed"
             message = f"{kind} '{what.name}' exists already and is declared differently"
             raise source.fault(TypeFault, message, place, hint)
 
-    def _check_other(
-        self, name: str, others: Mapping[str, object], kind: str, source: Source, place: Place
-    ) -> None:
-        if name.lower() in others:
-            raise source.fault(TypeFault, f"there is a {kind} '{name}' already", place)
+    def _check_other(self, name: str, kind: str, source: Source, place: Place) -> None:
+        """Streams, relations and views have one space of names."""
+        known: dict[str, Mapping[str, object]] = {
+            "stream": self.catalogue.streams, "relation": self.catalogue.relations,
+            "view": self.catalogue.views}
+        for other, names in known.items():
+            if other != kind and name.lower() in names:
+                raise source.fault(TypeFault, f"there is a {other} '{name}' already", place)
 
     def _check_function_name(self, name: str, source: Source, place: Place) -> None:
         upper = name.upper()
@@ -179,7 +191,7 @@ class StatementBinder:
     # --- streams and relations -----------------------------------------------------------------
 
     def _stream(self, cursor: Cursor, name: str) -> Stream:
-        columns = _columns(cursor)
+        columns, computed = stream_columns(cursor, name, self.catalogue.functions)
         format_, path = self._origin(cursor)
         options: Options = ()
         time, unit, lateness, late_place = None, "", 0.0, None
@@ -202,7 +214,8 @@ class StatementBinder:
             raise cursor.source.fault(
                 TypeFault, "LATENESS needs TIME", late_place, "name the column that holds the time"
             )
-        return Stream(name, columns, format_, path, options, time, lateness, unit, **own)
+        return Stream(name, columns, format_, path, options, time, lateness, unit,
+                      computed=computed, **own)
 
     def _relation(self, cursor: Cursor, name: str) -> Relation:
         columns = _columns(cursor)
@@ -261,8 +274,16 @@ class StatementBinder:
     ) -> Query:
         if cursor.word() not in _SELECTS:
             raise cursor.expected("SELECT")
-        branches = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue)
-        return Query(name, branches, sink, **options)  # type: ignore[arg-type]
+        found = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue)
+        options = {**options, "views": found.views}
+        return Query(name, found.branches, sink, **options)  # type: ignore[arg-type]
+
+    def _view(self, cursor: Cursor, name: str) -> SqlView:
+        cursor.expect("AS")
+        if cursor.word() not in _SELECTS:
+            raise cursor.expected("SELECT")
+        found = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue, name)
+        return SqlView(name, found.branches, found.views)
 
     def _bare_select(self, cursor: Cursor, written: str) -> None:
         """A SELECT of its own is a query with a name of ours."""
@@ -297,18 +318,25 @@ class StatementBinder:
         self._check_fits(query, cursor.source, place)
 
     def _drop(self, cursor: Cursor) -> None:
-        if not cursor.take("QUERY"):
-            raise cursor.expected("QUERY after DROP", "only queries can be dropped")
+        kind: Literal["query", "view"] = "view" if cursor.word() == "VIEW" else "query"
+        if not (cursor.take("QUERY") or cursor.take("VIEW")):
+            raise cursor.expected("QUERY or VIEW after DROP", "nothing else can be dropped")
         unless = cursor.take("IF", "EXISTS")
-        name, place = cursor.name("the name of a query")
+        name, place = cursor.name(f"the name of a {kind}")
         cursor.end()
-        if unless and name.lower() not in self.catalogue.queries:
+        known: Mapping[str, Query | SqlView] = (
+            self.catalogue.queries if kind == "query" else self.catalogue.views)
+        if unless and name.lower() not in known:
             return
-        if name.lower() not in self.catalogue.queries:
-            known = [query.name for query in self.catalogue.queries.values()]
-            message = f"no query '{name}'"
-            raise cursor.source.fault(UnknownName, message, place, suggestion(name, known))
-        self.catalogue.drop_query(name)
+        if name.lower() not in known:
+            names = [each.name for each in known.values()]
+            message = f"no {kind} '{name}'"
+            raise cursor.source.fault(UnknownName, message, place, suggestion(name, names))
+        if kind == "view" and (readers := self.catalogue.readers(known[name.lower()].name)):
+            listed = ", ".join(readers[:3]) + (", ..." if len(readers) > 3 else "")
+            message = f"view '{name}' is read by {listed}"
+            raise cursor.source.fault(TypeFault, message, place, "DROP what reads it first")
+        self.catalogue.drop(kind, name)
 
     # --- settings ------------------------------------------------------------------------------
 
@@ -328,10 +356,18 @@ class StatementBinder:
         self.catalogue.record(Statement("setting", name, written, self.folder))
 
 
+def declared_name(tokens: Sequence[Token]) -> str:
+    """The name in lower case of what a statement declares that queries read; empty if nothing."""
+    words = [token.text for token in tokens[:3]]
+    if len(words) < 3 or words[0].upper() != "CREATE":
+        return ""
+    return words[2].lower() if words[1].upper() in ("STREAM", "RELATION", "VIEW") else ""
+
+
 def one_select(
     statements: Sequence[Sequence[Token]], text: str, name: str, catalogue: Catalogue
-) -> Query:
-    """The query of a text that is one SELECT."""
+) -> OneTimeQuery:
+    """The question that a text is: one SELECT, over streams and the answers of queries."""
     source = Source(text, f"query {name}")
     if len(statements) != 1:
         again = statements[1][0] if statements else None
@@ -340,12 +376,21 @@ def one_select(
     cursor = Cursor(statements[0], source)
     if cursor.word() not in _SELECTS:
         raise cursor.expected("SELECT", "a question is a query without CREATE QUERY")
-    branches = bind_select(cursor.tokens, source, catalogue)
-    if any(branch.window is not None and branch.window.gap for branch in branches):
-        place = Place(0, max(1, len(text)))
-        raise source.fault(NotYet, "sessions in a question are not supported yet", place,
-                           "CREATE QUERY answers them as they end")
-    return Query(name, branches)
+    tokens, ending = take_ending(understood(cursor.tokens, source), source)
+    answers = {key: _answers(query) for key, query in catalogue.queries.items()
+               if catalogue.table(query.name) is None}
+    asked = bind_asked(tokens, ending, source,
+                       replace(catalogue, streams={**answers, **catalogue.streams}))
+    query = Query(name, asked.branches, views=asked.views)
+    read = tuple(answers[key] for key in answers if answers[key].name in query.streams)
+    return OneTimeQuery(query, asked.shown, asked.order, asked.distinct, ending.limit,
+                        ending.offset, asked.is_held, read)
+
+
+def _answers(query: Query) -> Stream:
+    """The answers of a query as a question reads them: a stream without a time."""
+    columns = tuple(Field(name, type_) for name, type_ in query.branches[0].outputs)
+    return Stream(query.name, columns, ANSWERS)
 
 
 def _check_foreign(cursor: Cursor) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import gcd
 
-from penstock.errors import NotYet, Refused, TypeFault
+from penstock.errors import Refused, TypeFault
 from penstock.language.comparisons import FLIPPED
 from penstock.language.places import Misfit
 from penstock.language.windows import Clause
@@ -80,6 +80,14 @@ def window_join(
     return WindowJoin(on, bounds.lower, bounds.upper), selected
 
 
+def is_bounded(conditions: Iterable[Expression], times: Sequence[Column | None]) -> bool:
+    """Whether the conditions of two streams say how far apart their rows are, both ways."""
+    bounds = _Bounds()
+    for condition in conditions:
+        bounds = bounds.meet(_bounds(condition, times) or _Bounds())
+    return bounds.lower is not None and bounds.upper is not None
+
+
 def _predicate(
     conditions: Iterable[Expression],
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
@@ -129,8 +137,8 @@ def aggregated_window(clause: Clause) -> Window:
     """
     _check_clause(clause)
     if clause.window is None:
-        raise Misfit(NotYet, "aggregates over windows of ROWS are not supported yet",
-                     "write a window of time, such as WINDOW 1 MIN")
+        raise Misfit(Refused, "an aggregate over a join answers for a stretch of time, and a "
+                     "window of ROWS has none", "write a window of time, such as WINDOW 1 MIN")
     window = clause.window
     if not clause.slides:
         window = replace(window, slide=_renewed(window.length))

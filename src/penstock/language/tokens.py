@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.errors import LanguageError
+from penstock.errors import LanguageError, SyntaxFault
 from penstock.language import durations
 from penstock.language.dialect import Penstock
 from penstock.language.places import Place, Source
@@ -42,6 +42,28 @@ def statements(text: str) -> Iterator[list[Token]]:
             statement = []
     if statement:
         yield statement
+
+
+def statement_texts(text: str) -> list[str]:
+    """The text of each statement, without comments before it and without its semicolon.
+
+    >>> statement_texts("SHOW STREAMS; -- both\\nSELECT ';' FROM s;")
+    ['SHOW STREAMS', "SELECT ';' FROM s"]
+    """
+    return [text[found[0].start : found[-1].end + 1] for found in statements(text)]
+
+
+def is_complete(text: str) -> bool:
+    """Whether a text that somebody types ends with a semicolon that is in no string or comment.
+
+    >>> is_complete("SELECT a FROM s"), is_complete("SELECT ';"), is_complete("SHOW STREAMS;")
+    (False, False, True)
+    """
+    try:
+        tokens = tokenise(text)
+    except SyntaxFault as error:
+        return "is not closed" not in error.message  # what is wrong otherwise does not heal
+    return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
 
 
 def tokenise(text: str) -> list[Token]:

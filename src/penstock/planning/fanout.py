@@ -35,6 +35,16 @@ class TaggedKey:
 
 
 @dataclass(frozen=True, slots=True)
+class FanoutEntry:
+    """A row of constants, and the codes under which it is filed."""
+
+    member: int
+    shape: int
+    constants: tuple[Value, ...]
+    codes: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Fanout:
     """Everything that Spark needs to evaluate many branches in one pass."""
 
@@ -46,8 +56,9 @@ class Fanout:
     """Types of the constant columns."""
     riders: tuple[tuple[int, ...], ...]
     """For each shape, the positions of the branches that have it."""
+    entries: tuple[FanoutEntry, ...]
     table: pa.Table
-    """One row per branch and code under which it is filed."""
+    """The same, one row per code."""
 
 
 def fan_out(branches: Sequence[Branch]) -> Fanout:
@@ -60,13 +71,14 @@ def fan_out(branches: Sequence[Branch]) -> Fanout:
         riders.setdefault(shape, []).append(member)
     shapes = tuple(riders)
     slots, constants = _columns(shapes)
-    entries = list(_entries(riders, taken, chosen, {look.key: look for look in keys}))
+    entries = tuple(_entries(riders, taken, chosen, {look.key: look for look in keys}))
     return Fanout(
         keys=keys,
         shapes=shapes,
         slots=slots,
         constants=constants,
         riders=tuple(map(tuple, riders.values())),
+        entries=entries,
         table=_table(entries, slots, constants),
     )
 
@@ -100,31 +112,21 @@ def _columns(shapes: Sequence[Shape]) -> tuple[tuple[tuple[int, ...], ...], tupl
     return tuple(slots), tuple(type_ for type_, _ in columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A row of constants, and the codes under which it is filed."""
-
-    member: int
-    shape: int
-    constants: tuple[Value, ...]
-    codes: Sequence[int]
-
-
 def _entries(
     riders: dict[Shape, list[int]],
     taken: Sequence[tuple[Shape, tuple[tuple[Value, ...], ...]]],
     chosen: Sequence[Candidate],
     keys: dict[Key, TaggedKey],
-) -> Iterator[_Entry]:
+) -> Iterator[FanoutEntry]:
     for number, members in enumerate(riders.values()):
         for member in members:
             codes = _codes(chosen[member], keys[chosen[member].key])
             rows = taken[member][1]
             if chosen[member].listed is None:
-                yield _Entry(member, number, rows[0], codes)
+                yield FanoutEntry(member, number, rows[0], codes)
             else:  # one code for each listed constant
                 for row, filed in zip(rows, codes, strict=True):
-                    yield _Entry(member, number, row, [filed])
+                    yield FanoutEntry(member, number, row, [filed])
 
 
 def _codes(candidate: Candidate, key: TaggedKey) -> list[int]:
@@ -137,7 +139,7 @@ def _codes(candidate: Candidate, key: TaggedKey) -> list[int]:
 
 
 def _table(
-    entries: Sequence[_Entry], slots: Sequence[Sequence[int]], constants: Sequence[Type]
+    entries: Sequence[FanoutEntry], slots: Sequence[Sequence[int]], constants: Sequence[Type]
 ) -> pa.Table:
     values: list[list[Value]] = [[None] * len(entries) for _ in constants]
     for row, entry in enumerate(entries):

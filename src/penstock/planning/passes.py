@@ -15,8 +15,8 @@ from penstock.errors import PlanError
 from penstock.model import Application, Query, Sink, is_expensive
 from penstock.plan import Member, Operator, Path, Plan, members_of
 from penstock.planning.check import check, check_names
-from penstock.planning.conjunctions import conditions
-from penstock.planning.path_operators import described, fanned_out, lookup_operators, operators
+from penstock.planning.conjunctions import computed_by, conditions
+from penstock.planning.path_operators import fanned_out, identified, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, share_aggregates
 from penstock.planning.share_joins import own_join, share_joins
 from penstock.planning.share_predicates import share_predicates
@@ -99,7 +99,7 @@ def _own_path(query: Query, member: Member) -> Path:
         operators=operators(id, branch, query.sink),
         end="sink" if branch.grouping is None else "panes",
         expensive=expensive,
-        movable=len(conditions(branch.where).movable),
+        movable=len(conditions(branch.where, computed_by(branch)).movable),
     )
 
 
@@ -112,7 +112,7 @@ def _shared_id(path: Path, before: Plan) -> str:
     names = "+".join(quote(name, safe="") for name in (path.reads, *relations))
     if not path.lookups:
         return f"{names}/{end}"
-    written = "; ".join(map(described, path.lookups))
+    written = "; ".join(map(identified, path.lookups))
     return f"{names}@{zlib.crc32(written.encode()):08x}/{end}"
 
 

@@ -14,7 +14,7 @@ from penstock.model import (
     walk,
 )
 from penstock.plan import Operator
-from penstock.planning.conjunctions import conditions
+from penstock.planning.conjunctions import computed_by, conditions
 from penstock.planning.shapes import conjunction
 from penstock.rendering import render
 
@@ -48,8 +48,15 @@ def lookup_operators(id: str, lookups: Iterable[Lookup]) -> list[Operator]:
     ]
 
 
+def identified(lookup: Lookup) -> str:
+    """What tells a lookup from every other: ids of paths are made of it, so it does not change."""
+    if lookup.unnests:
+        return described(lookup)
+    return f"{lookup.kind} {lookup.relation} {render(lookup.on)}"
+
+
 def described(lookup: Lookup) -> str:
-    """A lookup in words, which tell it from every other."""
+    """A lookup in words."""
     if not lookup.unnests:
         return f"{lookup.kind} {lookup.relation} on {render(lookup.on)}"
     named = zip(lookup.parts, lookup.columns, strict=True)
@@ -59,10 +66,9 @@ def described(lookup: Lookup) -> str:
 
 def _python(id: str, branch: Branch) -> list[Operator]:
     """One operator for each condition that calls Python, and one for the answers."""
-    texts = [render(conjunct) for conjunct in conditions(branch.where).all]
-    computed = (branch.grouping.expressions if branch.grouping is not None
-                else [output.expression for output in branch.select])
-    if called := _functions(computed):
+    texts = [render(one) for one in conditions(branch.where, computed_by(branch)).all]
+    values = computed_by(branch) if branch.grouping is None else branch.grouping.expressions
+    if called := _functions(values):
         texts.append(", ".join(called))
     return [Operator(f"{id}:python{number}", "python", text)
             for number, text in enumerate(texts, start=1)]

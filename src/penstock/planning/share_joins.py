@@ -23,11 +23,12 @@ from penstock.model import (
     STREAM,
     Branch,
     Query,
+    Sink,
     is_expensive,
 )
 from penstock.plan import Member, Operator, Path, Plan, SharedJoin
 from penstock.planning.early_selections import early_selection
-from penstock.planning.path_operators import described, fanned_out, lookup_operators, operators
+from penstock.planning.path_operators import fanned_out, identified, lookup_operators, operators
 from penstock.planning.share_aggregates import group_id, pane_of
 from penstock.rendering import render
 
@@ -42,7 +43,7 @@ def share_joins(before: Plan) -> Plan:
     """Let queries with the same streams, predicate and lookups share one join.
 
     One whose rows go to Python keeps a join of its own: the others must not wait for a slow or
-    raising function.
+    raising function. Window aggregates that call the same functions alike have one synopsis.
     """
     alike: dict[str, list[SharedJoin]] = {}
     for join in before.joins:
@@ -67,13 +68,13 @@ def _shares_panes(plan: Plan, joins: Sequence[SharedJoin]) -> bool:
 def _shared_id(plan: Plan, join: SharedJoin) -> str:
     """The streams, the relations, and a checksum of the conditions on which they are joined."""
     branch = plan.branch(join.members[0])
-    if join.path.expensive or branch.join is None:
-        return join.id
     if branch.grouping is not None:
         return group_id(branch)
+    if join.path.expensive or branch.join is None:
+        return join.id
     names = "*".join(quote(stream, safe="") for stream in branch.streams)
     relations = "".join(f"+{quote(lookup.relation, safe='')}" for lookup in branch.lookups)
-    looked_up = map(described, branch.lookups)
+    looked_up = map(identified, branch.lookups)
     written = "; ".join([*sorted(render(one) for one in branch.join.on), *looked_up])
     written += " over rows" if branch.join.rows else ""
     return f"{names}{relations}@{zlib.crc32(written.encode()):08x}"
@@ -107,7 +108,10 @@ def _join(
 
 
 def _panes(id: str, branch: Branch, members: int) -> tuple[Operator, ...]:
-    """The operators of a path into panes."""
+    """The operators of a path into panes. Members that call Python do so alike."""
     whose = "a window aggregate" if members == 1 else f"{members} window aggregates"
     panes = Operator(f"{id}:panes", "panes", f"panes of {whose}")
-    return (*lookup_operators(id, branch.lookups), panes)
+    steps = (operators(id, replace(branch, where=branch.selected), Sink())[:-1]
+             if any(map(is_expensive, branch.expressions))
+             else tuple(lookup_operators(id, branch.lookups)))
+    return (*steps, panes)

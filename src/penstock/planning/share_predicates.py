@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from penstock.model import Branch, PythonCall, is_expensive
+from penstock.model import Branch, Expression, is_expensive
 from penstock.plan import Member, Operator, Path, Plan
 from penstock.planning.conjunctions import conditions
 from penstock.planning.path_operators import lookup_operators
@@ -30,7 +30,7 @@ def share_predicates(before: Plan) -> Plan:
         for path in before.paths if path.id in first or path.id not in gone))
 
 
-def shared_predicates(branches: Iterable[Branch]) -> tuple[PythonCall, ...]:
+def shared_predicates(branches: Iterable[Branch]) -> tuple[Expression, ...]:
     """The predicates of several branches, each once, in the order in which they first occur."""
     return tuple(dict.fromkeys(
         predicate for branch in branches for predicate in conditions(branch.where).movable))

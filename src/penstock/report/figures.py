@@ -100,6 +100,7 @@ def draw_panels(
         panel.fill_between(x, y, step="post", color="#d9d9d9", linewidth=0, label=label)
         panel.plot(times, levels, drawstyle="steps-post", linewidth=1.2,
                    color=_colour(name) or "#333333")
+    for panel, name in zip(axes, series, strict=True):  # all share the axes, so all are drawn first
         _furnish(panel, replace(drawing, title=name, x=""), legend=panel is axes[0])
     axes[-1].set_xlabel(drawing.x)
     figure.suptitle(drawing.title, x=0.01, ha="left", fontsize=11)

@@ -171,6 +171,8 @@ class SparkHost(HostShutdown):
         self._begin([name for name in opened if name not in waiting])
         if live:
             self._warm_up.start(partial(self._tell_warm, waiting), len(waiting) == len(opened))
+        else:  # the first blocks are batched meanwhile
+            self._workers.submit(self._compiler.build_fanouts)
 
     def stop(self, within: float | None = None) -> None:
         """Let active jobs finish, and end; see `HostShutdown.stop`."""

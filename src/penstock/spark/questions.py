@@ -2,26 +2,40 @@
 
 A window aggregate is answered from a synopsis of the running engine, if one covers the question.
 Otherwise its panes are made from the blocks in the spool and then discarded. Every other form is
-answered from all blocks in the spool. A question writes nothing: it only reads the spool. So it may
-be asked during a run, even of a checkpoint that another process runs.
+answered from all blocks in the spool. An aggregate or a join without a window is one over a single
+pane: all rows get the same time. The answers of a query are read like a stream of one block. A
+question writes nothing: it only reads. So it may be asked during a run, even of a checkpoint that
+another process runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import gcd
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from penstock.arrow import arrow_type
+from penstock.arrow import arrow_schema, arrow_type
 from penstock.engine.aggregates.coverage import families_of
 from penstock.engine.instructions import JoinSide, ProbeScan
 from penstock.engine.joins.outers import LATEST, side
 from penstock.errors import CheckpointError, PenstockError, RunError
-from penstock.model import Application, Block, Branch, Query, Window, name_key
+from penstock.model import (
+    ANSWERS,
+    Application,
+    Block,
+    Branch,
+    OneTimeQuery,
+    OrderKey,
+    Query,
+    Window,
+    name_key,
+    quoted,
+)
 from penstock.plan import EARLIEST, Group, Member, Plan, SharedJoin
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
@@ -31,6 +45,7 @@ from penstock.spark.compile.columns import compiled
 from penstock.spark.compile.compiler import Compiler, Summarised
 from penstock.spark.compile.references import References
 from penstock.spark.compile.relations import Relations
+from penstock.spark.delivery.stored_answers import Results
 from penstock.spark.ingest.sources import plain
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
@@ -51,21 +66,27 @@ class Questions:
     synopsis: Callable[[str], GroupSynopsis | None] | None = None
     """The synopses of the engine that runs here, by group; None if none runs."""
 
-    def answer(self, application: Application, query: Query) -> pa.Table:
+    def answer(self, application: Application, asked_for: OneTimeQuery) -> pa.Table:
         """The answer to a bound question."""
         relations = Relations(self.spark, None, lambda subject, text: None)
-        needs = References(application, relations)
+        answers = {stream.name: stream for stream in asked_for.answers}
+        needs = References(
+            replace(application, streams={**application.streams, **answers}), relations)
+        query = asked_for.query
+        plan = planned([query])
         try:
             for _ in range(TRIES):
-                asked = _Question(self, needs, query, planned([query]), self._spools(needs, query))
+                held = self._held(application, needs, query)
+                asked = _Question(self, needs, asked_for, plan, held)
                 try:
                     return asked.answer()
                 except PenstockError as error:
-                    gone = isinstance(error, CheckpointError) and self._has_lost(needs, asked)
+                    gone = isinstance(error, CheckpointError) and self._has_lost(
+                        application, asked)
                     if not gone:
                         raise
                 except Exception as error:
-                    if not self._has_lost(needs, asked):
+                    if not self._has_lost(application, asked):
                         raise RunError(
                             f"the question cannot be answered: {plain(error)}") from error
         finally:
@@ -80,16 +101,43 @@ class Questions:
             return True
         return not self.checkpoint.is_own and self.checkpoint.is_taken
 
-    def _spools(self, needs: References, query: Query) -> dict[str, Spool]:
-        streams = set(query.streams)
-        return {stream: Spool.look(self.spark, self.checkpoint, Files(self.spark),
-                                   needs.application.streams[stream]) for stream in streams}
+    def _held(
+        self, application: Application, needs: References, query: Query
+    ) -> dict[str, Spool | HeldAnswers]:
+        """By stream, the spool; by query whose answers are read, these answers."""
+        found: dict[str, Spool | HeldAnswers] = {}
+        for name in query.streams:
+            stream = needs.application.streams[name]
+            if stream.format == ANSWERS:
+                table = Results(self.checkpoint).table(application, name)
+                found[name] = HeldAnswers(self.spark, table.cast(arrow_schema(stream.columns)))
+            else:
+                found[name] = Spool.look(self.spark, self.checkpoint, Files(self.spark), stream)
+        return found
 
-    def _has_lost(self, needs: References, asked: _Question) -> bool:
+    def _has_lost(self, application: Application, asked: _Question) -> bool:
         """Whether a block that was to be read no longer exists."""
-        now = self._spools(needs, asked.query)
+        now = self._held(application, asked.needs, asked.query)
         return any(block not in now[name].held()
-                   for name, spool in asked.spools.items() for block in spool.held())
+                   for name, held in asked.held.items() for block in held.held())
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAnswers:
+    """The answers of a query, read as the blocks of a stream are: there is one block."""
+
+    spark: SparkSession
+    table: pa.Table
+
+    def held(self) -> list[Block]:
+        """The block with all answers."""
+        return [Block(ANSWERS, 0, self.table.num_rows, self.table.nbytes, 0.0)]
+
+    def timed_frame(self, numbers: Sequence[int]) -> DataFrame:
+        """The answers; nobody looks at their time."""
+        return self.spark.createDataFrame(self.table)
+
+    timely_frame = numbered_frame = timed_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,56 +146,103 @@ class _Question:
 
     by: Questions
     needs: References
-    query: Query
+    asked: OneTimeQuery
     plan: Plan
-    spools: dict[str, Spool]
+    held: Mapping[str, Spool | HeldAnswers]
+
+    @property
+    def query(self) -> Query:
+        return self.asked.query
 
     def answer(self) -> pa.Table:
-        if not any(spool.held() for spool in self.spools.values()):
-            names = " and ".join(sorted(self.spools))
+        if not any(held.held() for held in self.held.values()):
+            names = " and ".join(sorted(self.held))
             raise RunError(f"nothing is held of {names}: no run on {self.by.checkpoint.root} has "
                            "read rows of it, or their retention is over")
         compiler = Compiler(self.by.spark, self.needs.application, self.plan, self.needs.relation,
-                            self.needs.function)
-        if self.plan.groups and self.plan.joins:
-            return self._windowed_pairs(compiler, self.plan.groups[0])
+                            self.needs.function, timeless=self.asked.is_held)
+        if self.plan.groups and self.asked.is_held:
+            return self._finished_table(self._all_at_once(compiler, self.plan.groups[0]))
         if self.plan.groups:
-            return self._windowed(compiler, self.plan.groups[0])
+            windowed = self._windowed_pairs if self.plan.joins else self._windowed
+            return self._finished_table(windowed(compiler, self.plan.groups[0]))
         if self.plan.joins:
-            return self._paired(compiler, self.plan.joins[0])
-        return self._rows(compiler)
+            return self._finished(self._paired(compiler, self.plan.joins[0]))
+        return self._finished(self._rows(compiler))
 
     # --- row by row --------------------------------------------------------------------------
 
-    def _rows(self, compiler: Compiler) -> pa.Table:
-        """The answer of a query of form 1, 2 or 3 to all blocks in the spool."""
+    def _rows(self, compiler: Compiler) -> list[DataFrame]:
+        """The answers of a query of form 1, 2 or 3 to all blocks in the spool."""
         parts = []
         for path in self.plan.paths:
             numbers = [block.number for block in self._blocks(path.reads)]
             if numbers:
-                frame = self.spools[path.reads].timed_frame(numbers)
+                frame = self.held[path.reads].timed_frame(numbers)
                 answers = compiler.answers(path, path.members, frame)
-                parts.append(self._shaped(answers.project(path.members).toArrow()))
-        return pa.concat_tables([self._schema.empty_table(), *parts])
+                parts.append(answers.project(path.members))
+        return parts
 
     def _blocks(self, stream: str) -> list[Block]:
-        return [block for block in self.spools[stream].held() if block.rows]
+        return [block for block in self.held[stream].held() if block.rows]
 
-    def _paired(self, compiler: Compiler, join: SharedJoin) -> pa.Table:
+    def _paired(self, compiler: Compiler, join: SharedJoin) -> list[DataFrame]:
         """The pairs of a window join among all blocks in the spool."""
+        scan = self._scan_of_all(join)
+        if scan is None:
+            return []
+        answers = compiler.paired(join, join.members, [scan], self._rows_of(join))
+        return [answers.project(join.members)]
+
+    def _scan_of_all(self, join: SharedJoin) -> ProbeScan | None:
+        """The scan that finds all pairs; None if a stream has no rows."""
         blocks = [tuple(self._blocks(stream)) for stream in join.streams]
         if not all(blocks):
-            return self._schema.empty_table()
-        scan = ProbeScan(
+            return None
+        return ProbeScan(
             since=EARLIEST, until=LATEST, nearest=0, farthest=join.span, members=join.members,
             sides=tuple(JoinSide(fresh=some, window=some) for some in blocks))
 
+    def _rows_of(self, join: SharedJoin) -> Callable[[str, Sequence[int]], DataFrame]:
+        """What reads the rows of a join: without a window all of them, also late ones."""
         def rows(stream: str, numbers: Sequence[int]) -> DataFrame:
-            spool = self.spools[stream]
-            return spool.numbered_frame(numbers) if join.rows else spool.timely_frame(numbers)
+            held = self.held[stream]
+            if self.asked.is_held:
+                return held.timed_frame(numbers)
+            return held.numbered_frame(numbers) if join.rows else held.timely_frame(numbers)
 
-        answers = compiler.paired(join, join.members, [scan], rows)
-        return self._shaped(answers.project(join.members).toArrow())
+        return rows
+
+    # --- without a window --------------------------------------------------------------------
+
+    def _all_at_once(self, compiler: Compiler, group: Group) -> pa.Table:
+        """An aggregate over everything that is held, in one pane."""
+        branch, joins = self.query.branches[0], self.plan.joins
+        families = families_of(group)
+        synopsis = Synopsis([key.type for key in group.keys], families, group.span,
+                            paired=bool(joins))
+        blocks = [] if joins else self._blocks(group.reads)
+        scan = self._scan_of_all(joins[0]) if joins else None
+        if scan is not None:
+            rows = compiler.summarised_pairs(joins[0], [scan], self._rows_of(joins[0]))
+            self._summarise(synopsis, rows, group, FEW_ROWS + 1)
+        elif blocks:
+            frame = self.held[group.reads].timed_frame([block.number for block in blocks])
+            path = self.plan.path(group.path)
+            with compiler.summarised(path, group.members, frame) as rows:
+                self._summarise(synopsis, rows, group, sum(block.rows for block in blocks))
+        (table,) = synopsis.scan(1, [Question(group.span, asked_of(branch))])
+        if not table.num_rows and not group.keys:
+            table = _of_no_rows(table.schema, branch)
+        return self._selected(branch, 0, 1, table)
+
+    def _summarise(
+        self, synopsis: Synopsis, rows: Summarised, group: Group, count: int
+    ) -> None:
+        families = families_of(group)
+        asked = rows.group(group, families)
+        (tables,) = PaneJob([asked], rows.time).tables(rows.frame, count)
+        synopsis.add({f: tables[at] for f, at in zip(families, asked.families, strict=True)})
 
     # --- windows -----------------------------------------------------------------------------
 
@@ -180,10 +275,11 @@ class _Question:
         families = families_of(group)
         synopsis = Synopsis([key.type for key in group.keys], families, group.span, paired=True)
         if scan.may_find:
-            rows = compiler.summarised_pairs(join, [scan], lambda stream, numbers:
-                                             self.spools[stream].timely_frame(numbers))
-            asked = rows.group(group, families)
-            (tables,) = PaneJob([asked], rows.time).tables(rows.frame, FEW_ROWS + 1)
+            with compiler.summarised_pairs(
+                join, [scan], lambda stream, numbers: self.held[stream].timely_frame(numbers)
+            ) as rows:
+                asked = rows.group(group, families)
+                (tables,) = PaneJob([asked], rows.time).tables(rows.frame, FEW_ROWS + 1)
             synopsis.add(tables)
         (table,) = synopsis.scan(end // group.pane, [Question(group.span, asked_of(branch))])
         return self._selected(branch, start, end, table)
@@ -229,7 +325,7 @@ class _Question:
         synopsis = Synopsis([key.type for key in own.keys], families, own.span)
         blocks = reaching(self._blocks(own.reads), end - length, end)
         if blocks:
-            frame = self.spools[own.reads].timely_frame([block.number for block in blocks])
+            frame = self.held[own.reads].timely_frame([block.number for block in blocks])
             path = self.plan.path(own.path)
             with compiler.summarised(path, own.members, frame) as rows:
                 asked = rows.group(own, families)
@@ -252,6 +348,30 @@ class _Question:
 
     # --- the form of an answer ---------------------------------------------------------------
 
+    def _finished(self, parts: Sequence[DataFrame]) -> pa.Table:
+        """The rows in the order that is asked for, and no more of them than are."""
+        if not parts:
+            return self._schema.empty_table().select(range(self.asked.shown))
+        names = [quoted(name) for name in self._schema.names]
+        frame = reduce(DataFrame.unionAll, [part.select(*names) for part in parts])
+        if self.asked.distinct:
+            frame = frame.distinct()
+        if self.asked.order:
+            frame = frame.orderBy(*(_sorting(names[key.output], key) for key in self.asked.order))
+        if self.asked.offset:
+            frame = frame.offset(self.asked.offset)
+        if self.asked.limit is not None:
+            frame = frame.limit(self.asked.limit)
+        shown = frame.select(*names[: self.asked.shown]).toArrow()
+        return shown.cast(pa.schema(list(self._schema)[: self.asked.shown]))
+
+    def _finished_table(self, table: pa.Table) -> pa.Table:
+        """The same of an answer in the driver."""
+        asked = self.asked
+        if not (asked.distinct or asked.order or asked.offset or asked.limit is not None):
+            return table
+        return self._finished([self.by.spark.createDataFrame(table)])
+
     def _shaped(self, table: pa.Table) -> pa.Table:
         """The question's own columns, in its order."""
         spelt = {name_key(name): name for name in table.column_names}
@@ -262,6 +382,25 @@ class _Question:
     def _schema(self) -> pa.Schema:
         outputs = self.query.branches[0].outputs
         return pa.schema([(name, arrow_type(type_)) for name, type_ in outputs])
+
+
+def _sorting(column: str, key: OrderKey) -> Column:
+    """A column as Spark sorts by it."""
+    found = sf.col(column)
+    if key.descending:
+        return found.desc_nulls_first() if key.nulls_first else found.desc_nulls_last()
+    return found.asc_nulls_first() if key.nulls_first else found.asc_nulls_last()
+
+
+def _of_no_rows(schema: pa.Schema, branch: Branch) -> pa.RecordBatch:
+    """What aggregates without GROUP BY are if there is no row: a count is 0, the others NULL."""
+    assert branch.grouping is not None
+    row = {f"agg{number}": 0 if aggregate.function in _COUNTS else None
+           for number, aggregate in enumerate(branch.grouping.aggregates)}
+    return pa.RecordBatch.from_pylist([row], schema=schema)
+
+
+_COUNTS = ("COUNT", "COUNT_DISTINCT", "APPROX_COUNT_DISTINCT")
 
 
 def _between(rows: Summarised, start: int, end: int) -> DataFrame:

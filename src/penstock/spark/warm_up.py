@@ -116,8 +116,9 @@ class WarmUp:
 
     def _fork_workers(self) -> None:
         """Have a Python worker forked for each core, which imports what all of them need."""
-        if self._ended.is_set() or not any(
-                path.expensive or path.end == "panes" for path in self.plan.paths):
+        calling = any(path.expensive or path.end == "panes" for path in self.plan.paths)
+        calling = calling or any(join.path.expensive for join in self.plan.joins)
+        if self._ended.is_set() or not calling:
             return
         cores = self.segments.cores
         rows = self.spark.range(0, cores, 1, cores)

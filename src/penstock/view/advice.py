@@ -17,6 +17,9 @@ from penstock.whatif.predictions import PolicyOutcome, alike
 
 def shown(advice: Advice) -> Iterator[RenderableType]:
     """The verdict, a table of the policies, and how far the replay can be trusted."""
+    if advice.thin:
+        thin = f"the record is too thin to advise: {advice.thin}. A longer run, under load, tells "
+        yield Padding(Text(f"{thin}more. What it would say:", "yellow"), (0, 1))
     yield Padding(_verdict(advice), (0, 1))
     yield Text()
     yield _table(advice)

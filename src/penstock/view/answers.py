@@ -21,21 +21,32 @@ SHOWN = 50
 """The most rows in a table; JSON and CSV have all of them."""
 
 
-def shown(answer: pyarrow.Table) -> Iterator[RenderableType]:
-    """The first rows of an answer as a table, and how many more there are."""
+def shown(
+    answer: pyarrow.Table, most: int = SHOWN, *, newest: bool = False, heading: bool = True
+) -> Iterator[RenderableType]:
+    """The first rows of an answer as a table, or the ``newest``, and whether there are more."""
     right = [_is_number(kind) for kind in answer.schema.types]
     columns = [Column(visible(name), justify="right" if is_number else "left", overflow="fold")
                for name, is_number in zip(answer.column_names, right, strict=True)]
-    table = Table(*columns, box=None, padding=(0, 1), header_style="bright_black")
-    for row in answer.slice(0, SHOWN).to_pylist():
-        table.add_row(*(_cell(value) for value in row.values()))
+    table = Table(*columns, box=None, padding=(0, 1), header_style="bright_black",
+                  show_header=heading)
+    more = answer.num_rows - most
+    if newest and more > 0:
+        yield Text(" … and earlier rows; --last N or --csv gives them", "italic bright_black")
+    for row in cells(answer.slice(max(0, more) if newest else 0, most)):
+        table.add_row(*map(_cell, row))
     yield table
-    more = answer.num_rows - SHOWN
-    if more > 0:
+    if more > 0 and not newest:
         yield Text(f" … and {counted(more, 'more row')}; --json or --csv gives all",
                    "italic bright_black")
     elif answer.num_rows == 0:
         yield Text(" no rows", "italic bright_black")
+
+
+def cells(answer: pyarrow.Table) -> Iterator[tuple[Any, ...]]:
+    """The rows of an answer, batch by batch; two columns may have the same name."""
+    for batch in answer.to_batches(max_chunksize=10_000):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _is_number(kind: pyarrow.DataType) -> bool:

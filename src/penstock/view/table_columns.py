@@ -12,8 +12,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from penstock.events import (
-    ConjunctionMeasures,
     Histogram,
+    OrderMeasures,
     QueryMeasures,
     QueueMeasures,
     StreamMeasures,
@@ -60,8 +60,8 @@ class Shown(Generic[Row]):
     """The name of a row, for a column that must show all of it: others make room for it."""
 
 
-_LONGEST = 32
-"""Longer names are cut if there is no room for them."""
+_NAME = 0.5
+"""The part of the terminal that a name may take; a longer one is cut."""
 _PADDING = 2
 
 
@@ -72,13 +72,15 @@ def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], 
     """
     shown = [column for column in columns if column.width <= wide]
     cells = {column.title: [column.cell(summary, row) for row in rows] for column in shown}
-    needed = {column.title: _needed(column, cells[column.title], rows) for column in shown}
+    longest = int(_NAME * wide)
+    needed = {column.title: _needed(column, cells[column.title], rows, longest)
+              for column in shown}
     while sum(needed[column.title] for column in shown) > wide and (
         last := max(column.width for column in shown)
     ):
         shown.remove([column for column in shown if column.width == last][-1])
     drawn = Table(
-        *(_drawn(column, needed[column.title] - _PADDING) for column in shown),
+        *(_drawn(column, needed[column.title] - _PADDING, longest) for column in shown),
         box=None, expand=True, padding=(0, 1), pad_edge=True, header_style="bright_black",
     )  # fmt: skip
     for number in range(len(rows)):
@@ -86,26 +88,28 @@ def table(columns: Sequence[Shown[Row]], summary: Summary, rows: Sequence[Row], 
     return drawn
 
 
-def _needed(column: Shown[Row], cells: Sequence[_Cell], rows: Sequence[Row]) -> int:
+def _needed(
+    column: Shown[Row], cells: Sequence[_Cell], rows: Sequence[Row], longest_name: int
+) -> int:
     """The characters that a column needs, including the space beside it."""
     if column.fixed is not None:
         return column.fixed + _PADDING
     least = column.least
     if column.named is not None:
         longest = max((len(column.named(row)) for row in rows), default=0)
-        least = max(least, len(column.title), min(longest, _LONGEST))
+        least = max(least, len(column.title), min(longest, longest_name))
     elif column.ratio is None:
         longest = max((len(cell) for cell in cells if isinstance(cell, str | Text)), default=0)
         least = max(len(column.title), longest)
     return least + _PADDING
 
 
-def _drawn(column: Shown[Row], least: int) -> Column:
+def _drawn(column: Shown[Row], least: int, longest_name: int) -> Column:
     side: Literal["left", "right"] = "right" if column.right else "left"
     return Column(
         column.title, width=column.fixed, ratio=column.ratio, justify=side, no_wrap=True,
         min_width=None if column.named is None else least, overflow="ellipsis",
-        max_width=None if column.named is None else max(least, _LONGEST),
+        max_width=None if column.named is None else max(least, longest_name),
     )  # fmt: skip
 
 
@@ -189,8 +193,8 @@ def _share(summary: Summary, queue: QueueMeasures) -> ProgressBar:
 
 # --- conjunctions -------------------------------------------------------------------------------
 
-CONJUNCTIONS: tuple[Shown[ConjunctionMeasures], ...] = (
-    Shown("predicates of", lambda _, c: Text(c.path, "bold"), right=False, named=lambda c: c.path),
+CONJUNCTIONS: tuple[Shown[OrderMeasures], ...] = (
+    Shown("predicates of", lambda _, c: Text(c.name, "bold"), right=False, named=lambda c: c.name),
     Shown("changes", lambda _, c: short(c.changes), fixed=7),
     Shown("a row", lambda _, c: f"{c.after * 1e6:.3g} us", fixed=9),
     Shown("before", lambda _, c: f"{c.before * 1e6:.3g} us", 90, fixed=9),
@@ -350,7 +354,7 @@ def _probes(summary: Summary, query: QueryMeasures) -> str:
     'a: c, b'
     """
     told = summary.probes.get(query.joined_by, {})
-    return "; ".join(f"{stream}: {', '.join(order)}" for stream, order in told.items()) or "-"
+    return "; ".join(f"{stream}: {', '.join(known.order)}" for stream, known in told.items()) or "-"
 
 
 JOINS: tuple[Shown[QueryMeasures], ...] = (

@@ -97,7 +97,7 @@ def _policies(summary: Summary, wide: int) -> Iterator[str]:
         policies.pop("refresh", None)
     if not any(query.join for query in list(summary.queries.values())):
         policies.pop("joins", None)
-    if not summary.conjunctions:
+    if not summary.conjunctions and not summary.probes:
         policies.pop("filters", None)
     yield from policies.values()
 
@@ -258,14 +258,20 @@ class RunTotals:
 
 
 def _orders(summary: Summary) -> Iterator[RenderableType]:
-    """The conjunctions whose order has changed, with the reason in full."""
-    for one in list(summary.conjunctions.values())[:_MOST_REASONS]:
-        line = Text.assemble((harmless(one.path), "bold"))
-        line.append(f" evaluates {harmless(', '.join(one.order))} in this order")
+    """The conjunctions and probes whose order has changed, with the reason in full."""
+    changed = [(one, one.name, "evaluates") for one in list(summary.conjunctions.values())]
+    changed += [(one, f"{one.name} in {join}", "probes")
+                for join, known in list(summary.probes.items()) for one in list(known.values())]
+    for one, name, does in changed[:_MOST_REASONS]:
+        line = Text.assemble((harmless(name), "bold"))
+        line.append(f" {does} {harmless(', '.join(one.order))} in this order")
         line.append(f" since {seconds(one.changed - summary.run.started)}")
         line.append(f" ({counted(one.changes, 'change')}): {harmless(one.reason)}", _QUIET)
         yield Text()
         yield _indented(line)
+    if own := summary.profiling.partitions:
+        yield Text()
+        yield _indented(Text(f"{counted(own, 'partition')} of jobs went on in orders of their own"))
 
 
 def _run_line(summary: Summary) -> RenderableType:

@@ -31,9 +31,9 @@ class Watch(Protocol):
         """The warnings and failures that were shown."""
 
 
-def watch(console: Console, title: str) -> Watch:
-    """The right way to show a run on this console."""
-    return LiveWatch(console, title) if console.is_terminal else PlainWatch(console)
+def watch(console: Console, title: str, hint: str = "Ctrl-C stops") -> Watch:
+    """The right way to show a run on this console; ``hint`` says what the reader can do."""
+    return LiveWatch(console, title, hint) if console.is_terminal else PlainWatch(console)
 
 
 def show_account(
@@ -47,9 +47,9 @@ def show_account(
 class LiveWatch:
     """A picture that is redrawn in place, and removed when the watch ends."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, hint: str) -> None:
         """Nothing is drawn before the first `show`."""
-        self._title, self._news = title, News()
+        self._title, self._hint, self._news = title, hint, News()
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def show(self, summary: Summary) -> None:
@@ -58,7 +58,7 @@ class LiveWatch:
             self._live.start()
         for line in self._news.since(summary):
             self._live.console.print(Text(line, "yellow"))  # above the picture, and it stays
-        self._live.update(Picture(summary, self._title), refresh=True)
+        self._live.update(Picture(summary, self._title, self._hint), refresh=True)
 
     def close(self) -> None:
         """Wipe the picture."""

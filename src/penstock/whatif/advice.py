@@ -17,6 +17,10 @@ from penstock.whatif.predictions import Comparison, PolicyOutcome, compare
 SHARES = (1.0, 0.8, 0.6)
 """A policy that takes a latency is tried with this limit and with lower ones: it may exceed its own
 limit a little."""
+FEWEST_JOBS = 20
+"""A record with fewer jobs is too thin: costs are guessed from so few."""
+FEWEST_WAITING = 2
+"""If never so many blocks waited, no policy had a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,18 @@ class Advice:
         """What to ``SET``: the family, and its policy."""
         joining = self.comparison.joins.get(outcome.policy)
         return ("operators", outcome.policy) if joining is None else ("joins", joining)
+
+    @property
+    def thin(self) -> str:
+        """Why the record is too thin to advise, if it is."""
+        recorded = self.comparison.recorded
+        if recorded.runs < FEWEST_JOBS:
+            return (f"it has {recorded.runs} jobs, and fewer than {FEWEST_JOBS} say little of what "
+                    "jobs cost")
+        if recorded.peak_blocks < FEWEST_WAITING:
+            return (f"never more than {recorded.peak_blocks} blocks waited, so that a policy had "
+                    "hardly anything to choose from")
+        return ""
 
     @property
     def chosen(self) -> PolicyOutcome | None:

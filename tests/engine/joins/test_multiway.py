@@ -202,7 +202,8 @@ def test_windows_of_hardly_more_rows_than_the_outer_are_joined_without_asking_fo
     assert bool(first.orders) == probed
 
 
-def test_an_order_changes_the_jobs_that_follow_and_is_told(monkeypatch):
+@pytest.mark.parametrize("policy", filters.POLICIES)
+def test_every_filters_policy_changes_the_jobs_that_follow_and_tells_it(policy, monkeypatch):
     monkeypatch.setattr(department, "WORTH_PROBING", 0)
     monkeypatch.setattr(department, "MOST_FRESH", 1.0)
     sql = STREAMS + QUERIES
@@ -213,17 +214,22 @@ def test_an_order_changes_the_jobs_that_follow_and_is_told(monkeypatch):
         # Every key is in a and b, and only one in ten is in c.
         blocks += [("a", number + 0.1, times, keys), ("b", number + 0.2, times, keys),
                    ("c", number + 0.3, times, (keys[0], *range(-9, 0)))]
-    host = FakeHost.of(sql, settings=Settings(until_drained=False))
+    host = FakeHost.of(sql, settings=Settings(until_drained=False),
+                       filters=f"{policy}(window=80, enough=20)")
     for stream, at, times, keys in blocks:
         host.arrive(stream, at=at, times=times, keys=keys)
     for number, stream in enumerate(LATENESS, 1):
         host.end(stream, at=30.0 + number)
+    host.run(until=20.0)
+    host.core.use("filters", filters.policy("sweep"), 20.0, "sweep")  # it keeps the order
     host.run()
     told = [e for e in host.record if isinstance(e, ev.ProbesReordered)]
     assert told[0].stream == "a" and told[0].order == ("c", "b") and told[0].after < told[0].before
+    assert told[0].rows >= 20 and len(told[0].matrix) == 2
+    known = Summary.of(host.record).probes[told[0].join]["a"]
+    assert (known.order, known.reason) == (told[0].order, told[0].reason)
     used = [job.orders[0].order for job in host.probes]
     assert used[0] == (1, 2) and used[-1] == (2, 1)
-    assert department.PROBE_POLICY.startswith("a_greedy")
 
 
 def test_a_policy_decides_the_same_on_the_same_profiles():

@@ -10,6 +10,7 @@ import pytest
 
 from penstock.engine import SegmentJob
 from penstock.engine.settings import Settings
+from penstock.errors import PolicyError
 from penstock.events import JobDecided, OrderChanged, Summary
 from penstock.events.lines import decode, encode
 from penstock.policies.filters import POLICIES
@@ -234,6 +235,15 @@ def test_the_operator_policy_cuts_the_order_that_was_decided() -> None:
     assert played.core.plan.path("q#0").conjunction[0].id == "q#0:python3"
     told = [stage.operator for stage in played.core.paths.costs.told["q#0"].stages]
     assert told[0] == "q#0:python3"
+
+
+def test_a_partition_may_have_an_order_of_its_own_if_the_policy_says_so() -> None:
+    played = feed(host(filters="a_greedy(p=0.1, enough=20, per_partition=0.2)"), blocks=1)
+    assert [(job.evaluation.per_partition, job.evaluation.enough) for job in played.runs] == [
+        (0.2, 20)]
+    for policy in ("sweep", "local_swaps"):
+        with pytest.raises(PolicyError, match="profiles all predicates"):
+            host(filters=f"{policy}(per_partition=0.2)")
 
 
 def test_of_a_large_block_no_more_rows_are_profiled_than_the_window_holds() -> None:

@@ -470,7 +470,7 @@ SELECT MAX(id) FROM TABLE(HOP(TABLE hosts, DESCRIPTOR(site), 1 MIN, 5 MIN))
 -- case: HOP of no stream
 SELECT MAX(id) FROM TABLE(HOP(TABLE packet, DESCRIPTOR(site), 1 MIN, 5 MIN))
 -- gives:
--- UnknownName: query q1, line 1, column 37: no stream or relation 'packet'; did you mean 'packets'?
+-- UnknownName: query q1, line 1, column 37: no stream, relation or view 'packet'; did you mean 'packets'?
 --   SELECT MAX(id) FROM TABLE(HOP(TABLE packet, DESCRIPTOR(site), 1 MIN, 5 MIN))
 --                                       ^^^^^^
 

@@ -39,7 +39,7 @@ SELECT site FROM packets JOIN hosts ON src = id JOIN sites ON region = hosts.sit
 -- case: a stream that is nearly there
 SELECT src FROM packet
 -- gives:
--- UnknownName: query q1, line 1, column 17: no stream or relation 'packet'; did you mean 'packets'?
+-- UnknownName: query q1, line 1, column 17: no stream, relation or view 'packet'; did you mean 'packets'?
 --   SELECT src FROM packet
 --                   ^^^^^^
 
@@ -382,21 +382,21 @@ SELECT src FROM packets SELECT dst FROM packets
 -- case: an unknown statement
 UPDATE packets SET src = 1
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not UPDATE; answers are never changed
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET, SELECT, SHOW or DESCRIBE, not UPDATE; answers are never changed
 --   UPDATE packets SET src = 1
 --   ^^^^^^
 
 -- case: a statement misspelt
 CREAT STREAM s (a INT) FROM rate
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not CREAT; did you mean 'CREATE'?
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET, SELECT, SHOW or DESCRIBE, not CREAT; did you mean 'CREATE'?
 --   CREAT STREAM s (a INT) FROM rate
 --   ^^^^^
 
 -- case: a kind misspelt
 CREATE STREM s (a INT) FROM rate
 -- gives:
--- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not STREM; did you mean 'STREAM'?
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE, not STREM; did you mean 'STREAM'?
 --   CREATE STREM s (a INT) FROM rate
 --          ^^^^^
 
@@ -592,7 +592,7 @@ CREATE QUERY bigger AS SELECT src FROM packets; DROP QUERY big
 -- case: dropping a stream
 DROP STREAM packets
 -- gives:
--- SyntaxFault: statement 1, line 1, column 6: expected QUERY after DROP, not STREAM; only queries can be dropped
+-- SyntaxFault: statement 1, line 1, column 6: expected QUERY or VIEW after DROP, not STREAM; nothing else can be dropped
 --   DROP STREAM packets
 --        ^^^^^^
 
@@ -628,16 +628,9 @@ CREATE QUERY b AS SELECT dst FROM packets
 -- case: OR REPLACE
 CREATE OR REPLACE QUERY q AS SELECT src FROM packets
 -- gives:
--- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not OR; DROP the query first, then CREATE it
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE, not OR; DROP the query or view first, then CREATE it
 --   CREATE OR REPLACE QUERY q AS SELECT src FROM packets
 --          ^^
-
--- case: a view
-CREATE VIEW v AS SELECT src FROM packets
--- gives:
--- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not VIEW; a query cannot read another one; each is a CREATE QUERY of its own
---   CREATE VIEW v AS SELECT src FROM packets
---          ^^^^
 
 -- case: INSERT
 INSERT INTO out SELECT src FROM packets
@@ -646,19 +639,26 @@ INSERT INTO out SELECT src FROM packets
 --   INSERT INTO out SELECT src FROM packets
 --          ^^^^^^^^
 
--- case: SHOW
-SHOW QUERIES
+-- case: SHOW of what is not listed
+SHOW TABLES
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not SHOW; `penstock explain` lists what an application declares
---   SHOW QUERIES
---   ^^^^
+-- SyntaxFault: statement 1, line 1, column 6: expected one of FUNCTIONS, POLICIES, QUERIES, RELATIONS, SETTINGS, STREAMS, VIEWS after SHOW, not TABLES
+--   SHOW TABLES
+--        ^^^^^^
 
--- case: DESCRIBE
-DESCRIBE packets
+-- case: DESCRIBE a name that is not declared
+DESCRIBE pakets
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not DESCRIBE; `penstock explain` lists what an application declares
---   DESCRIBE packets
---   ^^^^^^^^
+-- UnknownName: statement 1, line 1, column 10: no stream, relation, view, function or query 'pakets'; did you mean 'packets'?
+--   DESCRIBE pakets
+--            ^^^^^^
+
+-- case: EXPLAIN a question
+EXPLAIN SELECT src FROM packets
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 9: expected the name of a query, not SELECT; CREATE QUERY gives it one
+--   EXPLAIN SELECT src FROM packets
+--           ^^^^^^
 
 -- case: a JOIN with nothing after it
 SELECT src FROM packets JOIN

@@ -351,3 +351,22 @@ SELECT A.src FROM packets A, packets B WHERE A.src = 1 WINDOW 1000 ROWS
 --   SELECT A.src FROM packets A, packets B WHERE A.src = 1 WINDOW 1000 ROWS
 --                                ^^^^^^^^^
 
+-- case: an aggregate over a window of rows
+SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
+-- gives:
+-- Refused: query q1, line 1, column 63: an aggregate over a join answers for a stretch of time, and a window of ROWS has none; write a window of time, such as WINDOW 1 MIN
+--   SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
+--                                                                 ^^^^^^^^^^^^^^^^
+
+-- case: Python in an aggregate over a join
+SELECT score(A.length) AS s, MAX(score(B.length)) AS hi FROM packets A, packets B WHERE A.src = B.src AND is_botnet(A.src, B.dst) GROUP BY score(A.length) WINDOW 10 MIN SLIDE 2 MIN
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, key0 AS s: DOUBLE, agg0 AS hi: DOUBLE
+-- FROM packets [WINDOW 10 min SLIDE 2 min], packets [WINDOW 10 min SLIDE 2 min]
+-- PAIRS src = src@1
+--   FROM apart -599999999 us TO apart 599999999 us
+-- WHERE is_botnet(src, dst@1)
+-- GROUP BY score(length) AS key0
+-- AGGREGATE MAX(score(length@1)) AS agg0: DOUBLE
+

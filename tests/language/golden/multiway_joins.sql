@@ -141,7 +141,12 @@ SELECT A.src FROM packets A JOIN packets B ON A.src = B.src LEFT JOIN packets C 
 -- case: Python in an aggregate over three streams
 SELECT COUNT(*) FROM packets A, packets B, packets C WHERE A.src = B.src AND B.src = C.src AND is_botnet(A.src, C.dst) WINDOW 1 MIN
 -- gives:
--- NotYet: query q1, line 1, column 8: Python functions in an aggregate over a join are not supported yet; select the pairs themselves
---   SELECT COUNT(*) FROM packets A, packets B, packets C WHERE A.src = B.src AND B.src = C.src AND is_botnet(A.src, C.dst) W
---          ^^^^^
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, agg0 AS count: BIGINT
+-- FROM packets [WINDOW 1 min SLIDE 1 s], packets [WINDOW 1 min SLIDE 1 s], packets [WINDOW 1 min SLIDE 1 s]
+-- PAIRS src = src@1
+--   AND src = src@2
+--   FROM apart -59999999 us TO apart 59999999 us
+-- WHERE is_botnet(src, dst@2)
+-- AGGREGATE COUNT(*) AS agg0: BIGINT
 

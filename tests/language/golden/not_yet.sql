@@ -40,17 +40,3 @@ SELECT A.src FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), 1 MIN, 1 MIN)) A, pac
 --   SELECT A.src FROM TABLE(HOP(TABLE packets, DESCRIPTOR(ts), 1 MIN, 1 MIN)) A, packets B WHERE A.src = B.src
 --                                                         ^^
 
--- case: an aggregate over a window of rows
-SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
--- gives:
--- NotYet: query q1, line 1, column 63: aggregates over windows of ROWS are not supported yet; write a window of time, such as WINDOW 1 MIN
---   SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src WINDOW 1000 ROWS
---                                                                 ^^^^^^^^^^^^^^^^
-
--- case: Python in an aggregate over a join
-SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src AND score(A.length) > 1 WINDOW 1 MIN
--- gives:
--- NotYet: query q1, line 1, column 8: Python functions in an aggregate over a join are not supported yet; select the pairs themselves
---   SELECT COUNT(*) FROM packets A, packets B WHERE A.src = B.src AND score(A.length) > 1 WINDOW 1 MIN
---          ^^^^^
-

@@ -338,14 +338,14 @@ SELECT src, count(*) FROM packets GROUP BY src
 -- case: spark 47
 SELECT DISTINCT src FROM packets
 -- gives:
--- Refused: query q1, line 1, column 1: DISTINCT is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 1: DISTINCT is not admitted; a stream has no end; only a question takes it
 --   SELECT DISTINCT src FROM packets
 --   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: spark 48
 SELECT src, length FROM packets ORDER BY length DESC LIMIT 10
 -- gives:
--- Refused: query q1, line 1, column 54: LIMIT is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 54: LIMIT is not admitted; a stream has no end; only a question takes it
 --   SELECT src, length FROM packets ORDER BY length DESC LIMIT 10
 --                                                        ^^^^^^^^
 
@@ -426,14 +426,14 @@ SELECT src::string AS text, length::double / 8 AS octets FROM packets
 -- case: spark 59
 CREATE TABLE t (a INT) USING parquet
 -- gives:
--- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not TABLE; a stream of rows is a STREAM, a table that is looked up a RELATION
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE, not TABLE; a stream of rows is a STREAM, a table that is looked up a RELATION
 --   CREATE TABLE t (a INT) USING parquet
 --          ^^^^^
 
 -- case: spark 60
 CREATE OR REPLACE TEMPORARY VIEW v AS SELECT src FROM packets
 -- gives:
--- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not OR; DROP the query first, then CREATE it
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE, not OR; DROP the query or view first, then CREATE it
 --   CREATE OR REPLACE TEMPORARY VIEW v AS SELECT src FROM packets
 --          ^^
 
@@ -667,7 +667,7 @@ SELECT IFNULL(n, 0) AS a, COALESCE(n, 1) AS b, IF(n > 1, 'x', 'y') AS c, NULLIF(
 -- case: flink 30
 SELECT * FROM (SELECT src, ROW_NUMBER() OVER (PARTITION BY src ORDER BY ts) AS r FROM packets) WHERE r = 1
 -- gives:
--- Refused: query q1, line 1, column 23: a subquery is not admitted in FROM; name a stream or relation
+-- TypeFault: query q1, line 1, column 23: a query in FROM needs a name; write (SELECT ...) AS name
 --   SELECT * FROM (SELECT src, ROW_NUMBER() OVER (PARTITION BY src ORDER BY ts) AS r FROM packets) WHERE r = 1
 --                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
@@ -690,7 +690,7 @@ SELECT p.src, h.site FROM packets AS p JOIN hosts FOR SYSTEM_TIME AS OF p.ts AS 
 -- case: flink 33
 CREATE TABLE clicks (ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'kafka')
 -- gives:
--- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not TABLE; a stream of rows is a STREAM, a table that is looked up a RELATION
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE, not TABLE; a stream of rows is a STREAM, a table that is looked up a RELATION
 --   CREATE TABLE clicks (ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'kafka')
 --          ^^^^^
 
@@ -716,7 +716,7 @@ INSERT INTO alerts SELECT src, length FROM packets WHERE length > 1000
 -- case: flink 37
 EXECUTE STATEMENT SET BEGIN
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not EXECUTE; statements separated by ; are an application
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET, SELECT, SHOW or DESCRIBE, not EXECUTE; statements separated by ; are an application
 --   EXECUTE STATEMENT SET BEGIN
 --   ^^^^^^^
 
@@ -920,14 +920,14 @@ CREATE STREAM pageviews (user_id VARCHAR KEY, page VARCHAR) WITH (kafka_topic = 
 -- case: ksqldb 27
 CREATE TABLE per_user AS SELECT src, COUNT(*) FROM packets GROUP BY src
 -- gives:
--- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION or QUERY after CREATE, not TABLE; a stream of rows is a STREAM, a table that is looked up a RELATION
+-- SyntaxFault: statement 1, line 1, column 8: expected STREAM, RELATION, FUNCTION, VIEW or QUERY after CREATE, not TABLE; a stream of rows is a STREAM, a table that is looked up a RELATION
 --   CREATE TABLE per_user AS SELECT src, COUNT(*) FROM packets GROUP BY src
 --          ^^^^^
 
 -- case: ksqldb 28
 TERMINATE per_user
 -- gives:
--- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP QUERY, SET or SELECT, not TERMINATE; write DROP QUERY q
+-- SyntaxFault: statement 1, line 1, column 1: expected CREATE, DROP, SET, SELECT, SHOW or DESCRIBE, not TERMINATE; write DROP QUERY q
 --   TERMINATE per_user
 --   ^^^^^^^^^
 
@@ -1095,7 +1095,7 @@ SELECT generate_series(1, 3) AS n FROM packets
 -- case: postgres 23
 SELECT DISTINCT ON (src) src, length FROM packets
 -- gives:
--- Refused: query q1, line 1, column 21: DISTINCT is not admitted; a stream has no end
+-- Refused: query q1, line 1, column 21: DISTINCT is not admitted; a stream has no end; only a question takes it
 --   SELECT DISTINCT ON (src) src, length FROM packets
 --                       ^^^
 

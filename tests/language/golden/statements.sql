@@ -167,3 +167,10 @@ SELECT 'it''s' AS a, 'two ' 'parts' AS b, "double" AS c, 'tab\there' AS d, r'raw
 -- SELECT 'it\'s' AS a: STRING, 'two parts' AS b: STRING, 'double' AS c: STRING, 'tab\there' AS d: STRING, 'raw\\d' AS e: STRING, 'é' AS f: STRING
 -- FROM packets
 
+-- case: statements that show change nothing
+CREATE QUERY q AS SELECT src FROM packets; SHOW STREAMS; show queries; DESCRIBE PACKETS; DESC q; EXPLAIN QUERY Q; EXPLAIN q
+-- gives:
+-- QUERY q INTO memory
+-- SELECT src AS src: INT
+-- FROM packets
+

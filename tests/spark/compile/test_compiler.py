@@ -156,8 +156,10 @@ def check_alike(spark, app, block, members=None):
         frame.unpersist()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_answers_in_a_fan_out_are_those_of_the_branch_alone(spark, seed):
+@pytest.mark.parametrize(("seed", "few"), [(0, 0), (1, 0), (1, 1000), (2, 1000)])
+def test_answers_in_a_fan_out_are_those_of_the_branch_alone(spark, seed, few, monkeypatch):
+    """Whether constants are looked up or every row meets all of them."""
+    monkeypatch.setattr("penstock.spark.compile.fanout.FEW", few)
     chance = random.Random(seed)
     app = application(*(branch(chance) for _ in range(10)))
     check_alike(spark, app, frame(spark, rows(chance, 150)))
@@ -261,6 +263,28 @@ def test_constants_are_data_and_not_part_of_the_plan(spark):
     text = answer._jdf.queryExecution().toString()
     assert "BroadcastHashJoin" in text
     assert "4711" not in text and "rule-" not in text
+
+
+def test_a_few_constants_are_met_by_every_row_without_a_job_for_a_broadcast(spark, monkeypatch):
+    app = application(*(
+        Branch((Input("s"),), (Output("rule", Literal(f"rule-{n}", STRING)),),
+               (call("eq", COLUMNS[0], Literal(n, INT)),))
+        for n in range(4)
+    ))  # fmt: skip
+    path = plan(app).paths[0]
+    block = frame(spark, rows(random.Random(4), 40))
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+
+    def jobs() -> int:
+        answer = compiler(spark, app).answers(path, path.members, block).project(path.members)
+        before = scheduler.numTotalJobs()
+        answer.write.format("noop").mode("overwrite").save()
+        return scheduler.numTotalJobs() - before
+
+    assert jobs() == 1
+    check_alike(spark, app, block)
+    monkeypatch.setattr("penstock.spark.compile.fanout.FEW", 0)
+    assert jobs() == 2
 
 
 def test_one_member_is_a_plain_filter_that_spark_pushes_down(spark, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import count, permutations
 from typing import Any
 
 import numpy as np
@@ -65,9 +65,10 @@ row = st.lists(st.sampled_from("tttfnr"), min_size=4, max_size=4)
 
 @settings(deadline=None, max_examples=60)
 @given(rows=st.lists(row, min_size=1, max_size=12), size=st.integers(1, 12),
-       part=st.integers(1, 20), cut=st.integers(1, 4), sampled=st.booleans())
+       part=st.integers(1, 20), cut=st.integers(1, 4), sampled=st.booleans(),
+       own=st.sampled_from((0.0, 0.01, 0.3)))
 def test_no_order_and_no_cut_changes_what_is_left_and_what_is_rejected(
-    rows: list[list[str]], size: int, part: int, cut: int, sampled: bool
+    rows: list[list[str]], size: int, part: int, cut: int, sampled: bool, own: float
 ) -> None:
     patch = pytest.MonkeyPatch()
     patch.setattr(conjunction_worker, "PART_ROWS", part)
@@ -81,7 +82,8 @@ def test_no_order_and_no_cut_changes_what_is_left_and_what_is_rejected(
                 if asked:
                     unasked = tuple(tuple(range(n + 1, 4 - first)) for n in range(4 - first))
                     sampling = Sampling(
-                        0.5, tuple(ordered[first:]), unasked, len(asked), seed=len(rows))
+                        0.5, tuple(ordered[first:]), unasked, len(asked), seed=len(rows),
+                        per_partition=own, enough=1)
                     given_rows = list(evaluate(
                         asked, kept, given_rows, sampling if sampled else None))
             assert told(given_rows) == expected(rows)
@@ -102,7 +104,7 @@ def test_a_task_tells_rows_seconds_and_what_raised() -> None:
     profiles: list[Any] = []
     asked = [predicate(n) for n in (0, 1)]
     list(evaluate(asked, NAMES, batches(rows, 4), None, reports.append, profiles.append))
-    (((steps, _, _),), ((raised, patterns, spent),)) = reports, profiles
+    (((steps, _, _),), ((raised, patterns, spent, _),)) = reports, profiles
     assert [(rows_in, left) for rows_in, left, _ in steps] == [(11, 6), (6, 5)]
     assert all(seconds > 0 for _, _, seconds in steps)
     assert (raised, patterns, spent) == ((4, 0), (), ())
@@ -121,7 +123,7 @@ def test_the_whole_sample_is_profiled_if_the_rate_is_one() -> None:
     order = [predicate(n) for n in (0, 1, 2)]
     sampling = Sampling(1.0, tuple(order), ((1, 2), (2,), ()), 3)
     list(evaluate(order, NAMES, batches(rows, 3), sampling, None, profiles.append))
-    ((_, patterns, spent),) = profiles
+    ((_, patterns, spent, _),) = profiles
     assert dict(patterns) == {0: 4, 0b101: 5, 0b100: 3, 0b110: 2}
     assert [rows for rows, _ in spent] == [14, 14, 14]
 
@@ -148,7 +150,7 @@ def test_what_is_not_asked_for_is_not_evaluated_on_the_sample() -> None:
     order = [predicate(n) for n in (0, 1, 2)]
     sampling = Sampling(1.0, tuple(order), ((2,), (), ()), 3)
     list(evaluate(order, NAMES, batches(rows, 3), sampling, None, profiles.append))
-    ((_, patterns, spent),) = profiles
+    ((_, patterns, spent, _),) = profiles
     assert dict(patterns) == {0b101: 5, 0b100: 3}
     assert [rows for rows, _ in spent] == [8, 3, 8]
 
@@ -163,8 +165,28 @@ def test_the_sample_is_a_share_of_the_rows_whatever_the_parts(
         order = [predicate(0)]
         list(evaluate(order, NAMES, batches(rows, 100), Sampling(0.02, tuple(order), ((),), 1),
                       None, profiles.append))
-        ((_, patterns, _),) = profiles
+        ((_, patterns, _, _),) = profiles
         assert dict(patterns)[1] == pytest.approx(800, rel=0.2)
+
+
+@pytest.mark.parametrize(("kind", "own"), [("ttf", (2, 0, 1)), ("ftt", ())])
+def test_a_partition_goes_on_in_an_order_of_its_own_if_that_saves_much(
+    kind: str, own: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conjunction_worker, "PART_ROWS", 50)
+    ticks = count()
+    monkeypatch.setattr(conjunction_worker, "perf_counter", lambda: float(next(ticks)))
+    seen: list[int] = []
+    order = [predicate(n, seen) for n in range(3)]
+    sampling = Sampling(1.0, tuple(order), ((1, 2), (2,), ()), 3, per_partition=0.2, enough=50)
+    profiles: list[Any] = []
+    rows = [kind] * 400
+    list(evaluate(order, NAMES, batches(rows, 50), sampling, None, profiles.append))
+    ((_, patterns, _, found),) = profiles
+    assert found == own
+    assert sum(rows for _, rows in patterns) == 400
+    shown = [seen.count(n) - 400 for n in range(3)]  # beside the sample, which all are shown
+    assert shown == ([50, 50, 400] if own else [400, 0, 0])
 
 
 def test_pandas_functions_and_wrong_lengths() -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from penstock.spark.compile.python_worker import FunctionCall, evaluate
+from penstock.planning.conjunctions import COMPARISONS
+from penstock.spark.compile.python_worker import ConstantTest, FunctionCall, answers, evaluate
 
 
 def run(*steps, x=(1, 2, 3, 4), error=None):
@@ -137,3 +144,44 @@ def test_the_time_in_which_rows_move_is_no_part_of_a_step():
 
 def test_a_task_without_rows_tells_nothing():
     assert measured(step(lambda x: x), batches=[[], []]) == []
+
+
+# --- comparisons with a constant ------------------------------------------------------------------
+
+VALUES = {
+    pa.int8(): st.integers(-128, 127),
+    pa.int64(): st.integers(-2**63, 2**63 - 1) | st.integers(-2, 2),
+    pa.float32(): st.floats(width=32) | st.sampled_from([0.0, -0.0, math.nan, math.inf]),
+    pa.float64(): st.floats() | st.sampled_from([0.0, -0.0, math.nan, -math.inf]),
+    pa.decimal128(7, 2): st.integers(-300, 300).map(lambda n: Decimal(n) / 100),
+    pa.string(): st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=3),
+    pa.date32(): st.integers(-9, 9).map(lambda days: date(2026, 1, 1) + timedelta(days)),
+    pa.timestamp("us", "UTC"): st.integers(-9, 9).map(
+        lambda us: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)),
+}
+SIGNS = dict(zip(COMPARISONS, ("=", "<>", "<", "<=", ">", ">="), strict=True))
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), type_=st.sampled_from(list(VALUES)))
+def test_a_worker_compares_as_sql_does(data, type_):
+    """NaN, minus zero and NULL too: DuckDB orders them as Spark does."""
+    some = st.none() | VALUES[type_]
+    values = pa.array(data.draw(st.lists(some, max_size=6)), type_)
+    constant = data.draw(VALUES[type_].filter(lambda value: value == value))
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        table = pa.table({"v": values, "c": pa.array([constant] * len(values), type_)})
+        connection.register("t", table)
+        for comparison, sign in SIGNS.items():
+            test = ConstantTest(comparison, pa.scalar(constant, type_))
+            wanted = connection.execute(f"SELECT v {sign} c FROM t").fetchall()
+            assert [(one,) for one in test.holds(values).to_pylist()] == wanted, comparison
+
+
+def test_of_a_value_that_decides_a_condition_only_the_verdict_is_told():
+    call = FunctionCall("@py0", ("x",), raise_for_three, "arrow", pa.int64(),
+                        test=ConstantTest("gt", pa.scalar(15, pa.int64())))
+    holds, texts = answers(call, [pa.array([1, 2, 3, None])], 4)
+    assert holds.to_pylist() == [False, True, None, None] and holds.type == pa.bool_()
+    assert texts.to_pylist() == [None, None, "ValueError: three", None]

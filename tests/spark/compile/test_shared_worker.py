@@ -57,17 +57,20 @@ asked = st.lists(st.permutations(range(4)).flatmap(
 
 @settings(deadline=None, max_examples=60)
 @given(rows=st.lists(row, min_size=1, max_size=12), members=asked, size=st.integers(1, 12),
-       part=st.integers(1, 20))
+       part=st.integers(1, 20), own=st.sampled_from((0.0, 0.01)))
 def test_every_member_gets_what_it_would_get_alone_in_any_order(
-    rows: list[list[str]], members: list[list[int]], size: int, part: int
+    rows: list[list[str]], members: list[list[int]], size: int, part: int, own: float
 ) -> None:
     patch = pytest.MonkeyPatch()
     patch.setattr(conjunction_worker, "PART_ROWS", part)
     needed = sorted({number for some in members for number in some})
     try:
         for order in permutations(needed):
-            found = evaluate_shared([shared(number, members) for number in order],
-                                    names(len(members)), batches(rows, size))
+            asked = [shared(number, members) for number in order]
+            later = tuple(tuple(range(n + 1, len(asked))) for n in range(len(asked)))
+            sampling = Sampling(0.5, tuple(one.predicate for one in asked), later, len(asked),
+                                per_partition=own, enough=1)
+            found = evaluate_shared(asked, names(len(members)), batches(rows, size), sampling)
             assert delivered(found) == expected(rows, members)
     finally:
         patch.undo()
@@ -106,7 +109,7 @@ def test_what_a_sample_says_is_of_all_predicates() -> None:
     order = [shared(n, members) for n in (0, 1)]
     sampling = Sampling(1.0, tuple(one.predicate for one in order), ((1,), ()), 2)
     list(evaluate_shared(order, names(2), batches(rows, 3), sampling, None, profiles.append))
-    ((_, patterns, spent),) = profiles
+    ((_, patterns, spent, _),) = profiles
     assert dict(patterns) == {0b11: 3, 0b10: 2, 0: 4}
     assert [rows for rows, _ in spent] == [9, 9]
 

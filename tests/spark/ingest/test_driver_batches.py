@@ -35,6 +35,8 @@ DECLARED = """
     CREATE STREAM lines (ts {time}, word STRING, n INT, price DECIMAL(12, 3), day DATE)
         FROM csv 'in' TIME ts {unit};
     CREATE STREAM plain (word STRING, n INT) FROM csv 'in';
+    CREATE STREAM texts (ts {time} AS (FROM_JSON(value, 'ts {time}').ts), value STRING,
+        n AS (FROM_JSON(value, 'n BIGINT').n * 2)) FROM text 'in' TIME ts {unit};
 """
 UNITS = {"TIMESTAMP": "", "BIGINT": "UNIT MILLISECONDS", "DOUBLE": "UNIT SECONDS"}
 
@@ -163,6 +165,31 @@ def test_the_driver_stores_lines_as_executors_do(bench, rows):
              f"{in_unit(row[0], 'TIMESTAMP')},{row[1]},{row[2]},1.25,2025-01-01" for row in rows]
     ours, theirs = bench.stored(declared("lines"), "\n".join(lines) + "\n")
     assert ours.by_driver and ours == theirs
+
+
+@pytest.mark.spark
+@FEW
+@given(st.lists(st.one_of(st.fixed_dictionaries({}, optional={"ts": tame, "n": st.integers(-9, 9)}),
+                          st.sampled_from(BAD)), min_size=4, max_size=24),
+       st.sampled_from(list(UNITS)))
+def test_computed_columns_are_stored_alike_and_a_row_whose_time_is_null_is_a_reject(
+    bench, rows, time
+):
+    lines = [row if isinstance(row, str) else json.dumps(
+        row | ({"ts": in_unit(row["ts"], time)} if "ts" in row else {})) for row in rows]
+    ours, theirs = bench.stored(declared("texts", time), "\n".join(lines) + "\n")
+    assert ours == theirs and ours.by_driver
+    stored, counted, aside = ours
+    timed = [(row, line) for row, line in zip(rows, lines, strict=True)
+             if isinstance(row, dict) and "ts" in row]
+    assert sorted(row[row.index("'value'"):] for row in stored) == sorted(
+        f"'value': {line!r}, 'n': {row['n'] * 2 if 'n' in row else None}}}" for row, line in timed)
+    assert counted.late == sum(row["ts"] * 10**6 < CUTOFF for row, _ in timed)
+    kept = [line for _, line in timed]
+    untimed = [{"reason": "its ts, which is computed, is NULL",
+                "row": json.dumps({"value": line}, separators=(",", ":"))}
+               for line in lines if line not in kept]
+    assert sorted(aside, key=repr) == sorted(untimed, key=repr)
 
 
 @pytest.mark.spark

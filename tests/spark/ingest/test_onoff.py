@@ -11,8 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType, TimestampType
 
+from penstock.generators.onoff_options import Options
 from penstock.generators.packets import OnOff
-from penstock.spark.ingest.onoff import SCHEMA, OnOffTable, Options, register
+from penstock.spark.ingest.onoff import SCHEMA, OnOffTable, register
 from penstock.spark.session import know_onoff
 
 PORTS = StructType([StructField("port", IntegerType()), StructField("ts", TimestampType())])

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from penstock.clock import VirtualClock
 from penstock.errors import CheckpointError
 from penstock.events import kinds as ev
+from penstock.generators.onoff_options import Options
 from penstock.generators.packets import OnOff
 from penstock.model import BIGINT, TIMESTAMP, Field, Stream
-from penstock.spark.ingest.onoff import Options
 from penstock.spark.ingest.packet_stream import PacketBatch, PacketPosition, PacketStream
 from penstock.spark.ingest.times import Bounds
 from penstock.spark.storage.checkpoint import Checkpoint

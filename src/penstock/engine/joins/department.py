@@ -13,18 +13,16 @@ from penstock.engine.joins.probe_orders import ProbeOrders
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.paths.active_job import ActiveJob
 from penstock.engine.paths.bisection import Riders
+from penstock.engine.rejections import Rejections
 from penstock.engine.retries import Retries
 from penstock.engine.state import EngineState
 from penstock.engine.work import Begun, Ended
 from penstock.events import kinds as ev
 from penstock.model import Block
 from penstock.plan import EARLIEST, Member, SharedJoin
-from penstock.policies import filters
+from penstock.policies.filters import Policy as FiltersPolicy
 from penstock.policies.joins import Policy
 
-PROBE_POLICY = "a_greedy(p=0.1)"
-"""The filters policy that orders the probes of multiway joins. A probe asks for thousands of keys
-at once, and a tenth of the dropped ones costs it next to nothing."""
 WORTH_PROBING = 20_000
 """A multiway join of fewer rows takes less time than to ask which of them are needed."""
 MOST_FRESH = 0.25
@@ -77,9 +75,12 @@ class JoinsDepartment:
 
     state: EngineState
     policy: Policy
+    filters: FiltersPolicy
+    """It orders the probes of multiway joins."""
     goals: LatencyGoals
     riders: Riders
     retries: Retries
+    rejections: Rejections
     _runs: list[JoinRun] = field(default_factory=list)
     _owed: dict[Member, dict[int, Block]] = field(default_factory=dict)
     """By member, the blocks that are not through for it."""
@@ -107,6 +108,12 @@ class JoinsDepartment:
         self.policy = policy
         for run in self._runs:
             run.policy, run.stale = policy, True
+
+    def order_by(self, policy: FiltersPolicy) -> None:
+        """Order the probes of multiway joins by another policy from now on."""
+        self.filters = policy
+        for orders in self._orders.values():
+            orders.use(policy)
 
     # --- what is asked of it -----------------------------------------------------------------
 
@@ -334,7 +341,7 @@ class JoinsDepartment:
         if len(join.streams) < 3 or few:
             return ()
         if join.id not in self._orders:
-            self._orders[join.id] = ProbeOrders(filters.policy(PROBE_POLICY), join)
+            self._orders[join.id] = ProbeOrders(self.filters, join)
         return self._orders[join.id].orders
 
     def _paned(self, run: JoinRun) -> tuple[Member, ...]:
@@ -361,9 +368,10 @@ class JoinsDepartment:
             return self._fail(event, active)
         run.retried, run.arrived = False, max(run.arrived, active.turn.outer.arrived)
         result = event.result
-        if isinstance(result, ev.ProbeResult) and run.join.id in self._orders:
+        assert isinstance(result, ev.ProbeResult)
+        if run.join.id in self._orders:
             self._reordered += self._orders[run.join.id].take(event.at, result.profiles)
-        if isinstance(result, ev.ProbeResult) and result.oldest and active.span == run.join.span:
+        if result.oldest and active.span == run.join.span:
             run.reach_back(active.job.scans[0].until, result.oldest)
         run.finish(active.turn, event.seconds)
         self._pairs[run.join.id] = sum(event.rows_out.values())
@@ -371,8 +379,11 @@ class JoinsDepartment:
             for block in blocks if member in self._owed else ():
                 self._owed[member].pop(block.number, None)
         self._forget()
-        return Ended(stops=event.failed, oldest=active.turn.outer.arrived,
-                     deliveries=list(self._deliveries(active)))
+        passed = {(through.stream, number)
+                  for through in result.through for number in through.blocks}
+        return Ended(stops=event.failed, rejecting=list(self.rejections.take(
+                         event, result, run.join.path.operators, max(len(passed), 1))),
+                     oldest=active.turn.outer.arrived, deliveries=list(self._deliveries(active)))
 
     def _deliveries(self, active: _ActiveProbe) -> Iterator[tuple[str, list[tuple[float, int]]]]:
         """By query with a latency goal: the blocks that are through."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,17 @@ from penstock.engine.instructions import ProbeOrder
 from penstock.events import kinds as ev
 from penstock.join_graph import JoinGraph
 from penstock.plan import SharedJoin
-from penstock.policies.filters import AdaptiveOrder, FilterPredicate, Policy, ProfileBatch
+from penstock.policies.filters import (
+    AdaptiveOrder,
+    FilterPredicate,
+    Policy,
+    ProfileBatch,
+    view_of,
+)
+
+PROFILED = 0.1
+"""At least this share of the dropped keys is profiled. A probe asks for thousands of keys at once,
+and a tenth of the dropped ones costs it next to nothing."""
 
 
 class ProbeOrders:
@@ -30,9 +41,18 @@ class ProbeOrders:
         self._join = join.id
         self._names = names(join.streams)
         self._graph = JoinGraph.of(len(join.streams), join.on)
-        self._adaptive = [
-            AdaptiveOrder(policy, [FilterPredicate(self._names[other]) for other in others])
-            for others in map(self._others, range(len(join.streams)))]
+        self._adaptive = [self._begun(policy, stream) for stream in range(len(join.streams))]
+
+    def use(self, policy: Policy) -> None:
+        """Let another policy decide, from the present orders on; it begins to learn."""
+        before, self._adaptive = self._adaptive, [
+            self._begun(policy, stream) for stream in range(len(self._names))]
+        for adaptive, known in zip(self._adaptive, before, strict=True):
+            adaptive.go_on(known.order)
+
+    def _begun(self, policy: Policy, stream: int) -> AdaptiveOrder:
+        return AdaptiveOrder(replace(policy, p=max(policy.p, PROFILED)), [
+            FilterPredicate(self._names[other]) for other in self._others(stream)])
 
     @property
     def orders(self) -> tuple[ProbeOrder, ...]:
@@ -52,13 +72,15 @@ class ProbeOrders:
             adaptive, stream = self._adaptive[profile.stream], profile.stream
             before = self._streams(stream, adaptive.order)
             adaptive.observe(self._batch(profile))
+            view = view_of(adaptive.profile)
             decision = adaptive.decide()
             order = self._streams(stream, adaptive.order)
             if decision is not None and order != before:
                 yield ev.ProbesReordered(
                     at=at, join=self._join, stream=self._names[stream],
                     order=tuple(self._names[other] for other in order),
-                    reason=decision.reason, before=decision.before, after=decision.after)
+                    reason=decision.reason, before=decision.before, after=decision.after,
+                    rows=view.rows, matrix=tuple(map(tuple, view.matrix.tolist())))
 
     def _batch(self, profile: ev.ProbeProfile) -> ProfileBatch:
         others = self._others(profile.stream)

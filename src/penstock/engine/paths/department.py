@@ -92,7 +92,7 @@ class PathsDepartment:
         self._cuts.scheduler = self.scheduler
         self._cuts.make(self.state.plan, at, f"the policy is {name} now")
 
-    def order_by(self, policy: FiltersPolicy, at: float, name: str) -> None:
+    def order_by(self, policy: FiltersPolicy) -> None:
         """Order conjunctions by another policy from now on."""
         self.orders.use(policy)
 
@@ -373,7 +373,9 @@ class PathsDepartment:
             self.queues.riders.clear(entry.members)
         delivers = isinstance(result, ev.SegmentResult)
         return Ended(
-            stops=event.failed, rejecting=list(self.rejections.take(event, result, job)),
+            stops=event.failed, rejecting=list(self.rejections.take(
+                event, result, job.path.operators[job.first:],
+                sum(len(entry.blocks) for entry in job.entries), job.rows)),
             oldest=job.oldest, deliveries=self.goals.promised(job) if delivers else (), job=job)
 
     def _keep(

@@ -55,9 +55,8 @@ class FilterOrders:
         self.policy = policy
         orders = {id: adaptive.order for id, adaptive in self._adaptive.items()}
         for id, order in orders.items():
-            fresh = self._adaptive[id] = self._begun(self._paths[id])
-            place = fresh.profile.position
-            fresh.profile.adopt(order, place, policy.watched(len(order), place))
+            self._adaptive[id] = self._begun(self._paths[id])
+            self._adaptive[id].go_on(order)
 
     def _begun(self, path: Path) -> AdaptiveOrder:
         return AdaptiveOrder(self.policy, [FilterPredicate(text) for text in _texts(path)])
@@ -91,7 +90,8 @@ class FilterOrders:
             return Evaluation(order=order)
         return Evaluation(
             order=order, rate=min(asked.probability, asked.most / rows), version=asked.version,
-            unasked=_places(order, asked.unasked), seed=job)
+            unasked=_places(order, asked.unasked), seed=job,
+            per_partition=self.policy.per_partition, enough=int(self.policy.enough))
 
     def _sequence(self, id: str, met: Iterable[int]) -> tuple[int, ...]:
         order, past = self._adaptive[id].order, set(met)

@@ -33,7 +33,7 @@ def policy(text: str) -> Policy:
     """The policy that a text names.
 
     >>> policy("independent")
-    Independent(alpha=0.9, p=0.005, window=1000, enough=100, gain=0.01)
+    Independent(alpha=0.9, p=0.005, window=1000, enough=100, gain=0.01, per_partition=0.0)
     """
     return named(text, POLICIES, "filters policy")
 

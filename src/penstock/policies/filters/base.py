@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.errors import PolicyError
 from penstock.policies.filters.model.drop_patterns import Bits, DropPatterns, Floats, Order
-from penstock.policies.filters.model.matrix_view import Counts, every_entry
+from penstock.policies.filters.model.matrix_view import Counts, every_entry, unasked
 from penstock.policies.filters.model.profile import FilterPredicate, Profile, ProfileBatch
 
 
@@ -81,14 +81,21 @@ class Policy:
     gain: float = 0.01
     """A new order must save this part of the expected cost. With 0 any order that restores the
     invariant is adopted, as in the paper."""
+    per_partition: float = 0.0
+    """A partition gets an order of its own if that saves this part of the expected cost of its
+    rows; with 0 all have the same order. Probes, and rows in virtual time, are of one partition."""
 
     def __post_init__(self) -> None:
         """Refuse parameters that make no sense."""
         for name in ("alpha", "p"):
             if not 0 < getattr(self, name) <= 1:
                 raise PolicyError(f"filters policy: {name} must be above 0 and at most 1")
-        if not 0 <= self.gain < 1:
-            raise PolicyError("filters policy: gain must be at least 0 and below 1")
+        for name in ("gain", "per_partition"):
+            if not 0 <= getattr(self, name) < 1:
+                raise PolicyError(f"filters policy: {name} must be at least 0 and below 1")
+        if self.per_partition and len(unasked(self.watched(3, 1))[0]) < 2:
+            raise PolicyError("filters policy: per_partition needs a policy that profiles all "
+                              "predicates, such as a_greedy")
         if not 1 <= self.enough <= self.window:
             raise PolicyError("filters policy: enough must be at least 1 and at most the window")
 

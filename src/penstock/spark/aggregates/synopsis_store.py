@@ -303,7 +303,9 @@ class SynopsisStore:
         if job.outer in kept.had:
             return kept.had[job.outer], 0
         number = FEW_ROWS + 1 if kept.pairs is None else SPARE * kept.pairs
-        made = kept.job = kept.job or PaneJob([rows.group(kept.group, kept.families)], rows.time)
+        made = kept.job or PaneJob([rows.group(kept.group, kept.families)], rows.time)
+        # Where Python's values stand in the frame depends on the plan of the job.
+        kept.job = made if rows.python is None else None
         (tables,) = made.tables(rows.frame, number)
         size = self.nbytes + sum(table.nbytes for table in tables.values())
         if size > self._most:

@@ -6,9 +6,11 @@ are a fan-out. A member that calls Python goes through `penstock.spark.compile.p
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial, reduce
 
 import pyarrow as pa
@@ -30,6 +32,7 @@ from penstock.model import (
     Column,
     Expression,
     Field,
+    Literal,
     Output,
     lookup_source,
     name_key,
@@ -39,6 +42,7 @@ from penstock.planning.check import MEMBER
 from penstock.planning.outputs import distinct, merged
 from penstock.spark.aggregates.pane_groupings import PaneGroup
 from penstock.spark.compile.columns import all_of, compiled, ours, place, renamed
+from penstock.spark.compile.elements import unnested
 from penstock.spark.compile.expressions import data_type
 from penstock.spark.compile.fanout import CompiledFanout, output_name
 from penstock.spark.compile.multiway import MultiwayCompiler, Survivors
@@ -49,7 +53,6 @@ from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.compile.shared_conjunction import SharedConjunction
-from penstock.spark.compile.unnesting import unnested
 from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -142,6 +145,11 @@ class PathAnswers:
             raise PlanError("only paths that call Python have rejects")
         rejected = self.frame.where(ours(ERROR).isNotNull())
         return rejected.select(ours(MEMBER), self.row.alias("row"), ours(ERROR).alias("error"))
+
+    def first_error(self) -> str:
+        """What Python raised for some row that it rejected."""
+        found = self.rejects().select("error").first()
+        return "" if found is None else str(found[0])
 
     def rejected(self) -> int:
         """How many rows Python rejected, once a job has computed the frame."""
@@ -238,12 +246,11 @@ class Summarised:
 
     def group(self, group: Group, families: Sequence[Family]) -> PaneGroup:
         """What a synopsis of these families needs from the frame."""
+        pane = 1 if self.paired else group.pane
         if self._places is None:
-            pane = 1 if self.paired else group.pane
             return PaneGroup(group.keys, tuple(families), pane, group.where)
         keys = tuple(self._places[key] for key in group.keys)
-        return PaneGroup(keys, tuple(f.over(self._places.__getitem__) for f in families),
-                         group.pane)
+        return PaneGroup(keys, tuple(f.over(self._places.__getitem__) for f in families), pane)
 
 
 class Compiler:
@@ -260,11 +267,14 @@ class Compiler:
         plan: Plan,
         relation: Callable[[str], DataFrame],
         function: Callable[[str], PythonFunction],
+        timeless: bool = False,
     ) -> None:
-        """Begin with nothing compiled."""
+        """Begin with nothing compiled; if it is ``timeless``, all rows have one time (`HELD`)."""
+        self._timeless = timeless
         self._spark, self._application, self._plan = spark, application, plan
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
+        self._building = threading.Lock()
         self._joins: dict[str, PairCompiler] = {}
         self._row_joins: dict[str, RowPairCompiler] = {}
         self._multiway: dict[str, MultiwayCompiler] = {}
@@ -312,9 +322,11 @@ class Compiler:
         survivors: Sequence[Survivors] = (),
     ) -> Summarised:
         """The pairs that the window aggregates over a join summarise."""
-        found = self._found(join, scans, rows, survivors)
-        pairs = self._joined(join.path, reduce(DataFrame.unionAll, found))
-        return Summarised(pairs, PAIR_PANE, paired=True)
+        found = reduce(DataFrame.unionAll, self._found(join, scans, rows, survivors))
+        if not join.path.expensive:
+            return Summarised(self._joined(join.path, found), PAIR_PANE, paired=True)
+        made = self._summarised_by_python(join.path, join.members[0], found, 0, AS_WRITTEN)
+        return replace(made, paired=True)
 
     def counted(
         self, join: SharedJoin, members: tuple[Member, ...], scans: Sequence[ProbeScan],
@@ -422,8 +434,18 @@ class Compiler:
             own = [ours(place(STREAM, column.name)).alias(column.name) for column in declared]
             return Summarised(rows.where(compiled(time).isNotNull()), time,
                               columns=tuple(own))
-        branch = self._branch(path, members[0])
-        answers = self._through_python(path, {members[0]: branch}, block, first, evaluation)
+        return self._summarised_by_python(path, members[0], block, first, evaluation)
+
+    def _summarised_by_python(
+        self, path: Path, member: Member, block: DataFrame, first: int, evaluation: Evaluation
+    ) -> Summarised:
+        """The rows that window aggregates summarise after functions have looked at them.
+
+        The aggregates are alike, so one member stands for all of them.
+        """
+        branch = self._branch(path, member)
+        time = branch.select[0].expression
+        answers = self._through_python(path, {member: branch}, block, first, evaluation)
         # An aggregate's argument may be the time, or a grouping key: then it is one column.
         named = {output.expression: output.name for output in branch.select}
         places = {expression: Column(output_name(n), expression.type, OURS)
@@ -436,16 +458,19 @@ class Compiler:
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
-        if path.id in self._pair_paths:
-            return self._plan.branch(member).over_pairs
+        is_paired = path.id in self._pair_paths
+        branch = self._plan.branch(member)
         if path.end != "panes":
-            return self._plan.branch(member)
+            return branch.over_pairs if is_paired else branch
         (group,) = self._plan.groups_on(path.id)
-        timed = Output(TIME.name, self._time(path.reads))
-        return replace(group.rows, select=(timed, *group.rows.select))
+        timed = Output(TIME.name, PAIR_PANE if is_paired else self._time(path.reads))
+        return replace(branch, select=(timed, *group.rows.select), where=group.where,
+                       grouping=None)
 
     def _time(self, stream: str, source: int = STREAM) -> Expression:
         """The time of a row: its own, or when its block arrived."""
+        if self._timeless:
+            return Literal(datetime(1970, 1, 1, tzinfo=UTC), TIMESTAMP)
         declared = self._application.streams[stream]
         if declared.time is None:
             return Column(ARRIVED, TIMESTAMP, source)
@@ -478,14 +503,21 @@ class Compiler:
         frame = compiled_fanout.answers(rows)
         return PathAnswers(frame, branches, lambda output: ours(places[_identity(output)]))
 
+    def build_fanouts(self) -> None:
+        """Hand the constants of all fan-outs to the JVM, before a job needs them."""
+        for path in self._plan.paths:
+            if path.end == "sink" and len(path.members) > 1 and not path.expensive:
+                self._fanout(path, {member: self._branch(path, member) for member in path.members})
+
     def _fanout(self, path: Path, branches: dict[Member, Branch]) -> CompiledFanout:
         key = path.id, tuple(branches)
-        if key not in self._fanouts:
-            self._fanouts[key] = CompiledFanout(self._spark, tuple(branches.values()))
-            if len(self._fanouts) > MOST_FANOUTS:
-                self._fanouts.popitem(last=False)
-        self._fanouts.move_to_end(key)
-        return self._fanouts[key]
+        with self._building:
+            if key not in self._fanouts:
+                self._fanouts[key] = CompiledFanout(self._spark, tuple(branches.values()))
+                if len(self._fanouts) > MOST_FANOUTS:
+                    self._fanouts.popitem(last=False)
+            self._fanouts.move_to_end(key)
+            return self._fanouts[key]
 
     def _through_python(
         self, path: Path, branches: dict[Member, Branch], block: DataFrame, first: int,

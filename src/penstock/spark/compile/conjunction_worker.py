@@ -1,7 +1,7 @@
 """A conjunction of Python predicates in a worker: in the decided order, each on what is left.
 
-This module is shipped to the workers by value, together with `python_worker`, and imports nothing
-else of Penstock.
+This module is shipped to the workers by value, together with `python_worker` and `own_order`, and
+imports nothing else of Penstock.
 
 After every predicate only the rows are kept that it does not drop, and the next one gets just the
 columns that it reads. A row for which a predicate raises goes on through the others. If one of them
@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.spark.compile.own_order import own_order
 from penstock.spark.compile.python_worker import (
     FunctionCall,
     TaskReport,
@@ -38,9 +39,12 @@ from penstock.spark.compile.python_worker import (
 Rows: TypeAlias = npt.NDArray[np.int64]
 """Numbers of rows within a part."""
 ProfileReport: TypeAlias = tuple[
-    tuple[int, ...], tuple[tuple[int, int], ...], tuple[tuple[int, float], ...]]
+    tuple[int, ...], tuple[tuple[int, int], ...], tuple[tuple[int, float], ...], tuple[int, ...]]
 """One task, in plain types. By predicate as they were ordered, the rows that it raised for; how
-often each pattern was found, as bits of its number; and the rows and seconds of the profiling."""
+often each pattern was found, as bits of its number; the rows and seconds of the profiling; and the
+order of its own in which it went on, if it did."""
+Order: TypeAlias = tuple[int, ...]
+"""The places of predicates, in the order in which they are evaluated."""
 PART_ROWS = 1 << 16
 """Rows that are evaluated at once: a call then costs little beside its rows, and what it reads is
 still in the cache."""
@@ -71,6 +75,10 @@ class Sampling:
     places: int
     """How many of the predicates the trip evaluates; rows that pass these are not profiled."""
     seed: int = 0
+    per_partition: float = 0.0
+    """An order of its own must save the task this part of the cost; 0 if it is not to have one."""
+    enough: int = 0
+    """Dropped rows that the task must have profiled before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,32 +103,36 @@ def evaluate(
 
 
 def part_by_part(
-    count: int, evaluated: Callable[[Part, TripMeter, list[int]], pa.RecordBatch],
+    count: int, evaluated: Callable[[Part, TripMeter, list[int], Order], pa.RecordBatch],
     batches: Iterable[pa.RecordBatch], sampling: Sampling | None,
     tell: Callable[[TaskReport], None] | None, profile: Callable[[ProfileReport], None] | None,
 ) -> Iterator[pa.RecordBatch]:
     """What becomes of the rows of a task; at its end, its reports.
 
-    ``evaluated`` shows a part to the predicates, measures them, and counts by predicate the rows
-    for which it raised.
+    ``evaluated`` shows a part to the predicates in some order, measures them, and counts by
+    predicate the rows for which it raised.
     """
     settle()
     meter = TripMeter([(0, 0, 0.0)] * count)
     raised = [0] * count
     sample = Sample(sampling) if sampling is not None and sampling.rate > 0 else None
+    order = present = tuple(range(count))
     for table in parts(batches):
         part = Part(table)
         meter.arrive(part.rows)
-        passed = evaluated(part, meter, raised)
+        passed = evaluated(part, meter, raised, order)
         if sample is not None:
             sample.take(part)
+            if order == present:
+                order = sample.own_order(meter) or present
         yield passed
         meter.leave()
     if any(rows for rows, _, _ in meter.steps):
         if tell is not None:
             tell(meter.report)
         if profile is not None:
-            profile((tuple(raised), *(sample.report if sample is not None else ((), ()))))
+            told = sample.report if sample is not None else ((), ())
+            profile((tuple(raised), *told, order if order != present else ()))
 
 
 def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -140,11 +152,12 @@ def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def _passed(
     predicates: Sequence[Predicate], columns: Columns, part: Part, meter: TripMeter,
-    raised: list[int],
+    raised: list[int], order: Order,
 ) -> pa.RecordBatch:
     left: Rows | None = None  # all of them
     faults = _Faults(part.table, columns)
-    for place, predicate in enumerate(predicates):
+    for place in order:
+        predicate = predicates[place]
         began, rows = perf_counter(), part.rows if left is None else len(left)
         holds, raising, texts = part.decided(predicate.call, left)
         if len(raising):
@@ -248,6 +261,9 @@ class Sample:
         self._args = list(dict.fromkeys(
             name for predicate in asked.predicates for name in predicate.call.args))
         self._gathered: list[pa.Table] = []
+        self._dropped = np.zeros((0, len(asked.predicates)), np.bool_)
+        self._passed = 0
+        self._spent = [(0, 0.0)] * len(asked.predicates)
 
     def take(self, part: Part) -> None:
         """Choose some rows, at independent distances."""
@@ -266,13 +282,40 @@ class Sample:
         """By pattern how many of the chosen rows were dropped so, 0 for those that passed all; what
         that took.
         """
-        if not self._gathered:
+        self._evaluate()
+        if not any(rows for rows, _ in self._spent):
             return (), ()
-        part = Part(pa.concat_tables(self._gathered))
-        dropped, spent = profiled(part.rows, self._asked, part.decided)
-        numbers = dropped @ (1 << np.arange(dropped.shape[1]))
+        numbers = self._dropped @ (1 << np.arange(self._dropped.shape[1]))
         patterns = Counter(numbers.tolist())
-        return tuple(sorted(patterns.items())), tuple(spent)
+        return tuple(sorted(patterns.items())), tuple(self._spent)
+
+    def own_order(self, meter: TripMeter) -> Order:
+        """An order of its own for the task, if it knows enough; predicates that stay come last."""
+        asked, places = self._asked, self._asked.places
+        if not asked.per_partition or sum(len(some) for some in self._gathered) < asked.enough:
+            return ()
+        self._evaluate()
+        dropped = self._dropped[:, :places]
+        dropped = dropped[dropped.any(axis=1)]
+        if len(dropped) < asked.enough:
+            return ()
+        # The meter has more rows than the sample, unless other predicates left hardly any.
+        costs = [max((rows, spent), (asked_rows, asked_spent)) for (rows, _, spent), (
+            asked_rows, asked_spent) in zip(meter.steps, self._spent, strict=False)][:places]
+        seconds = [spent / rows if rows else 0.0 for rows, spent in costs]
+        order = own_order(dropped, self._passed, seconds, asked.per_partition)
+        return (*order, *range(places, len(meter.steps)))
+
+    def _evaluate(self) -> None:
+        """Evaluate what was gathered since the last time."""
+        if not self._gathered:
+            return
+        part, self._gathered = Part(pa.concat_tables(self._gathered)), []
+        dropped, spent = profiled(part.rows, self._asked, part.decided)
+        self._passed += part.rows - int(dropped[:, :self._asked.places].any(axis=1).sum())
+        self._dropped = np.concatenate([self._dropped, dropped])
+        self._spent = [(rows + more, seconds + longer) for (rows, seconds), (more, longer)
+                       in zip(self._spent, spent, strict=True)]
 
 
 def profiled(

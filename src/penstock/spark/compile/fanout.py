@@ -5,8 +5,9 @@
     block ─▶ explode(keys of the row) ─▶ broadcast join with the constants on one LONG ─▶ outputs
                                          (the conditions of the shape are part of the join)
 
-The constants are rows of a table and not part of the plan, so Spark compiles a fan-out once for all
-memberships of the same shapes.
+The constants are rows of a table and not part of the code, so Spark compiles a fan-out once for all
+memberships of the same shapes. A table of a few rows is not looked up: every row of the block meets
+all of them.
 """
 
 from __future__ import annotations
@@ -20,15 +21,27 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from penstock.model import PARAMETER, Branch, Column, Expression, Field, Type, name_key, walk
+from penstock.model import (
+    INT,
+    PARAMETER,
+    Branch,
+    Column,
+    Expression,
+    Field,
+    Literal,
+    Type,
+    Value,
+    name_key,
+    walk,
+)
 from penstock.plan import Shape
 from penstock.planning.check import MEMBER
-from penstock.planning.fanout import CODE, SHAPE, Fanout, TaggedKey, fan_out
+from penstock.planning.fanout import CODE, SHAPE, Fanout, FanoutEntry, TaggedKey, fan_out
 from penstock.planning.keys import TAG_BITS
 from penstock.planning.outputs import distinct
 from penstock.planning.shapes import substitute
 from penstock.spark.compile.columns import all_of, compiled, ours
-from penstock.spark.compile.expressions import data_type
+from penstock.spark.compile.expressions import data_type, literal
 
 LARGEST_PART = 4_000
 """The most nodes of the expressions that one join evaluates; each further join is another pass over
@@ -38,6 +51,10 @@ Measured: 157 shapes take 3.4 CPU seconds for 5 million rows in one join and 5.1
 Spark then compiles the conditions in pieces; 1000 shapes are planned sooner in seven joins than in
 one.
 """
+FEW = 8
+"""The most rows of constants that every row of the block meets. A look-up takes a Spark job of its
+own, for the broadcast: 0.01 s, and while another job has all cores, one more wait until a task of
+it ends."""
 KEY = "@key"
 
 
@@ -70,30 +87,40 @@ class _ShapeBatch:
         outputs: Sequence[Field],
     ) -> None:
         self._fanout, self._shapes = fanout, shapes
-        keys = {fanout.shapes[number].key for number in shapes}
-        codes = [_code(key) for key in fanout.keys if key.key in keys]
-        self._key = codes[0] if len(codes) == 1 else sf.explode(sf.array(*codes))
-        self._table = sf.broadcast(spark.createDataFrame(_rows_of(fanout, shapes)))
-        self._condition = self._looked_up()
+        self._wanted = self._condition()
         self._columns = [
             ours(MEMBER),
             *(self._output(field).alias(output_name(n)) for n, field in enumerate(outputs)),
         ]
+        few = [entry for entry in fanout.entries if entry.shape in shapes]
+        self._met = _met(fanout, few) if 0 < len(few) <= FEW else None
+        if self._met is not None:
+            return
+        keys = {fanout.shapes[number].key for number in shapes}
+        codes = [_code(key) for key in fanout.keys if key.key in keys]
+        self._key = codes[0] if len(codes) == 1 else sf.explode(sf.array(*codes))
+        self._table = sf.broadcast(spark.createDataFrame(_rows_of(fanout, shapes)))
+        self._found = ours(KEY) == ours(CODE)  # these are candidates only
+        if self._wanted is not None:
+            self._found &= self._wanted
 
     def answers(self, rows: DataFrame) -> DataFrame:
-        keyed = rows.withColumn(KEY, self._key)
-        return keyed.join(self._table, self._condition, "inner").select(*self._columns)
+        if self._met is None:
+            keyed = rows.withColumn(KEY, self._key)
+            return keyed.join(self._table, self._found, "inner").select(*self._columns)
+        paired = rows.select("*", self._met)
+        wanted = paired if self._wanted is None else paired.where(self._wanted)
+        return wanted.select(*self._columns)
 
-    def _looked_up(self) -> SparkColumn:
-        """The look-up, and all conditions of the member's shape: it finds only candidates."""
-        found = ours(KEY) == ours(CODE)
+    def _condition(self) -> SparkColumn | None:
+        """All conditions of the member's shape, which decide exactly; None if there are none."""
         cases: dict[tuple[Expression, ...], list[int]] = {}
         for number in self._shapes:
             where = tuple(self._bound(number, e) for e in self._fanout.shapes[number].where)
             cases.setdefault(where, []).append(number)
         if list(cases) == [()]:
-            return found
-        return found & self._chosen([(_all(where), having) for where, having in cases.items()])
+            return None
+        return self._chosen([(_all(where), having) for where, having in cases.items()])
 
     def _output(self, field: Field) -> SparkColumn:
         """The column of each shape that has it; shapes that compute it alike share a case."""
@@ -133,12 +160,32 @@ def output_name(number: int) -> str:
     return f"@out{number}"
 
 
+def _met(fanout: Fanout, entries: Sequence[FanoutEntry]) -> SparkColumn:
+    """A generator of these rows, without codes. Spark's code refers to them as to one constant."""
+    return sf.inline(sf.array(*(sf.struct(*_cells(fanout, entry)) for entry in entries)))
+
+
+def _cells(fanout: Fanout, entry: FanoutEntry) -> Iterator[SparkColumn]:
+    yield literal(Literal(entry.member, INT)).alias(MEMBER)
+    yield literal(Literal(entry.shape, INT)).alias(SHAPE)
+    values: list[Value] = [None] * len(fanout.constants)
+    for slot, value in zip(fanout.slots[entry.shape], entry.constants, strict=True):
+        values[slot] = value
+    for n, (value, type_) in enumerate(zip(values, fanout.constants, strict=True)):
+        yield literal(Literal(value, type_)).alias(f"@{n}")
+
+
 def _rows_of(fanout: Fanout, shapes: Sequence[int]) -> pa.Table:
-    """The constants of the members with these shapes."""
-    if len(shapes) == len(fanout.shapes):
-        return fanout.table
-    wanted = pa.array(shapes, pa.int32())
-    return fanout.table.filter(pc.is_in(fanout.table[SHAPE], value_set=wanted))
+    """The constants of the members with these shapes.
+
+    A column without NULL says so. Otherwise Spark would look for NULL codes row by row whenever it
+    plans a job: with a thousand queries 0.04 s, which is as much as the rest of the planning.
+    """
+    rows = fanout.table
+    if len(shapes) < len(fanout.shapes):
+        rows = rows.filter(pc.is_in(rows[SHAPE], value_set=pa.array(shapes, pa.int32())))
+    return rows.cast(pa.schema([
+        one.with_nullable(rows[one.name].null_count > 0) for one in rows.schema]))
 
 
 def _split(shapes: Sequence[Shape]) -> Iterator[tuple[int, ...]]:

@@ -21,6 +21,7 @@ from penstock.events.kinds import ConjunctionProfile, StageFigures
 from penstock.functions import PythonFunction
 from penstock.model import Branch, is_expensive
 from penstock.plan import Path
+from penstock.planning.conjunctions import computed_by
 from penstock.planning.shapes import columns
 from penstock.spark.compile.columns import all_of, compiled, ours, place
 from penstock.spark.compile.python_stage import ERROR, PythonStage
@@ -89,7 +90,8 @@ class Pipeline:
         """``looked_up`` adds the relation of a lookup, by number, to some rows."""
         self._path = path.in_order(evaluation.order) if evaluation.order else path
         self._branch, self._looked_up = branch, looked_up
-        self._python = PythonStage(branch, function, evaluation)
+        computed = () if path.end == "panes" else computed_by(branch)
+        self._python = PythonStage(branch, function, evaluation, computed)
         self._first_python = path.before_python
 
     @property

@@ -22,13 +22,14 @@ def combined(
 
     >>> asked = Evaluation(order=(1, 0), rate=0.1, version=3)
     >>> ran = ((100, 40, 2.0), (40, 20, 4.0))
+    >>> sampled = ((50, 0.5), (50, 1.5))
     >>> combined(  # doctest: +NORMALIZE_WHITESPACE
-    ...     asked, 0, [(ran, 0, 0.0)], [((0, 0), ((0, 2), (1, 6), (3, 2)), ((50, 0.5), (50, 1.5)))])
+    ...     asked, 0, [(ran, 0, 0.0)], [((0, 0), ((0, 2), (1, 6), (3, 2)), sampled, (1, 0))])
     ConjunctionProfile(version=3, patterns={'01': 6, '11': 2}, seconds=(0.03, 0.02), passed=0.25,
-                       sampling=2.0)
+                       sampling=2.0, own=((0, 1),))
     """
     order = evaluation.order[first:]
-    spent = [[one[place] for _, _, one in profiles if one] for place in range(len(order))]
+    spent = [[one[place] for _, _, one, _ in profiles if one] for place in range(len(order))]
     if not tasks or not any(spent):
         return None
     places = min(len(order), len(tasks[0][0]))  # predicates that must stay come after them
@@ -40,7 +41,7 @@ def combined(
             measured.append([(rows, took) for rows, _, took in ran[place]])
         seconds[number] = typical(max(measured, key=lambda some: sum(rows for rows, _ in some)))
     found: Counter[str] = Counter()
-    for _, patterns, _ in profiles:
+    for _, patterns, _, _ in profiles:
         for bits, rows in patterns:
             found[_in_plan_order(bits, order, len(seconds))] += rows
     passed = found.pop("0" * len(seconds), 0)
@@ -48,7 +49,9 @@ def combined(
     return ConjunctionProfile(
         version=evaluation.version, patterns=dict(sorted(found.items())), seconds=tuple(seconds),
         passed=passed / dropped if dropped else 0.0,
-        sampling=sum(took for task in spent for _, took in task))
+        sampling=sum(took for task in spent for _, took in task),
+        own=tuple(tuple(order[place] for place in own if place < len(order))
+                  for _, _, _, own in profiles if own))
 
 
 def typical(measured: Sequence[tuple[int, float]]) -> float | None:

@@ -1,8 +1,8 @@
 """The Python stage: calls of registered functions, evaluated on Arrow batches beside Spark.
 
 The conditions come first, then the columns of the answer, for the remaining rows. Conditions that
-are predicates by themselves go in one trip, each on what the others leave (`conjunction_worker`).
-Other conditions need Spark again to combine the values of their calls. A call whose arguments need
+one call decides go in one trip, each on what the others leave (`conjunction_worker`). Other
+conditions need Spark again to combine the values of their calls. A call whose arguments need
 other calls waits for them: every level of nesting is one trip to Python, shared by all calls of
 that level. Spark computes the arguments, and only the columns that the query reads travel.
 
@@ -15,13 +15,14 @@ from __future__ import annotations
 import inspect
 import os
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import groupby
 from types import ModuleType
 from typing import Any
 
+import pyarrow as pa
 from pyspark import cloudpickle  # the pickler with which Spark ships functions
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -45,14 +46,15 @@ from penstock.model import (
     PythonCall,
     walk,
 )
-from penstock.planning.conjunctions import conditions, is_predicate
+from penstock.planning.conjunctions import conditions, decided_by
 from penstock.planning.shapes import columns
-from penstock.spark.compile import conjunction_worker, shared_worker
+from penstock.policies.filters.model import drop_patterns
+from penstock.spark.compile import conjunction_worker, own_order, shared_worker
 from penstock.spark.compile import python_worker as batches
 from penstock.spark.compile.columns import compiled, ours
 from penstock.spark.compile.conjunction_worker import Columns, Predicate, Sampling
 from penstock.spark.compile.expressions import data_type
-from penstock.spark.compile.python_worker import FunctionCall, TaskReport
+from penstock.spark.compile.python_worker import ConstantTest, FunctionCall, TaskReport
 from penstock.spark.compile.worker_reports import Trip, worker_reports
 from penstock.spark.delivery.text_formats import JSON
 
@@ -66,24 +68,28 @@ class PythonStage:
 
     def __init__(
         self, branch: Branch, function: Callable[[str], PythonFunction],
-        evaluation: Evaluation = AS_WRITTEN,
+        evaluation: Evaluation = AS_WRITTEN, computed: Iterable[Expression] = (),
     ) -> None:
-        """``function`` finds a registered function by its name in SQL."""
+        """``function`` finds a registered function by its name in SQL.
+
+        Calls in what is ``computed`` have their values kept (`planning.conjunctions`).
+        """
         self._function, self._branch, self._evaluation = function, branch, evaluation
-        found = conditions(branch.where)
+        found = conditions(branch.where, computed)
         order = evaluation.order or range(len(found.movable))
         self._movable = [found.movable[number] for number in order]
         self._conditions = [*self._movable, *found.fixed]
         self._written = {condition: branch.where.index(condition)
                          for condition in self._conditions}
-        self._predicates = {one for one in self._conditions if is_predicate(one)}
+        self._predicates = {*self._movable, *(one for one in found.fixed
+                                              if decided_by(one) is one)}
         self._select = [self._met(output.expression) for output in branch.select]
         self._results = _numbered([*self._conditions, *self._select])
         # mapInArrow does not accept every name that a user may choose, so columns travel under ours
         self.carried = {
             column: Column(f"@in{n}", column.type, OURS)
             for n, column in enumerate(columns([*branch.where, *self._select]))
-            if column.source >= STREAM
+            if column.source >= STREAM or column in self._select
         }
         """The columns that travel, with their places in the frame."""
 
@@ -151,7 +157,7 @@ class PythonStage:
     # --- conditions that are predicates by themselves ------------------------------------------
 
     def _in_conjunction(
-        self, frame: DataFrame, asked: Sequence[PythonCall], stages: Sequence[str]
+        self, frame: DataFrame, asked: Sequence[Expression], stages: Sequence[str]
     ) -> tuple[DataFrame, list[Trip]]:
         """One trip for predicates, in this order, each on what the others leave."""
         sampled = self._sampled(asked)
@@ -159,21 +165,23 @@ class PythonStage:
         number, tell = reports.begin()
         profile, told = reports.begin() if asked[0] in self._movable else (None, None)
         kept = tuple(name for name in frame.columns if name not in (ERROR, BLAMED))
-        steps = {call: self.step(call) for call in (*asked, *sampled)}
+        steps = {one: self.decision(one) for one in (*asked, *sampled)}
         schema = StructType(
             [StructField(name, frame.schema[name].dataType) for name in kept]
             + [StructField(ERROR, StringType()), StructField(BLAMED, IntegerType())])
         work = partial(
-            conjunction_worker.evaluate, [self._predicate(call, steps) for call in asked],
+            conjunction_worker.evaluate, [self._predicate(one, steps) for one in asked],
             Columns(kept, ERROR, BLAMED), tell=tell, profile=told,
             sampling=self._sampling(asked, sampled, steps))
         trip = Trip(number, tuple(stages), (True,) * len(asked), profile)
         return frame.select("*", *self.arguments(steps)).mapInArrow(work, schema), [trip]
 
-    def _predicate(self, call: PythonCall, steps: Mapping[PythonCall, FunctionCall]) -> Predicate:
-        return Predicate(steps[call], self._written[call])
+    def _predicate(
+        self, condition: Expression, steps: Mapping[Expression, FunctionCall]
+    ) -> Predicate:
+        return Predicate(steps[condition], self._written[condition])
 
-    def _sampled(self, asked: Sequence[PythonCall]) -> list[PythonCall]:
+    def _sampled(self, asked: Sequence[Expression]) -> list[Expression]:
         """What is profiled in a trip that begins with a predicate: the conjunction from there on.
 
         Their arguments go to Python in every order, so that the plan of a job is always the same.
@@ -183,17 +191,18 @@ class PythonStage:
         return self._movable[self._movable.index(asked[0]):]
 
     def _sampling(
-        self, asked: Sequence[PythonCall], sampled: Sequence[PythonCall],
-        steps: Mapping[PythonCall, FunctionCall],
+        self, asked: Sequence[Expression], sampled: Sequence[Expression],
+        steps: Mapping[Expression, FunctionCall],
     ) -> Sampling | None:
         if not sampled:
             return None
         passed = len(self._movable) - len(sampled)
         return Sampling(
-            self._evaluation.rate, tuple(self._predicate(call, steps) for call in sampled),
+            self._evaluation.rate, tuple(self._predicate(one, steps) for one in sampled),
             tuple(tuple(place - passed for place in later)
                   for later in self._evaluation.unasked[passed:]),
-            sum(1 for call in asked if call in self._movable), self._evaluation.seed)
+            sum(1 for one in asked if one in self._movable), self._evaluation.seed,
+            self._evaluation.per_partition, self._evaluation.enough)
 
     # --- conditions whose calls Spark combines -------------------------------------------------
 
@@ -268,11 +277,27 @@ class PythonStage:
             errors=errors,
         )
 
-    def arguments(self, steps: Mapping[PythonCall, FunctionCall]) -> list[SparkColumn]:
-        """The arguments that Spark computes; a column of the row travels already."""
-        return [compiled(self.settled(arg)).alias(name) for call, step in steps.items()
-                for arg, name in zip(call.args, step.args, strict=True)
-                if not isinstance(arg, Column)]
+    def decision(self, condition: Expression) -> FunctionCall:
+        """What a worker needs to know to decide a condition that one call decides."""
+        step = self.step(_call_of(condition))
+        if not isinstance(condition, Call):
+            return step
+        _, constant = condition.args
+        assert isinstance(constant, Literal)
+        return replace(step, test=ConstantTest(condition.function,
+                                       pa.scalar(constant.value, arrow_type(constant.type))))
+
+    def arguments(
+        self, steps: Mapping[PythonCall, FunctionCall] | Mapping[Expression, FunctionCall]
+    ) -> list[SparkColumn]:
+        """The arguments that Spark computes; a column of the row travels already.
+
+        Two conditions may compare the value of one call, which has its arguments once.
+        """
+        named = {name: arg for condition, step in steps.items()
+                 for arg, name in zip(_call_of(condition).args, step.args, strict=True)
+                 if not isinstance(arg, Column)}
+        return [compiled(self.settled(arg)).alias(name) for name, arg in named.items()]
 
     def _met(self, expression: Expression) -> Expression:
         """An expression over rows that have met all conditions: predicates are true."""
@@ -303,7 +328,8 @@ class PythonStage:
 @lru_cache(maxsize=256)  # it examines every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may lack them."""
-    for module in (batches, conjunction_worker, shared_worker, penstock.functions,
+    for module in (batches, conjunction_worker, drop_patterns, own_order, shared_worker,
+                   penstock.functions,
                    *_neighbours(function.call)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
@@ -341,6 +367,13 @@ def _calls(expressions: Sequence[Expression]) -> list[PythonCall]:
     """The calls in expressions, each once, in the order written."""
     parts = (part for expression in expressions for part in walk(expression))
     return list(dict.fromkeys(part for part in parts if isinstance(part, PythonCall)))
+
+
+def _call_of(condition: Expression) -> PythonCall:
+    """The call that decides a condition, or the call itself."""
+    call = decided_by(condition) or condition
+    assert isinstance(call, PythonCall)
+    return call
 
 
 def _level(call: PythonCall) -> int:

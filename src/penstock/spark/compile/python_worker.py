@@ -30,6 +30,28 @@ Reports: TypeAlias = dict[int, list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantTest:
+    """A comparison of values with a constant, as Spark makes it."""
+
+    comparison: str
+    constant: pa.Scalar
+
+    def holds(self, values: pa.Array) -> pa.Array:
+        """By row, whether it holds; null where there is no value.
+
+        In SQL, NaN is larger than all numbers.
+        """
+        found = getattr(pc, _COMPARED[self.comparison])(values, self.constant)
+        if self.comparison in ("gt", "ge") and pa.types.is_floating(values.type):
+            return pc.or_(found, pc.is_nan(values))
+        return found
+
+
+_COMPARED = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+             "ge": "greater_equal"}
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """One call of a Python function."""
 
@@ -44,6 +66,13 @@ class FunctionCall:
     errors: tuple[str, ...] = ("@error",)
     """The columns that take its errors: one for each condition that needs it. A row that has one
     of these errors already is not passed to it."""
+    test: ConstantTest | None = None
+    """What is asked of its values, if they decide a condition."""
+
+    @property
+    def answers(self) -> pa.DataType:
+        """The type of what is told of a row: a value, or whether the test holds."""
+        return self.type if self.test is None else pa.bool_()
 
 
 _SETTLED = "PENSTOCK_WORKER_SETTLED"
@@ -177,13 +206,13 @@ def _spread(values: pa.Array, live: pa.Array) -> pa.Array:
 def answers(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> tuple[pa.Array, pa.Array]:
     """Values and errors of all rows; halves are retried until the culprits are known."""
     if rows == 0:
-        return pa.nulls(0, step.type), pa.nulls(0, pa.string())
+        return pa.nulls(0, step.answers), pa.nulls(0, pa.string())
     try:
         return _called(step, args, rows), pa.nulls(rows, pa.string())
     except BaseException as raised:  # whatever a user's function may do
         if rows == 1 or isinstance(raised, BatchError):
             text = pa.array([_text(raised)] * rows, pa.string())
-            return pa.nulls(rows, step.type), text
+            return pa.nulls(rows, step.answers), text
     half = rows // 2
     first = answers(step, [arg.slice(0, half) for arg in args], half)
     second = answers(step, [arg.slice(half) for arg in args], rows - half)
@@ -195,7 +224,8 @@ def _called(step: FunctionCall, args: Sequence[pa.Array], rows: int) -> pa.Array
     values = _array(step.function(*given))
     if len(values) != rows:
         raise BatchError(f"the function returned {len(values)} values for {rows} rows")
-    return values.cast(step.type)
+    values = values.cast(step.type)
+    return values if step.test is None else step.test.holds(values)
 
 
 def _array(answer: Any) -> pa.Array:

@@ -25,7 +25,6 @@ from penstock.model import (
     Column,
     Expression,
     Field,
-    PythonCall,
     is_expensive,
     name_key,
 )
@@ -92,7 +91,7 @@ class SharedConjunction:
         frame = rows.select(
             *(compiled(column).alias(at.name) for column, at in carried.items()),
             *(column.alias(name) for name, column in bits.items()))
-        steps = {call: self._stage.step(call) for call in self._predicates}
+        steps = {one: self._stage.decision(one) for one in self._predicates}
         schema = StructType(
             [StructField(name, frame.schema[name].dataType) for name in kept]
             + [StructField(MEMBER, IntegerType(), False), StructField(ERROR, StringType())]
@@ -101,10 +100,10 @@ class SharedConjunction:
         reports = worker_reports(rows.sparkSession.sparkContext)
         (number, tell), (profile, told) = reports.begin(), reports.begin()
         work = partial(
-            evaluate_shared, [self._asked(call, Predicate(steps[call], 0))
-                              for call in self._predicates],
+            evaluate_shared, [self._asked(one, Predicate(steps[one], 0))
+                              for one in self._predicates],
             SharedColumns(kept, shown, tuple(bits), len(self._branches), MEMBER, ERROR, REJECT),
-            sampling=self._sampling([Predicate(steps[call], 0) for call in self._predicates]),
+            sampling=self._sampling([Predicate(steps[one], 0) for one in self._predicates]),
             tell=tell, profile=told)
         frame = frame.select("*", *self._stage.arguments(steps)).mapInArrow(work, schema)
         if shown:
@@ -124,17 +123,18 @@ class SharedConjunction:
                 lambda one, other: one.bitwiseOR(other), (one.cast("bigint") for one in some))
         return found
 
-    def _asked(self, call: PythonCall, predicate: Predicate) -> SharedPredicate:
+    def _asked(self, condition: Expression, predicate: Predicate) -> SharedPredicate:
         return SharedPredicate(predicate, tuple(
-            (member, branch.where.index(call)) for member, branch in enumerate(self._branches)
-            if call in conditions(branch.where).movable))
+            (member, branch.where.index(condition)) for member, branch in enumerate(self._branches)
+            if condition in conditions(branch.where).movable))
 
     def _sampling(self, predicates: Sequence[Predicate]) -> Sampling | None:
         """What is profiled: nothing if the job is for a part of the members only."""
         asked = self._evaluation
         if not asked.rate or not self._whole:
             return None
-        return Sampling(asked.rate, tuple(predicates), asked.unasked, len(predicates), asked.seed)
+        return Sampling(asked.rate, tuple(predicates), asked.unasked, len(predicates), asked.seed,
+                        asked.per_partition, asked.enough)
 
     # --- answers -----------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.spark.compile.conjunction_worker import (
+    Order,
     Part,
     Predicate,
     ProfileReport,
@@ -92,12 +93,13 @@ def evaluate_shared(
 
 def _delivered(
     predicates: Sequence[SharedPredicate], columns: SharedColumns, part: Part, meter: TripMeter,
-    raised: list[int],
+    raised: list[int], order: Order,
 ) -> pa.RecordBatch:
     wanted = _wanted(columns, part)
     active: Rows = np.flatnonzero(wanted.any(axis=1))
     faults: list[_Raised] = []
-    for place, shared in enumerate(predicates):
+    for place in order:
+        shared = predicates[place]
         began = perf_counter()
         bits = shared.bits(wanted.shape[1])
         rows = active[(wanted[active] & bits).any(axis=1)]

@@ -105,7 +105,7 @@ class WorkerReports:
         """Rows that a predicate of a conjunction raised for."""
         if trip.profile is None:
             return 0.0
-        return float(sum(raised[step] for raised, _, _ in self.reports.value.get(trip.profile, [])))
+        return float(sum(raised[step] for raised, *_ in self.reports.value.get(trip.profile, [])))
 
     def _take(self, trip: int) -> list[TaskReport]:
         told = self.reports.value

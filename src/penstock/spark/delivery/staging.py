@@ -122,6 +122,16 @@ class Staging:
             raise OSError(f"the destination of {left} is unknown; see {noted}")
         self.checkpoint.store.remove(noted)
 
+    def pending(self, run: int) -> list[tuple[str, str]]:
+        """Where the files of a job wait, and where they go; some may be in place already."""
+        noted = self._of(run) / "moves.json"
+        try:
+            moves = self.checkpoint.read(noted) if self.checkpoint.store.has(noted) else []
+        except FileNotFoundError:  # the job was settled meanwhile
+            moves = []
+        checked = (self._checked(run, noted, move) for move in moves)
+        return [(self._source(run, move), self._target(move)) for move in checked]
+
     def _again(self, run: int, move: Move, warn: Callable[[str], None]) -> OSError | None:
         source, target = self._source(run, move), self._target(move)
         try:
@@ -143,7 +153,7 @@ class Staging:
 
     def runs(self) -> list[int]:
         """The jobs that have files here; what is not ours is left alone."""
-        found = self.checkpoint.store.list(self.checkpoint.folder("staging"))
+        found = self.checkpoint.store.list(self._root)
         return sorted(int(here.name) for here in found if _RUN.fullmatch(here.name))
 
     # --- where things are --------------------------------------------------------------------

@@ -1,10 +1,14 @@
-"""Reading the answers back: the memory sink keeps them as Parquet in the checkpoint."""
+"""Reading the answers back: from the checkpoint, where the memory sink keeps them, or from folders.
+
+Only answers of committed jobs are read (`committed_files`), in the order of their jobs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,39 +18,78 @@ from penstock.arrow import arrow_type
 from penstock.errors import RunError
 from penstock.model import Application, Query, name_key
 from penstock.sinks import SINKS
+from penstock.spark.delivery.committed_files import (
+    TRIES,
+    AnswerFile,
+    committed_files,
+    log_stamp,
+)
 from penstock.spark.delivery.delivery_log import Deliveries
+from penstock.spark.delivery.text_answers import read_text
 from penstock.spark.delivery.write_jobs import QUERY
 from penstock.spark.storage.checkpoint import Checkpoint
-from penstock.spark.storage.files import local_path
+from penstock.spark.storage.files import canonical, local_path
+
+PAUSE = 0.25
+"""Seconds between two looks for new answers."""
 
 
 class Results:
-    """The answers that a checkpoint holds, and those in Parquet folders."""
+    """The committed answers of a checkpoint's queries."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Begin with nothing read."""
         self._checkpoint = checkpoint
 
-    def table(self, application: Application, name: str) -> pa.Table:
-        """All answers of a query so far."""
-        query = application.queries.get(name)
-        if query is None:
-            raise RunError(f"there is no query '{name}'")
-        if not SINKS[query.sink.kind].is_readable:
-            readable = sorted(kind for kind, one in SINKS.items() if one.is_readable)
-            raise RunError(f"query '{name}' delivers to {query.sink.kind}; results are kept for "
-                           f"{' and '.join(readable)} sinks only")
-        since = self._since(name)
-        found = [table for folder in self._folders(query)
-                 for table in self._read(folder, query, since)]
-        found = [table for table in found if table.num_rows]  # an empty table may have other types
-        return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
+    def table(self, application: Application, name: str, last: int | None = None) -> pa.Table:
+        """All answers of a query so far, or the ``last`` rows of them."""
+        query = readable(application, name)
+        return self._latest(query, self._files(query), last)
 
-    def _folders(self, query: Query) -> list[str]:
-        if not query.sink.folder:
-            return sorted(str(path) for path in self._checkpoint.folder("results").iterdir())
-        folder = local_path(query.sink.folder)
-        return [str(folder)] if folder is not None and folder.exists() else []
+    def _latest(
+        self, query: Query, files: Sequence[AnswerFile], last: int | None
+    ) -> pa.Table:
+        """The rows of some files, or the ``last`` of them; no more files are read than needed."""
+        if last is None:
+            return self._rows(query, files)
+        found: list[pa.Table] = []
+        missing = last
+        for file in reversed(files):
+            if missing <= 0:
+                break
+            table = self._rows(query, [file])
+            found.insert(0, table.slice(max(0, table.num_rows - missing)))
+            missing -= table.num_rows
+        return _whole(query, found)
+
+    def follow(
+        self, application: Application, name: str, is_running: Callable[[], bool],
+        last: int | None = None,
+    ) -> Iterator[pa.Table]:
+        """The answers so far, and then more as jobs are committed, until nothing runs any more."""
+        query = readable(application, name)
+        running, stamp = is_running(), log_stamp(self._checkpoint)
+        files = self._files(query)
+        seen = {file.name for file in files}
+        yield self._latest(query, files, last)
+        while running:
+            time.sleep(PAUSE)
+            running = is_running()  # asked before the look: what came last is seen
+            before, stamp = stamp, log_stamp(self._checkpoint)
+            if stamp == before:
+                continue
+            fresh = [file for file in self._files(query) if file.name not in seen]
+            seen |= {file.name for file in fresh}
+            table = self._rows(query, fresh)
+            if table.num_rows:
+                yield table
+
+    def _files(self, query: Query) -> list[AnswerFile]:
+        since = self._since(query.name)
+        found = (committed_files(self._checkpoint, [canonical(query.sink.folder)])
+                 if query.sink.folder else
+                 committed_files(self._checkpoint, [], str(self._checkpoint.root / "results")))
+        return [file for file in found if file.job > since]
 
     def _since(self, name: str) -> int:
         """The job after which answers under this name belong to the present query."""
@@ -54,21 +97,49 @@ class Results:
         position = Deliveries.look(log).positions.get(name)
         return position.since if position else 0
 
-    def _read(self, folder: str, query: Query, since: int) -> Iterator[pa.Table]:
-        """The query's rows in a folder; files of queries that share it may have other columns.
+    def _rows(self, query: Query, files: Sequence[AnswerFile]) -> pa.Table:
+        """The query's rows in some files, which may be moved into place meanwhile."""
+        for _ in range(TRIES):
+            with suppress(FileNotFoundError):
+                return _whole(query, self._read(query, files))
+            now = {file.name: file for file in self._files(query)}
+            files = [now.get(file.name, file) for file in files]
+        return _whole(query, self._read(query, files))
 
-        Files of other checkpoints do not belong to its answers.
-        """
-        own = [str(path) for path in sorted(Path(folder).glob(f"run-*-{self._checkpoint.id}-*"))
-               if int(path.name.split("-")[1]) > since]
-        if not own:
+    def _read(self, query: Query, files: Sequence[AnswerFile]) -> Iterator[pa.Table]:
+        """The query's rows in some files; of queries that share a folder, each has some."""
+        if query.sink.kind in ("csv", "json"):
+            for file in files:
+                yield read_text(query, file.path)
             return
-        data = ds.dataset(own, format="parquet")
-        for schema, files in groupby(data.get_fragments(), lambda file: file.physical_schema):
+        if not files:
+            return
+        data = ds.dataset([file.path for file in files], format="parquet")
+        for schema, some in groupby(data.get_fragments(), lambda file: file.physical_schema):
             columns = _columns(query, schema.names)
             if columns is not None:
-                alike = ds.FileSystemDataset(list(files), schema, data.format)
+                alike = ds.FileSystemDataset(list(some), schema, data.format)
                 yield alike.to_table(columns=columns, filter=_own_rows(query, schema.names))
+
+
+def readable(application: Application, name: str) -> Query:
+    """The query of this name, if its answers can be read back."""
+    query = application.query(name)
+    if query is None:
+        raise RunError(f"there is no query '{name}'")
+    if not SINKS[query.sink.kind].is_readable:
+        kinds = sorted(kind for kind, one in SINKS.items() if one.is_readable)
+        raise RunError(f"query '{query.name}' delivers to {query.sink.kind}; results are kept for "
+                       f"{', '.join(kinds[:-1])} and {kinds[-1]} sinks only")
+    if query.sink.folder and local_path(query.sink.folder) is None:
+        raise RunError(f"query '{query.name}' delivers to {query.sink.folder}, which is on another "
+                       "file system; read it there")
+    return query
+
+
+def _whole(query: Query, tables: Iterator[pa.Table] | Sequence[pa.Table]) -> pa.Table:
+    found = [table for table in tables if table.num_rows]  # an empty table may have other types
+    return pa.concat_tables(found, promote_options="permissive") if found else _empty(query)
 
 
 def _columns(query: Query, present: Sequence[str]) -> dict[str, pc.Expression] | None:

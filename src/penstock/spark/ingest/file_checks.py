@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from penstock.language.source_checks import LIMITS, whole_number
 from penstock.model import Stream, name_key
 from penstock.spark.ingest import partitions
 from penstock.spark.ingest.file_batches import BatchLimits
@@ -136,7 +137,7 @@ def _wrong_header(head: bytes, stream: Stream, file: ListedFile) -> str:
         return ""  # it is still to come
     assert stream.path is not None
     inherited = partitions.of_stream(file.path, stream, partitions.root(stream.path))
-    return header_fault(header(text, options), [c.name for c in stream.columns
+    return header_fault(header(text, options), [c.name for c in stream.read
                                                 if c.name not in inherited])
 
 
@@ -173,11 +174,9 @@ def limits(stream: Stream) -> BatchLimits:
     """How much a batch may hold, by the stream's options; ValueError if they are not numbers."""
     options = lowered(stream)
     found = []
-    for name in ("maxFilesPerTrigger", "maxBytesPerTrigger"):
+    for name in LIMITS:
         text = options.get(name.lower())
-        if text is not None and not (text.isascii() and text.isdigit() and int(text[:20])):
-            raise ValueError(f"the option {name} is a whole number from 1 on, not '{text}'")
-        found.append(int(text) if text is not None else None)
+        found.append(None if text is None else whole_number(name, text))
     return BatchLimits(*found)
 
 

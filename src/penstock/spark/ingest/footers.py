@@ -75,7 +75,7 @@ def _broken(path: Path, error: Exception) -> Footer:
 def misfit(found: pa.Schema, stream: Stream, inherited: Mapping[str, str | None]) -> str:
     """Why files with these columns do not fit the declaration; empty if they do."""
     has = {name_key(field.name): field.type for field in found}
-    for column in stream.columns:
+    for column in stream.read:
         if column.name in inherited:
             fault = _unfit_partition(column, inherited[column.name])
             if fault:
@@ -169,7 +169,7 @@ def _is_plain(
            if metadata.schema.column(n).physical_type == "INT96"}
     return all(
         fits(has[name_key(c.name)], arrow_type(c.type)) == "plain" or name_key(c.name) in old
-        for c in stream.columns if c.name not in inherited)
+        for c in stream.read if c.name not in inherited)
 
 
 def _times(metadata: pq.FileMetaData, schema: pa.Schema, stream: Stream) -> tuple[int, int] | None:
@@ -206,12 +206,12 @@ def copy(
     path: Path, target: Path, stream: Stream, inherited: Mapping[str, str | None]
 ) -> None:
     """Copy a file with the declared types; ArrowInvalid if a value does not fit."""
-    wanted = arrow_schema(stream.columns)
+    wanted = arrow_schema(stream.read)
     with pq.ParquetFile(path) as file, pq.ParquetWriter(target, wanted) as writer:
         for batch in file.iter_batches():
             has = {name_key(name): batch.column(n) for n, name in enumerate(batch.schema.names)}
             columns = [_cast(has.get(name_key(c.name)), c, inherited, batch.num_rows)
-                       for c in stream.columns]
+                       for c in stream.read]
             writer.write_batch(pa.record_batch(columns, schema=wanted))
 
 

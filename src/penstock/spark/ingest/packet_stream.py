@@ -21,11 +21,11 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.arrow import arrow_schema
+from penstock.generators.onoff_options import TRAFFIC, Options
 from penstock.generators.packets import EVERYTHING, ORIGIN, SCHEMA, OnOff, Position
 from penstock.model import Field, name_key
 from penstock.spark.ingest.driver_batches import Tally, well_within
 from penstock.spark.ingest.executor_batches import Counted
-from penstock.spark.ingest.onoff import TRAFFIC, Options
 from penstock.spark.ingest.times import Bounds
 from penstock.spark.storage.spool import FILE_ROWS, Spool
 
@@ -148,8 +148,10 @@ class PacketBatch:
     def write(
         self, spool: Spool, number: int, cutoff: int | None, bounds: Bounds
     ) -> Counted | None:
-        """Write them to the spool; None if Spark must check their times."""
+        """Write them to the spool; None if Spark must check their times or compute columns."""
         stream, files = spool.stream, self.packets.files(self.first, self.last)
+        if stream.computed:
+            return None
         if stream.time is not None and (
                 stream.unit or not well_within(*self.packets.times(self.first, self.last), bounds)):
             return None

@@ -41,7 +41,7 @@ def values(file: str, base: str) -> dict[str, str | None]:
 def of_stream(file: str, stream: Stream, base: str) -> dict[str, str | None]:
     """The declared columns that a file's folders hold, by their declared names."""
     held = {name_key(name): value for name, value in values(file, base).items()}
-    return {c.name: held[name_key(c.name)] for c in stream.columns if name_key(c.name) in held}
+    return {c.name: held[name_key(c.name)] for c in stream.read if name_key(c.name) in held}
 
 
 def value(text: str | None, column: Field) -> pa.Scalar:

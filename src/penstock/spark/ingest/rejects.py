@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.model import Stream, quoted
+from penstock.model import Field, Stream, quoted
 from penstock.spark.delivery.text_formats import JSON
 from penstock.spark.ingest import times
 from penstock.spark.ingest.sources import CORRUPT
@@ -29,8 +31,11 @@ def malformed(batch: DataFrame, stream: Stream) -> Column:
     bad: list[Column] = []
     if CORRUPT in batch.columns:
         bad.append(F.when(F.col(quoted(CORRUPT)).isNotNull(), F.lit("malformed row")))
-    if stream.format != "parquet":
-        bad += [_too_long(name) for name in _variable(stream)]
+    if any(made.name == stream.time for made in stream.computed):
+        own = F.col(quoted(stream.time or ""))
+        bad.append(F.when(own.isNull(), F.lit(f"its {stream.time}, which is computed, is NULL")))
+    if not stream.in_place:
+        bad += [_too_long(name) for name in _variable(stream.columns)]
     return F.coalesce(*bad) if bad else F.lit(None).cast("string")
 
 
@@ -43,17 +48,17 @@ def row_text(batch: DataFrame, stream: Stream) -> Column:
 
 
 def _as_json(stream: Stream) -> Column:
-    variable = _variable(stream)
+    variable = _variable(stream.read)
     cut = [
         F.substring(F.col(quoted(c.name)), 1, SHOWN).alias(c.name)
         if c.name in variable else F.col(quoted(c.name))
-        for c in stream.columns
+        for c in stream.read
     ]
     return F.to_json(F.struct(*cut), JSON)
 
 
-def _variable(stream: Stream) -> list[str]:
-    return [c.name for c in stream.columns if c.type.name in ("STRING", "BINARY")]
+def _variable(columns: Sequence[Field]) -> list[str]:
+    return [c.name for c in columns if c.type.name in ("STRING", "BINARY")]
 
 
 def _too_long(name: str) -> Column:

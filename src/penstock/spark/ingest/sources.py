@@ -17,32 +17,21 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
-from penstock.generators import packets
+from penstock.generators import onoff_options, packets
+from penstock.language.source_checks import FILES, refused
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
+from penstock.spark.compile import expressions
 from penstock.spark.compile.expressions import data_type, schema
-from penstock.spark.ingest import file_checks, onoff, partitions
+from penstock.spark.ingest import file_checks, partitions
 from penstock.spark.ingest.source_options import opened
 from penstock.spark.session import know_onoff
 from penstock.spark.storage.files import GLOB, Files, ListedFile, as_pattern, local_path
 
-FILES = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
-"""Sources that read files and get the schema from us; the others have their own."""
 TEXTUAL = ("csv", "json", "xml")
 """Formats in which a single row can be malformed; Spark then passes the row on as text."""
 FAULTS = (PySparkException, Py4JJavaError, ValueError)
 """What Spark raises when it cannot read something; not every cause has a Python name."""
 CORRUPT = "@corrupt"
-_REFUSED = {
-    "latestfirst": "files are read in the order of their modification times",
-    "maxfileage": "files are read however old they are",
-    "filenameonly": "files are told apart by their whole paths",
-    "cleansource": "no file of a source is moved or deleted",
-    "sourcearchivedir": "no file of a source is moved or deleted",
-    "modifiedbefore": "a stream reads all files",
-    "modifiedafter": "a stream reads all files",
-    "ignoremissingfiles": "no row goes missing unseen",
-    "ignorecorruptfiles": "a file that cannot be read is set aside and named",
-}
 _LISTING = ("pathglobfilter", "recursivefilelookup")
 """Options that say which files are read: this is decided here, not by the reader."""
 
@@ -65,7 +54,7 @@ def stream_frame(spark: SparkSession, stream: Stream) -> DataFrame:
         frame = _load(spark.readStream.format(stream.format), stream)
     except FAULTS as error:
         raise SourceError(f"stream {stream.name}: {_unfound(error, stream)}") from error
-    return _declared(frame, stream)
+    return with_computed(_declared(frame, stream), stream)
 
 
 def files_frame(
@@ -91,8 +80,17 @@ def files_frame(
         if folders:
             reader = reader.option("basePath", base)
         frame = reader.load([*map(as_pattern, files)])
-        frames.append(frame.select(*[F.col(quoted(column.name)) for column in columns], *more))
+        frame = frame.select(*[F.col(quoted(column.name)) for column in columns], *more)
+        frames.append(with_computed(frame, stream))
     return reduce(DataFrame.unionAll, frames)
+
+
+def with_computed(rows: DataFrame, stream: Stream) -> DataFrame:
+    """The rows of a source with the computed columns of its stream."""
+    if not stream.computed:
+        return rows
+    return rows.select("*", *[expressions.column(made.expression, made.name)
+                             for made in stream.computed])
 
 
 def relation_frame(spark: SparkSession, relation: Relation) -> DataFrame:
@@ -142,7 +140,12 @@ def _options(source: Stream | Relation) -> dict[str, str]:
 
 def _columns(source: Stream | Relation) -> list[Field]:
     malformed = [Field(CORRUPT, STRING)] if source.format in TEXTUAL else []
-    return [*source.columns, *malformed]
+    return [*_read(source), *malformed]
+
+
+def _read(source: Stream | Relation) -> tuple[Field, ...]:
+    """The columns that a source has."""
+    return source.read if isinstance(source, Stream) else source.columns
 
 
 def _path(source: Stream | Relation) -> str | None:
@@ -156,7 +159,7 @@ def _path(source: Stream | Relation) -> str | None:
 def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
     """The declared columns among those of the source."""
     _compare(frame.schema, source)
-    return frame.select(*[F.col(quoted(column.name)) for column in source.columns])
+    return frame.select(*[F.col(quoted(column.name)) for column in _read(source)])
 
 
 def check(
@@ -184,11 +187,8 @@ def _check_folder(files: Files, stream: Stream, begun: bool) -> None:
     local = local_path(stream.path)
     if local is not None and local.is_file():
         raise SourceError(f"{stream.path} is a file, and a stream is read from a folder of files")
-    for name, value in stream.options:
-        if name.lower() in _REFUSED:
-            raise SourceError(f"the option {name} is not taken: {_REFUSED[name.lower()]}")
-        if name.lower() == "pathglobfilter" and "{" in str(value):
-            raise SourceError(f"the option {name} takes *, ? and [...], but no braces")
+    for fault in refused(stream.options):
+        raise SourceError(fault)
     try:
         file_checks.limits(stream)
     except ValueError as error:
@@ -218,7 +218,7 @@ def _check_declaration(files: Files, stream: Stream) -> None:
 
 def _check_onoff(source: Stream | Relation) -> None:
     try:
-        onoff.Options.parse(opened(source))
+        onoff_options.Options.parse(opened(source))
     except ValueError as error:
         raise SourceError(str(error)) from error
     _compare(from_arrow_schema(packets.SCHEMA), source)
@@ -242,7 +242,7 @@ def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -
 
 def _compare(found: StructType, source: Stream | Relation, *, types: bool = True) -> None:
     has = {name_key(field.name): field.dataType.simpleString() for field in found.fields}
-    for column in source.columns:
+    for column in _read(source):
         kind = has.get(name_key(column.name))
         if kind is None:
             raise SourceError(f"column '{column.name}' is declared but not in the data, which has "
@@ -264,7 +264,7 @@ def _compare_order(found: StructType, source: Stream | Relation) -> None:
 def extent(files: Files, stream: Stream) -> Extent:
     """How much there is to read, if that is known."""
     if stream.format == "onoff":
-        return Extent(onoff.Options.parse(opened(stream)).traffic.rows)
+        return Extent(onoff_options.Options.parse(opened(stream)).traffic.rows)
     if stream.format in FILES and stream.path is not None and files.exists(stream.path):
         return Extent(sum(file.size for file in _wanted(files, stream)), "bytes")
     return Extent(None)
@@ -273,7 +273,7 @@ def extent(files: Files, stream: Stream) -> Extent:
 def check_end(stream: Stream) -> None:
     """Raise `SourceError` if the source never ends and so cannot be drained."""
     if stream.format == "onoff":
-        endless = onoff.Options.parse(opened(stream)).traffic.rows is None
+        endless = onoff_options.Options.parse(opened(stream)).traffic.rows is None
     else:
         endless = stream.format == "rate"
     if endless:

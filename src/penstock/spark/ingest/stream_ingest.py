@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -29,13 +29,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.clock import Clock
 from penstock.events import kinds as ev
+from penstock.generators import onoff_options
+from penstock.language.source_checks import FILES
 from penstock.model import Block
 from penstock.spark.compile.expressions import schema
 from penstock.spark.ingest import (
     driver_batches,
     executor_batches,
     footers,
-    onoff,
     partitions,
     times,
 )
@@ -50,7 +51,13 @@ from penstock.spark.ingest.offsets import synced
 from penstock.spark.ingest.packet_stream import PacketBatch, PacketPosition, PacketStream
 from penstock.spark.ingest.retries import StreamReader
 from penstock.spark.ingest.source_options import opened
-from penstock.spark.ingest.sources import FAULTS, FILES, files_frame, plain, stream_frame
+from penstock.spark.ingest.sources import (
+    FAULTS,
+    files_frame,
+    plain,
+    stream_frame,
+    with_computed,
+)
 from penstock.spark.row_bytes import typical_bytes
 from penstock.spark.session import guard_callbacks, lost
 from penstock.spark.storage.checkpoint import Checkpoint, remove_torn
@@ -121,8 +128,8 @@ class Ingest:
                                       FolderWatch(self._files, self._stream.path, self._wall))
             self._source.check(self._next)
         elif self._stream.format == "onoff":
-            options = onoff.Options.parse(opened(self._stream))
-            self._packets = PacketStream(options, self._stream.columns, self._wall.now)
+            options = onoff_options.Options.parse(opened(self._stream))
+            self._packets = PacketStream(options, self._stream.read, self._wall.now)
             self._spool.refuse_without_place()
             self._packets.place(self._place)
 
@@ -351,16 +358,18 @@ class Ingest:
         elif isinstance(batch, DataFrame):
             counted = self._copy(batch, number, cutoff, bounds, self._small.expected)
             self._small.note(counted.read)
-        elif self._stream.format == "parquet":
+        elif self._stream.in_place:
             files, copied, counted = self._look(batch, number, cutoff, bounds)
         else:
-            rows = files_frame(self._spark, self._stream, [v.file.path for v in batch])
-            counted = self._copy(rows, number, cutoff, bounds, are_small(batch))
+            counted = self._copy(self._read(batch, number), number, cutoff, bounds,
+                                 are_small(batch))
+            if self._stream.format == "parquet":
+                self._files.remove(str(self._conversions(number)))
         self._look_for_wrong_unit(counted, bounds)
         kept = counted.read - counted.rejected
         seen = [t for t in (last.seen if last else None, counted.newest) if t is not None]
         read = sum(v.file.size for v in batch) if isinstance(batch, list) else counted.read
-        in_place = self._stream.format == "parquet"
+        in_place = self._stream.in_place
         return Manifest(
             number, kept, self._bytes(kept, counted), arrived, counted.read, counted.late,
             counted.rejected, cutoff, max(seen, default=None),
@@ -405,7 +414,26 @@ class Ingest:
         if counted is not None:
             return counted
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", "ingest")
-        return self._copy(self._spark.createDataFrame(batch.table()), number, cutoff, bounds, False)
+        rows = with_computed(self._spark.createDataFrame(batch.table()), self._stream)
+        return self._copy(rows, number, cutoff, bounds, False)
+
+    def _read(self, batch: Sequence[Verdict], number: int) -> DataFrame:
+        """The rows of some files; those that Spark cannot read as declared are converted first."""
+        odd = [v for v in batch if v.footer is not None and not v.footer.plain]
+        files = [v.file.path for v in batch if v not in odd]
+        frames = [files_frame(self._spark, self._stream, files)] if files else []
+        if odd:
+            folder = self._conversions(number)
+            self._files.remove(str(folder))
+            for place, verdict in enumerate(odd):
+                self._converted(verdict, folder, place)
+            read = self._spark.read.schema(schema(self._stream.read)).parquet(str(folder))
+            frames.append(with_computed(read, self._stream))
+        return reduce(DataFrame.unionAll, frames)
+
+    def _conversions(self, number: int) -> Path:
+        """Where files are converted before the rows of a block are computed from them."""
+        return self._spool.folder(number).with_suffix(".converted")
 
     def _look(
         self, batch: Sequence[Verdict], number: int, cutoff: int | None, bounds: times.Bounds
@@ -417,7 +445,10 @@ class Ingest:
         self._files.remove(str(self._spool.folder(number)))
         odd = [v for v in batch if v.footer is not None and not v.footer.plain]
         found = [v.footer for v in batch if v.footer is None or v.footer.plain]
-        found += [self._converted(v, number, n) for n, v in enumerate(odd)]
+        if odd:
+            converted = [self._converted(v, self._spool.folder(number), n)
+                         for n, v in enumerate(odd)]
+            found += [footers.footer(path, self._stream, {}) for path in converted]
         files = tuple(v.file.path for v in batch if v not in odd)
         oldest, newest = _range(found)
         told = all(f is not None and (f.times is not None or f.rows == 0) for f in found)
@@ -432,11 +463,10 @@ class Ingest:
             self._set_aside(frame, number, bounds)
         return files, bool(odd), counted
 
-    def _converted(self, verdict: Verdict, number: int, place: int) -> footers.Footer:
-        """Copy a file into the block's folder as it is declared."""
+    def _converted(self, verdict: Verdict, folder: Path, place: int) -> Path:
+        """Copy a file into a folder as it is declared."""
         source = local_path(verdict.file.path)
         assert source is not None and self._stream.path is not None
-        folder = self._spool.folder(number)
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"part-{place:05d}.parquet"
         base = partitions.root(self._stream.path)
@@ -446,7 +476,7 @@ class Ingest:
         except pa.ArrowException as error:
             target.unlink(missing_ok=True)
             raise _Unreadable(verdict.file.path, str(error).splitlines()[0]) from error
-        return footers.footer(target, self._stream, {})
+        return target
 
     def _set_aside(
         self, found: DataFrame | pa.Table, number: int, bounds: times.Bounds

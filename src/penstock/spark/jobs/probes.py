@@ -63,24 +63,34 @@ class Probes:
     ) -> ev.JobFinished:
         """Put the pairs into the panes that window aggregates answer from.
 
-        No line of the log commits that: after a crash all panes are made again.
+        No line of the log commits that: after a crash all panes are made again. So pairs for which
+        a Python function raises are counted and not set aside, where they would stand twice.
         """
         began = self.clock.now()
         for through in job.through:
             self.spools[through.stream].set_late_aside(through.blocks)
         panes: dict[int, int] = {}
-        jobs, found = 0, self._reduced(job, plan, compiler)
+        operators: dict[str, int] = {}
+        jobs, refused, error, found = 0, 0, "", self._reduced(job, plan, compiler)
         if found.scans:
-            rows = compiler.summarised_pairs(
-                plan.join(job.join), found.scans, self._rows, found.survivors)
-            panes, jobs = self.windows.take_pairs(job, rows, kept)
-        pairs = {member.query: sum(panes.values()) for member in job.members}
+            with compiler.summarised_pairs(
+                plan.join(job.join), found.scans, self._rows, found.survivors) as rows:
+                panes, jobs = self.windows.take_pairs(job, rows, kept)
+                if rows.python is not None and jobs:  # else an earlier attempt took the pairs
+                    operators, refused = rows.python.counts(), rows.python.rejected()
+                    error = rows.python.first_error() if refused else ""
+                    jobs += bool(refused)
+        queries = [member.query for member in job.members]
+        pairs = dict.fromkeys(queries, sum(panes.values()))
+        rejected = dict.fromkeys(queries, refused) if refused else {}
         now = self.clock.now()
         return ev.JobFinished(
             at=now, job=job.number, kind="probe", seconds=now - began,
             spark_jobs=jobs + found.jobs, result=ev.ProbeResult(
-                through=job.through, late=job.late, added=job.added(pairs, {}), summarised=pairs,
-                panes={job.group: tuple(sorted(panes))}, profiles=found.profiles))
+                through=job.through, late=job.late, added=job.added(pairs, rejected),
+                summarised=pairs, rejected=rejected, errors=dict.fromkeys(rejected, error),
+                operators=operators, panes={job.group: tuple(sorted(panes))},
+                profiles=found.profiles))
 
     def run(self, job: ProbeJob, plan: Plan, compiler: Compiler) -> ev.JobFinished:
         """Probe by the plan under which the job was ordered."""

@@ -71,8 +71,8 @@ class ListedFile:
 class Files:
     """List, move, make and delete."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        """``spark`` is used only for paths that are not local."""
+    def __init__(self, spark: SparkSession | None) -> None:
+        """``spark`` is used only for paths that are not local; without it there are none."""
         self._spark = spark
 
     def make(self, folder: str) -> None:
@@ -194,11 +194,13 @@ class Files:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
     def _hadoop(self, path: str) -> Any:
+        assert self._spark is not None, f"{path} is on another file system"
         configuration = self._spark.sparkContext._jsc.hadoopConfiguration()
         return self._path(path).getFileSystem(configuration)
 
     @property
     def _jvm(self) -> Any:
+        assert self._spark is not None
         return self._spark.sparkContext._jvm
 
 

@@ -33,6 +33,11 @@ class AdaptiveOrder:
         self.policy = policy
         self.profile = policy.prepare(predicates)
 
+    def go_on(self, order: Order) -> None:
+        """Begin with an order that is known instead."""
+        position = self.profile.position
+        self.profile.adopt(order, position, self.policy.watched(len(order), position))
+
     @property
     def order(self) -> Order:
         """In which order predicates are evaluated now."""

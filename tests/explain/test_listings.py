@@ -1,0 +1,93 @@
+"""SHOW, DESCRIBE and EXPLAIN tell what is declared where they stand, and no secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.explain.listings import Listing, listed
+from penstock.language import bind_all
+from penstock.language.settings import SETTINGS
+from penstock.policies import FAMILIES
+
+TEXT = """
+CREATE STREAM s (ts TIMESTAMP, a INT) FROM kafka
+  OPTIONS (subscribe = 't', kafka.ssl.key.password = 'hush', token = ENV 'TOKEN') TIME ts;
+CREATE RELATION r (id INT) FROM csv '/data/r.csv';
+CREATE FUNCTION looks FROM 'penstock.demo.detectors:looks_like_a_scan';
+CREATE QUERY big INTO parquet '/x' WITH (latency = '2 s') AS SELECT a FROM s WHERE a > 5;
+CREATE QUERY small AS SELECT a FROM s WHERE a < 2;
+CREATE QUERY per AS SELECT a, COUNT(*) AS n FROM s [WINDOW 1 MIN] GROUP BY a;
+SET operators = 'mixed(gamma=0.01)';
+"""
+
+
+def listing(statement: str, text: str = TEXT) -> Listing:
+    (shown,) = bind_all(f"{text};{statement}")[1]
+    return listed(shown, dict.fromkeys(SETTINGS, "the default"))
+
+
+@pytest.mark.parametrize(("what", "names"), [
+    ("STREAMS", ["s"]), ("RELATIONS", ["r"]), ("FUNCTIONS", ["looks"]),
+    ("QUERIES", ["big", "small", "per"]), ("SETTINGS", list(SETTINGS)), ("VIEWS", [])])
+def test_a_list_has_what_is_declared(what: str, names: list[str]) -> None:
+    found = listing(f"SHOW {what}")
+    assert [row[0] for row in found.rows] == names
+    assert all(len(row) == len(found.columns) for row in found.rows)
+
+
+def test_a_list_ends_where_the_statement_stands() -> None:
+    before, after = bind_all("SHOW STREAMS; CREATE STREAM s (a INT) FROM rate; SHOW STREAMS")[1]
+    assert [len(listed(one, {}).rows) for one in (before, after)] == [0, 1]
+
+
+def test_settings_have_their_values_and_defaults() -> None:
+    rows = {row[0]: row[1:] for row in listing("SHOW SETTINGS").rows}
+    assert rows["operators"] == ("mixed(gamma=0.01)", "the default")
+    assert rows["memory"] == ("the default", "the default")
+
+
+def test_policies_are_those_of_all_families_and_one_of_each_is_in_force() -> None:
+    rows = listing("SHOW POLICIES").rows
+    assert [row[:2] for row in rows] == [
+        (family.name, name) for family in FAMILIES.values() for name in family.catalogue]
+    assert [row[2] for row in rows if row[2]] == [
+        "mixed(gamma=0.01)", *(family.default for family in list(FAMILIES.values())[1:])]
+    assert all(row[3] for row in rows)
+
+
+def test_a_stream_is_described_without_its_secrets() -> None:
+    found = listing("DESCRIBE s")
+    told = {row[1]: row[2] for row in found.rows}
+    assert told["ts"] == "TIMESTAMP" and told["option subscribe"] == "t"
+    assert told["option kafka.ssl.key.password"] == "(hidden)"
+    assert told["option token"] == "ENV 'TOKEN'"
+    assert "hush" not in str(found)
+
+
+def test_a_query_is_described_by_its_answers() -> None:
+    rows = listing("DESCRIBE per").rows
+    assert [row[1:] for row in rows if row[0] == "column"] == [
+        ("window_start", "TIMESTAMP"), ("window_end", "TIMESTAMP"), ("a", "INT"), ("n", "BIGINT")]
+    assert ("property", "window", "1 min") in rows
+    assert ("property", "arguments", "2") in listing("DESC looks").rows
+    assert ("property", "source", "csv '/data/r.csv'") in listing("DESCRIBE R").rows
+
+
+def test_a_view_is_listed_described_and_explained_with_its_queries() -> None:
+    text = (TEXT + "CREATE VIEW v AS SELECT a AS b FROM s; CREATE VIEW w AS SELECT b FROM v;"
+            "CREATE QUERY over AS SELECT b FROM w")
+    written = "CREATE VIEW w AS SELECT b FROM v"
+    assert listing("SHOW VIEWS", text).rows[1] == ("w", "s, v", "b", written)
+    assert listing("DESCRIBE W", text).rows == (
+        ("column", "b", "INT"), ("property", "view", "w"), ("property", "reads", "s, v"),
+        ("property", "statement", written))
+    plan = "\n".join(row[0] or "" for row in listing("EXPLAIN over", text).rows)
+    assert "w (b INT) over s: part of over" in plan
+    assert "views" not in "\n".join(row[0] or "" for row in listing("EXPLAIN big", text).rows)
+
+
+def test_a_query_is_explained_with_those_that_share_its_path() -> None:
+    text = "\n".join(row[0] or "" for row in listing("EXPLAIN big").rows)
+    assert "big, small share s" in text and "big -> parquet '/x'" in text
+    assert "synopses" not in text and "small -> " not in text
+    assert "synopses" in "\n".join(row[0] or "" for row in listing("EXPLAIN QUERY per").rows)
