@@ -137,3 +137,23 @@ def test_a_synopsis_answers_sessions_of_rows_with_equal_times() -> None:
     assert len(found) == len(set(found))
     assert set(found) == {(k, *one) for k in (0, 1) for one in of_rows(
         [row["at"] for row in rows if row["int"] == k], 480)}
+
+
+def test_a_session_that_a_drained_run_has_ended_goes_on_in_the_next_and_is_answered_whole() -> None:
+    rule, query = SessionRule(GAP, 480, GAP), WindowQuery("q", 98, 1, exactly=True, recent=2)
+    panes: dict[int, list[tuple[int, int, int]]] = {0: [(7, 0, 5)]}
+
+    def drained(answered: dict[str, int]) -> list[tuple[int, dict[tuple[int, int], list[int]]]]:
+        made = Refresher(policy("hybrid"), drained=True)
+        made.adopt(0.0, [QueryGroup("g", (query,))], answered)
+        made.close("g", max(panes) + 1, sorted(panes))
+        made.conclude("g")
+        told = []
+        while scan := made.decide(0.0):
+            made.finished(0.0, scan, 0.0)
+            told.append((scan.end, due(rule, scan.end, 98, lambda pane: panes.get(pane, ()))))
+        return [(end, found) for end, found in told if found]
+
+    assert drained({}) == [(2, {(0, 0): [7]})]
+    panes[1] = [(7, 12, 12)]
+    assert drained({"q": 2}) == [(3, {(0, 1): [7]})]
