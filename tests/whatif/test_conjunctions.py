@@ -57,8 +57,8 @@ def outcomes(record: list[ev.Event]) -> tuple[ConjunctionOutcomes, dict[str, Ord
 
 
 @pytest.mark.parametrize("filters", [
-    "a_greedy(p=0.1, enough=20)", "independent(p=0.1, enough=20)", "static_greedy(p=0.1, enough=20, window=95)"
-])
+    "a_greedy(p=0.1, enough=20)", "independent(p=0.1, enough=20)",
+    "static_greedy(p=0.1, enough=20, window=95)"])
 def test_the_policy_that_ran_decides_as_it_did(filters: str) -> None:
     record = ran(filters)
     made = sum(isinstance(event, OrderChanged) for event in record)

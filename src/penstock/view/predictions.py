@@ -42,7 +42,8 @@ def shown(comparison: Comparison) -> Iterator[RenderableType]:
         yield _join_costs(comparison)
     yield Text()
     for one in comparison.conjunctions:
-        yield _part(f"what the predicates of {one.path} cost, by {counted(one.rows, 'profiled row')}")
+        based = counted(one.rows, "profiled row")
+        yield _part(f"what the predicates of {one.path} cost, by {based}")
         yield _orders(one)
         yield Text()
     ran = comparison.simulated[0].policy

@@ -313,8 +313,8 @@ def _derived(events: Iterable[ev.Event]) -> Iterator[str]:
 def _unprofiled(paths: Sequence[str]) -> Iterator[str]:
     """Which conjunctions say nothing about other filters policies."""
     if paths:
-        yield (f"{', '.join(paths)}: the filters policy that ran did not evaluate all predicates on "
-               "the rows that it profiled, so nothing is known of other orders; a_greedy does")
+        yield (f"{', '.join(paths)}: the filters policy that ran did not evaluate all predicates "
+               "on the rows that it profiled, so nothing is known of other orders; a_greedy does")
 
 
 def _notes(
