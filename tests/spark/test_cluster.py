@@ -33,8 +33,14 @@ APPLICATION = """
     CREATE STREAM numbers (n INT, name STRING) FROM parquet 'in' OPTIONS (maxFilesPerTrigger = 1);
     CREATE FUNCTION odd FROM 'clustered:odd';
     CREATE FUNCTION slow FROM 'clustered:slow';
+    CREATE FUNCTION known FROM 'clustered:known';
+    CREATE FUNCTION third FROM 'clustered:third';
     CREATE QUERY staged INTO parquet 'out/staged'
         AS SELECT n, name FROM numbers WHERE slow(n) AND odd(n);
+    CREATE QUERY large INTO parquet 'out/large' AS
+        SELECT n FROM numbers WHERE known(n) AND third(n) AND n >= 1000;
+    CREATE QUERY thirds INTO parquet 'out/thirds' AS SELECT n FROM numbers
+        WHERE known(n) AND third(n);
     CREATE QUERY cheap INTO parquet 'out/cheap' AS SELECT n FROM numbers WHERE n % 10 = 0;
     CREATE QUERY pairs INTO parquet 'out/pairs' AS SELECT A.n FROM numbers A, numbers B
         WHERE A.n = B.n WINDOW 1 HOUR;
@@ -53,6 +59,15 @@ def odd(n):
 def slow(n):
     time.sleep(0.3)
     return pc.not_equal(n, 7)
+
+@penstock.predicate
+def known(n):
+    time.sleep(0.1)
+    return pc.greater_equal(n, 0)
+
+@penstock.predicate
+def third(n):
+    return pc.equal(pc.subtract(n, pc.multiply(pc.divide(n, 3), 3)), 0)
 """
 
 
@@ -178,10 +193,13 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
         kill(again)
     everything = range(FILES * ROWS)
     assert answers(tmp_path, "staged") == [n for n in everything if n % 2 and n != 7]
+    assert answers(tmp_path, "thirds") == list(everything[::3])
+    assert answers(tmp_path, "large") == [n for n in everything[::3] if n >= 1000]
     assert answers(tmp_path, "cheap") == [n for n in everything if n % 10 == 0]
     assert answers(tmp_path, "pairs") == list(everything)
     assert answers(tmp_path, "fives") == list(everything)
     found = events(tmp_path)
-    assert any(isinstance(event, ev.OrderChanged) for event in found)
+    changed = {event.path for event in found if isinstance(event, ev.OrderChanged)}
+    assert changed == {"staged#0", "large#0+"}, "a conjunction that is cut, and a shared one"
     assert any(isinstance(event, ev.JobFinished) and isinstance(event.result, ev.ProbeResult)
                and event.result.profiles for event in found), "keys were asked for"
