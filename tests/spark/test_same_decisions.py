@@ -253,8 +253,9 @@ def every_filters_policy() -> Trace:
 def shared_predicates() -> Trace:
     """The same blocks on the path of two queries, which write its predicates in other orders."""
     arrivals = {("s", number): 1.0 + 4.0 * number for number in range(12)}
-    return Trace(SHARING, arrivals, (Change(0.0, "filters", "a_greedy(p=1, window=80, enough=30)"),),
-                 figures=dict.fromkeys(("one#0+:python1", "one#0+:python2"), (0.02, 0.09)))
+    change = Change(0.0, "filters", "a_greedy(p=1, window=80, enough=30)")
+    figures = dict.fromkeys(("one#0+:python1", "one#0+:python2"), (0.02, 0.09))
+    return Trace(SHARING, arrivals, (change,), figures=figures)
 
 
 def dropped(job: SegmentJob) -> Mapping[str, float]:
