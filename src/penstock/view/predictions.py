@@ -13,8 +13,8 @@ from rich.text import Text
 from penstock.policies.operators import POLICIES
 from penstock.report.figures import REMEDY, Drawing, available, draw_panels
 from penstock.view.formats import counted, seconds, size
-from penstock.whatif.conjunctions import AS_WRITTEN, BEST, ConjunctionOutcomes
 from penstock.whatif.predictions import Closeness, Comparison, Latency, PolicyOutcome, alike
+from penstock.whatif.tried_orders import AS_WRITTEN, BEST, ConjunctionOutcomes
 
 _QUIET = "bright_black"
 _MOST_QUERIES = 12

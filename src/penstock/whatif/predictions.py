@@ -20,8 +20,8 @@ from penstock.policies.operators import Policy, Ranked, Segment
 from penstock.policies.operators import policy as policy_of
 from penstock.simulator.outcomes import Floats
 from penstock.whatif.alike_queries import folded
-from penstock.whatif.conjunctions import ConjunctionOutcomes, compare_orders
 from penstock.whatif.recorded import Recording, replay
+from penstock.whatif.tried_orders import ConjunctionOutcomes, compare_orders
 
 FEW = 5
 """With fewer jobs of a path than this, its cost is not known well."""

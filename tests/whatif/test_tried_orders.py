@@ -16,8 +16,8 @@ from penstock.events import kinds as ev
 from penstock.policies.filters import POLICIES, policy
 from penstock.policies.operators import policies
 from penstock.testing import FakeHost
-from penstock.whatif.conjunctions import ConjunctionOutcomes, OrderOutcome, compare_orders
 from penstock.whatif.predictions import compare
+from penstock.whatif.tried_orders import ConjunctionOutcomes, OrderOutcome, compare_orders
 
 APPLICATION = "CREATE STREAM s (ts TIMESTAMP, a INT) FROM rate TIME ts;" + "".join(
     f"CREATE FUNCTION {name} FROM 'tried:{name}';" for name in ("one", "two", "three")) + """
