@@ -234,8 +234,9 @@ class Segments:
     ) -> ev.JobFinished:
         """Deliver the answers."""
         job, path = order.job, order.path
+        sink = None if job.in_driver else self.delivery.worker_sink(job, order.plan)
         answers = replace(order.compiler.answers(path, job.members, frame, job.first,
-                                                 job.evaluation, scan), reading=reading)
+                                                 job.evaluation, scan, sink), reading=reading)
         with self._profiling(order) as profiled:
             done = self.delivery.deliver(
                 job, order.plan, CollectedAnswers(answers) if job.in_driver else answers)
