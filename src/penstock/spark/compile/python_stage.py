@@ -226,7 +226,7 @@ class PythonStage:
             tuple(tuple(place - passed for place in later)
                   for later in self._evaluation.unasked[passed:]),
             sum(1 for one in asked if one in self._movable), self._evaluation.seed,
-            self._evaluation.per_partition, self._evaluation.enough)
+            self._evaluation.per_partition, self._evaluation.enough, self._evaluation.lookahead)
 
     def given(self, frame: DataFrame) -> StructType:
         """The columns that a trip is given."""

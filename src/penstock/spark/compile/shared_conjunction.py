@@ -144,7 +144,7 @@ class SharedConjunction:
         if not asked.rate or not self._whole:
             return None
         return Sampling(asked.rate, tuple(predicates), asked.unasked, len(predicates), asked.seed,
-                        asked.per_partition, asked.enough)
+                        asked.per_partition, asked.enough, asked.lookahead)
 
     # --- answers -----------------------------------------------------------------------------
 

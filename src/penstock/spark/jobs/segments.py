@@ -142,7 +142,8 @@ class Segments:
         first = max(job.first - path.before_python, 0)
         if progress is None or not job.evaluation.rate or first >= path.movable:
             return None
-        return progress.profile(job.evaluation, first)
+        profile = progress.profile(job.evaluation, first)
+        return profile and replace(profile, cores=self.cores)
 
     @contextmanager
     def _profiling(self, order: Order) -> Iterator[Future[ev.ConjunctionProfile | None] | None]:
