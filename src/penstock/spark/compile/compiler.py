@@ -87,7 +87,7 @@ class PathAnswers:
     """Where the frame holds an output of this name and type."""
     row: Callable[[], SparkColumn] | None = None
     """A rejected row as JSON. It takes milliseconds to describe, and there is seldom one."""
-    shown: tuple[SparkColumn, ...] = ()
+    shown: Callable[[], Sequence[SparkColumn]] = tuple
     """The columns in it."""
     progress: Progress | None = None
     reading: Reading | ProbeReading | None = None
@@ -472,7 +472,7 @@ class Compiler:
             *(answers.columns(Field(name, expression.type)).alias(places[expression].name)
               for expression, name in named.items()))
         known = held.where(compiled(places[time]).isNotNull())
-        return Summarised(known, places[time], answers, places, answers.shown)
+        return Summarised(known, places[time], answers, places, tuple(answers.shown()))
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
@@ -550,7 +550,7 @@ class Compiler:
         columns = _columns(branch, pipeline.stage.outputs)
         stage = pipeline.stage
         return PathAnswers(
-            progress.frame, branches, columns, lambda: stage.row, tuple(stage.shown), progress)
+            progress.frame, branches, columns, lambda: stage.row, lambda: stage.shown, progress)
 
     def _through_shared(
         self, path: Path, branches: dict[Member, Branch], block: DataFrame,
@@ -561,8 +561,9 @@ class Compiler:
         progress, is_handed = trip.run(
             self._joined(path, block) if scan is None else block, sink)
         progress.observe(REJECTED, ours(ERROR).isNotNull())
-        return PathAnswers(progress.frame, branches, trip.outputs(), trip.row, (), progress,
-                           taken=tuple(sink.told.names) if sink and is_handed else ())
+        taken = tuple(sink.told.names) if sink and is_handed else ()
+        return PathAnswers(
+            progress.frame, branches, trip.outputs(), trip.row, progress=progress, taken=taken)
 
     def _shared(
         self, path: Path, branches: Mapping[Member, Branch], evaluation: Evaluation = AS_WRITTEN,
