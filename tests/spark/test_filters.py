@@ -18,7 +18,12 @@ from penstock.engine.paths import small_answers
 from penstock.events import JobFinished, OrderChanged, Summary
 from penstock.language import bind
 from penstock.planning import plan
-from penstock.spark.compile import conjunction_worker, shared_conjunction, worker_sinks
+from penstock.spark.compile import (
+    conjunction_worker,
+    shared_conjunction,
+    worker_batches,
+    worker_sinks,
+)
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.file_scans import FileScan, LocalFile, scan_of
 
@@ -104,6 +109,7 @@ MEANING: dict[str, Callable[[dict[str, Any]], bool]] = {
     "NOT few(b)": lambda row: row["b"] is None or row["b"] % 8 != 1,
     "sometimes(a)": lambda row: row["a"] is not None and row["a"] & 3 == 0,
     "id % 3 > 0": lambda row: row["id"] % 3 > 0,
+    "fragile(id)": lambda row: True,
 }
 
 
@@ -391,6 +397,43 @@ def test_workers_count_the_answers_that_nobody_keeps(
         answers, rejects = expected(conditions)
         told = summary.queries[name]
         assert (told.rows_out, told.rejected) == (len(answers), len(rejects)), name
+
+
+def test_a_worker_that_dies_while_it_hands_answers_over_leaves_none_behind(
+    engine: Any, folder: Path, handed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has written some files by then; nobody ever sees them."""
+    monkeypatch.setattr(conjunction_worker, "PART_ROWS", 500)
+    monkeypatch.setattr(worker_batches, "MOST_ROWS", 100)
+    died = folder / "died"
+    with (folder / "conjoined.py").open("a") as module:
+        module.write(f"""
+import os
+
+@penstock.predicate
+def fragile(a):
+    if 3500 <= (a[0].as_py() or 0) < 4000:
+        try:
+            os.close(os.open({str(died)!r}, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            pass
+        else:
+            os._exit(3)
+    return pc.is_valid(a)
+""")
+    asked = {"a1": ("half(a)", "fragile(id)"), "a3": ("fragile(id)", "fussy(b)")}
+    one = engine()
+    one.execute(sharing(**asked).replace(
+        "CREATE QUERY", "CREATE FUNCTION fragile FROM 'conjoined:fragile'; CREATE QUERY", 1),
+        folder=folder)
+    summary = one.run()
+    assert died.exists() and handed
+    assert (summary.run.state, summary.failures(), summary.accounting()) == ("drained", [], [])
+    table = pq.read_table(folder / "out").to_pylist()
+    for name, conditions in asked.items():
+        answers, rejects = expected(conditions)
+        assert sorted(row["id"] for row in table if row["query"] == name) == answers
+        assert summary.queries[name].rejected == len(rejects)
 
 
 def test_what_spark_has_to_compute_or_convert_is_not_handed_over(
