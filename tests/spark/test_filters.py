@@ -20,6 +20,7 @@ from penstock.language import bind
 from penstock.planning import plan
 from penstock.spark.compile import (
     conjunction_worker,
+    file_scans,
     shared_conjunction,
     worker_batches,
     worker_sinks,
@@ -174,7 +175,7 @@ def test_all_orders_give_the_same_answers_and_rejects(spark: Any, folder: Path) 
                 evaluation = Evaluation(order=(*order[:cut], *reversed(order[cut:])))
             found = compiler.answers(path, path.members, frame, first, evaluation)
             got = found.frame.select("@error", *(c.alias(f"c{n}") for n, c in enumerate(
-                found.shown))).toArrow()
+                found.shown()))).toArrow()
             ids = [json.loads(row["row"])["id"] for row in found.rejects().collect()]
             assert sorted(ids) == rejects, (order, cut)
             assert sorted(row["id"] for row in found.project(path.members).collect()) == answers
@@ -404,6 +405,7 @@ def test_a_worker_that_dies_while_it_hands_answers_over_leaves_none_behind(
 ) -> None:
     """It has written some files by then; nobody ever sees them."""
     monkeypatch.setattr(conjunction_worker, "PART_ROWS", 500)
+    monkeypatch.setattr(file_scans, "PART_ROWS", 500)
     monkeypatch.setattr(worker_batches, "MOST_ROWS", 100)
     died = folder / "died"
     with (folder / "conjoined.py").open("a") as module:
