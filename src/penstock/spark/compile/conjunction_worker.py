@@ -173,7 +173,8 @@ def _passed(
             faults.add(predicate.written, numbers, texts)
             raised[place] += len(raising)
         if not holds.all():
-            left = np.flatnonzero(holds) if left is None else left[holds]
+            found = np.flatnonzero(holds)  # a mask of the rows takes ten times as long
+            left = found if left is None else left[found]
         after = part.rows if left is None else len(left)
         meter.add(place, rows, after, perf_counter() - began)
     passed = {name: part.column(name, left) for name in columns.kept}

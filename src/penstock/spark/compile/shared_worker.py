@@ -33,6 +33,9 @@ from penstock.spark.compile.conjunction_worker import (
 )
 from penstock.spark.compile.python_worker import TaskReport, TripMeter
 
+CROWDED = 0.8
+"""If a smaller part of the rows is wanted still, the others are removed. That takes as long as to
+look at them a few times."""
 BITS = 62
 """Members in a column of bits; Spark's longs have a sign."""
 Bits = npt.NDArray[np.int64]
@@ -108,7 +111,7 @@ def _delivered(
             if len(raising):
                 faults.append(_Raised(shared, rows[raising], texts))
                 raised[place] += len(raising)
-            dropped = asking[~holds]
+            dropped = asking[np.flatnonzero(~holds)]  # a mask takes ten times as long
             wanted.drop(dropped, shared.bits(len(wanted.bits)))
             meter.add(place, len(rows), len(rows) - len(dropped), perf_counter() - began)
     return _pairs(columns, part, wanted, faults)
@@ -116,7 +119,7 @@ def _delivered(
 
 @dataclass(slots=True)
 class _Wanted:
-    """The rows that somebody wants, and who: nobody looks at the others again."""
+    """The rows that somebody wants, and who; few others are among them."""
 
     rows: Rows
     bits: list[Bits]
@@ -130,9 +133,19 @@ class _Wanted:
         """These members do not want the rows at some places."""
         for one, mine in zip(self.bits, asked, strict=True):
             one[places] &= ~mine
-        left = _any(self.bits)
-        if not left.all():
+        left = np.flatnonzero(_any(self.bits))
+        if len(left) < CROWDED * len(self.rows):
             self.rows, self.bits = self.rows[left], [one[left] for one in self.bits]
+
+    def pairs(self, members: int) -> tuple[Rows, npt.NDArray[np.int32]]:
+        """Each row once for each member that wants it, and the members."""
+        flags = np.hstack([
+            np.unpackbits(one.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :-(-BITS // 8)],
+                          axis=1, count=min(BITS, members - BITS * word), bitorder="little")
+            for word, one in enumerate(self.bits)])
+        found = np.flatnonzero(flags.view(np.bool_))
+        places = found // members
+        return self.rows[places], (found - places * members).astype(np.int32)
 
 
 def _any(words: Iterable[Bits]) -> npt.NDArray[np.bool_]:
@@ -158,13 +171,8 @@ def _wanted(columns: SharedColumns, part: Part) -> _Wanted:
 def _pairs(
     columns: SharedColumns, part: Part, wanted: _Wanted, faults: Sequence[_Raised]
 ) -> pa.RecordBatch:
-    """The rows that are left, once for each member, member by member."""
-    rows: list[Rows] = []
-    for member in range(columns.members):
-        word = wanted.bits[member // BITS]
-        rows.append(wanted.rows[(word & (np.int64(1) << np.int64(member % BITS))) != 0])
-    members = np.repeat(np.arange(columns.members, dtype=np.int32), [len(some) for some in rows])
-    all_rows = np.concatenate(rows)
+    """The rows that are left, once for each member."""
+    all_rows, members = wanted.pairs(columns.members)
     kept = {name: part.column(name, all_rows) for name in columns.kept}
     errors = pa.nulls(len(all_rows), pa.string())
     if faults:
