@@ -21,6 +21,7 @@ from penstock.model import Application, Query
 from penstock.plan import Member, Plan
 from penstock.spark.aggregates.synopsis_store import LateRows
 from penstock.spark.compile.compiler import Summarised
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.asides import Asides
 from penstock.spark.delivery.delivery_log import Deliveries
@@ -114,6 +115,15 @@ class Delivery:
         return any([sink.give_up(job, reason) for sink in self._distinct()])
 
     # --- a job -------------------------------------------------------------------------------
+
+    def worker_sink(self, job: SegmentJob, plan: Plan) -> WorkerSink | None:
+        """How Python workers may hand the answers of a job to their only sink, if they may."""
+        writes = self._writes_of(plan, job.members)
+        if len(writes) != 1:
+            return None
+        (write,) = writes
+        return self._sinks[write.kind].worker_sink(
+            plan, WriteTask(job.number, 0, job.members, write))
 
     def deliver(self, job: Job, plan: Plan, answers: Answers) -> Delivered:
         """Have answers computed and staged, commit the job, and have them published."""
