@@ -280,7 +280,7 @@ def _asking(plan: Plan, group: Group, name: str, renewal: Renewal | None) -> dic
     """A query of a group, with times in microseconds instead of panes."""
     window = _window(plan, name)
     told = {"name": name, "window": window.length, "slide": window.slide,
-            "exactly": window.exactly}
+            "exactly": window.exactly, "gap": window.gap}
     if renewal is not None:
         told["period"] = renewal.periods[name] * group.pane
     return told
@@ -447,12 +447,17 @@ def _windows_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Queries of the same window and slide, in one line."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for query in queries:
+        if query["gap"]:
+            alike.setdefault((f"sessions with gaps below {span(query['gap'])}", "", ""),
+                             []).append(query["name"])
+            continue
         slide = ("exactly " if query["exactly"] else "") + span(query["slide"])
         period = query.get("period", query["slide"])
         often = f", answered every {span(period)}" if period != query["slide"] else ""
         alike.setdefault((span(query["window"]), slide, often), []).append(query["name"])
     for (window, slide, often), names in alike.items():
-        yield f"window {window}, slide {slide}{often}: {_names(names, 'queries')}"
+        told = f"window {window}, slide {slide}{often}" if slide else window
+        yield f"{told}: {_names(names, 'queries')}"
 
 
 def _costs_text(group: Mapping[str, Any]) -> Iterator[str]:

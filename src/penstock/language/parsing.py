@@ -67,9 +67,6 @@ def _check_foreign_windows(tokens: Sequence[Token], source: Source) -> None:
         if word == "CUMULATE":
             hint = "write HOP(...), whose windows have one size"
             raise source.fault(Refused, "CUMULATE is not admitted", place, hint)
-        if word in ("SESSION", "SESSION_WINDOW") and token.token_type is not TokenType.IDENTIFIER:
-            hint = "TUMBLE and HOP are windows of fixed length"
-            raise source.fault(Refused, "there are no session windows", place, hint)
 
 
 def _check_joins(tokens: Sequence[Token], source: Source) -> None:

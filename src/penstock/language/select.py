@@ -22,6 +22,7 @@ from penstock.language.grouping import (
     group_keys,
     grouped_by,
     is_aggregate,
+    sessions,
     windowed,
 )
 from penstock.language.inlining import (
@@ -58,6 +59,7 @@ from penstock.language.windows import (
 from penstock.model import (
     ANSWERS,
     HELD,
+    TIMESTAMP,
     Branch,
     Call,
     Column,
@@ -461,6 +463,8 @@ class _SelectBinder:
         self.is_held = window is None
         timed = Input(stream.name, HELD if window is None else self._time(window))
         grouping, outputs = self._grouped(select, streams, inputs)
+        if timed.window is not None and timed.window.gap and window is not None:
+            grouping, outputs = self._of_sessions(grouping, outputs, timed.window, stream, window)
         return Branch((timed,), outputs, condition, lookups, grouping)
 
     def _window_join(
@@ -633,6 +637,21 @@ class _SelectBinder:
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
         having = self._condition(binder, select, "having")
         return Grouping(keys, tuple(binder.aggregates), having), outputs
+
+    def _of_sessions(
+        self, grouping: Grouping, outputs: Sequence[Output], window: Window, stream: Stream,
+        clause: Clause,
+    ) -> tuple[Grouping, tuple[Output, ...]]:
+        """A window aggregate over sessions, whose ends are those of its rows and the gap."""
+        if self.asked:
+            message = "sessions in a question are not supported yet"
+            raise self.source.fault(NotYet, message, clause.place,
+                                    "CREATE QUERY answers them as they end")
+        time = _time_of(stream)
+        if time is None or time.type != TIMESTAMP:
+            message = f"sessions need a TIMESTAMP as TIME, and {stream.name} has none"
+            raise self.source.fault(TypeFault, message, clause.place, "write TIME in CREATE STREAM")
+        return sessions(grouping, outputs, window, time)
 
     # --- FROM and JOIN -------------------------------------------------------------------------
 

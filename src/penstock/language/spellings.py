@@ -8,6 +8,7 @@ at what the user wrote.
 | ``window(ts, '10 minutes', '5 minutes')``, ``window.start`` | ``HOP(ts, ...)``, ``window_start`` |
 | ``TUMBLE_START(ts, ...)``, ``HOP_END(ts, ...)`` | ``window_start``, ``window_end`` |
 | ``TUMBLE(DATA => TABLE s, TIMECOL => ..., SIZE => ...)`` | the arguments by their order |
+| ``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), ...)`` | ``SESSION(TABLE s, ...)`` |
 | ``WINDOWSTART``, ``WINDOWEND`` | ``window_start``, ``window_end`` |
 | ``PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)`` | ``PERCENTILE(x, p)`` |
 | ``FIRST(x) IGNORE NULLS`` | ``FIRST(x)`` |
@@ -196,6 +197,20 @@ def _by_order(tokens: list[Token], source: Source) -> list[Token]:
     return found
 
 
+def _partitioned(tokens: list[Token], source: Source) -> list[Token]:
+    """``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), ...)``: GROUP BY names the keys anyway."""
+    found: list[Token] = []
+    skips = False
+    for index, token in enumerate(tokens):
+        if token.token_type is TokenType.PARTITION_BY and _word(tokens, index - 4) == "SESSION":
+            skips = True
+        if skips and token.token_type is TokenType.COMMA:
+            skips = _word(tokens, index + 1) != "DESCRIPTOR"
+        if not skips:
+            found.append(token)
+    return found
+
+
 def _percentiles(tokens: list[Token], source: Source) -> list[Token]:
     """``PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)``."""
     found: list[Token] = []
@@ -249,6 +264,7 @@ _REWRITES: tuple[Callable[[list[Token], Source], list[Token]], ...] = (
     _spark_windows,
     _ends_of_windows,
     _by_order,
+    _partitioned,
     _percentiles,
     _without_nulls,
 )

@@ -18,6 +18,7 @@ from penstock.synopses.answers import WindowTotals, answer
 from penstock.synopses.dictionaries import Keys
 from penstock.synopses.families import ROWS, Family, families, gathered
 from penstock.synopses.ring import FILLED, Ring, Totals
+from penstock.synopses.sessions import SessionRule, due
 
 SPARE = 64
 """Dead keys or cells that may stay whatever the number of the living: renumbering costs more."""
@@ -33,6 +34,10 @@ class Question:
     length: int
     """Panes of the window."""
     aggregates: tuple[Aggregate, ...]
+    rule: SessionRule | None = None
+    """Of sessions: what one is. The answer is then for those that are due at the end."""
+    times: tuple[Aggregate, ...] = ()
+    """Of sessions: MIN and MAX of the rows' time."""
 
 
 class Synopsis:
@@ -87,12 +92,36 @@ class Synopsis:
         ones on the way. An answer has the columns ``key0``, ... and ``agg0``, ..., and a row for
         every group that has rows in the window.
         """
+        if any(question.rule is not None for question in questions):
+            return [self._sessions(end, one, one.rule) if one.rule is not None
+                    else self.scan(end, [one])[0] for one in questions]
         lengths = {question.length for question in questions}
         if lengths and (min(lengths) < 1 or max(lengths) > self.span):
             raise PlanError(f"windows of {min(lengths)} to {max(lengths)} panes over {self.span}")
         with np.errstate(all="ignore"):  # infinities add up to NaN, as they do in Spark
             found = self._at_once(end, questions)
             return self._one_by_one(end, questions) if found is None else found
+
+    def _sessions(self, end: int, question: Question, rule: SessionRule) -> pa.RecordBatch:
+        """The sessions that are due at the end of a pane: each is scanned like a window."""
+
+        def times(pane: int) -> list[tuple[int, int, int]]:
+            (found,) = self.scan(pane + 1, [Question(1, question.times)])
+            told = [np.asarray(found[name].cast(pa.int64())) for name in ("agg0", "agg1")]
+            return list(zip(self._ids(found).tolist(), *(t.tolist() for t in told), strict=True))
+
+        answers = []
+        for (first, last), keys in due(rule, end, question.length, times).items():
+            (found,) = self.scan(last + 1, [Question(last - first + 1, question.aggregates)])
+            answers.append(found.filter(pa.array(np.isin(self._ids(found), keys))))
+        if not answers:
+            (found,) = self.scan(end, [Question(1, question.aggregates)])
+            return found.slice(0, 0)
+        return pa.concat_batches(answers)
+
+    def _ids(self, answer: pa.RecordBatch) -> np.ndarray:
+        """The numbers of the keys of an answer."""
+        return self._keys.ids([answer[f"key{n}"] for n in range(self._width)], len(answer))
 
     def _at_once(self, end: int, questions: Sequence[Question]) -> list[pa.RecordBatch] | None:
         """The answers from running sums; None: they do not serve.

@@ -356,7 +356,7 @@ class Deadlines:
         """The next multiple of its period whose window holds a row; None while there is no row."""
         if query.name not in self._coming:
             first = _multiple(query.period, self.since(query.name) + 1)
-            end = self._first(first, query.period, query.window)
+            end = self._first(first, query.period, query.filled)
             if end is None:
                 return None
             self._coming[query.name] = end

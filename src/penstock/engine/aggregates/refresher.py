@@ -89,7 +89,7 @@ class Refresher:
         """No further row will come: close every window that has begun."""
         deadlines = self._groups[group]
         if deadlines.last is not None:
-            longest = max(query.window for query in deadlines.group.queries)
+            longest = max(query.filled for query in deadlines.group.queries)
             deadlines.close(deadlines.last + longest, ())
 
     def decide(self, at: float, group: str | None = None) -> Scan | None:

@@ -432,4 +432,5 @@ def asked(query: Query, pane: int) -> refreshing.WindowQuery:
     assert branch.grouping is not None and window is not None
     asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
     return refreshing.WindowQuery(query.name, window.length // pane, window.slide // pane,
-                                  query.priority, window.exactly, asks)
+                                  query.priority, window.exactly, asks,
+                                  window.recent // pane)

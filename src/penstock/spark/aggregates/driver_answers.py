@@ -72,8 +72,8 @@ class DriverAnswers:
     ) -> None:
         """Add answers of windows with one end, each with the number of its member.
 
-        One without rows is left out: Spark reads a table batch by batch, and stops at the first
-        that is empty.
+        One without rows, as of sessions when none is due, is left out: Spark reads a table batch by
+        batch, and stops at the first that is empty.
         """
         held = [n for n, answer in enumerate(answers) if answer.num_rows]
         self._members += [members[n] for n in held]

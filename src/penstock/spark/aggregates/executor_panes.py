@@ -108,6 +108,9 @@ class ExecutorPanes:
         """The answers of a refresh, not yet computed; None if there is no pane at all."""
         if self._job is None or self._place is None or not self._parts:
             return None
+        if any(b.grouping is not None and b.grouping.session for b in branches.values()):
+            raise RunError("sessions are answered from panes in the driver, and these do not fit "
+                           "there; SET synopses gives them more memory")
         windows: list[tuple[int, int, int, int]] = []
         asks: dict[tuple[int, int], dict[Aggregate, None]] = {}  # one question for each window
         numbers = {member: number for number, member in enumerate(branches)}

@@ -31,7 +31,7 @@ from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.pane_groupings import CELL, PANE, PaneGroup
 from penstock.spark.aggregates.pane_job import FEW_ROWS, SPARE, PaneJob
 from penstock.spark.compile.compiler import Summarised
-from penstock.synopses import Family, Question, Synopsis
+from penstock.synopses import Family, Question, SessionRule, Synopsis
 from penstock.synopses.pair_panes import later_of
 
 Tables: TypeAlias = Mapping[Family, pa.Table]
@@ -399,7 +399,7 @@ class SynopsisStore:
     ) -> DriverAnswers:
         held = DriverAnswers(self._spark, branches)
         numbers = {member.query: number for number, member in enumerate(branches)}
-        questions = _Questions(branches)
+        questions = _Questions(branches, refresh.pane)
         for scan in refresh.scans:
             wanted = [questions[asking] for asking in scan.queries]
             distinct = {id(question): question for question in wanted}
@@ -419,9 +419,11 @@ class _Questions(dict[tuple[str, int], Question]):
     Comparing objects by identity is cheap; comparing aggregates for equality is costly.
     """
 
-    def __init__(self, branches: Mapping[Member, Branch]) -> None:
+    def __init__(self, branches: Mapping[Member, Branch], pane: int) -> None:
         """Begin without questions; each is made when it is first asked for."""
         super().__init__()
+        self._sessions = {member.query: found for member, branch in branches.items()
+                          if (found := session_of(branch, pane)) is not None}
         known: dict[tuple[Aggregate, ...], tuple[Aggregate, ...]] = {}
         self._asks = {member.query: known.setdefault(asks, asks)
                       for member, branch in branches.items() for asks in [asked_of(branch)]}
@@ -430,8 +432,19 @@ class _Questions(dict[tuple[str, int], Question]):
     def __missing__(self, asking: tuple[str, int]) -> Question:
         query, length = asking
         asks = self._asks[query]
+        if query in self._sessions:
+            rule, times = self._sessions[query]
+            return self.setdefault(asking, Question(length, asks, rule, times))
         made = self._made.setdefault((id(asks), length), Question(length, asks))
         return self.setdefault(asking, made)
+
+
+def session_of(branch: Branch, pane: int) -> tuple[SessionRule, tuple[Aggregate, ...]] | None:
+    """What a session of a query is, if it asks for sessions."""
+    window, grouping = branch.window, branch.grouping
+    if window is None or grouping is None or not grouping.session:
+        return None
+    return SessionRule(window.gap, window.longest, pane), grouping.session
 
 
 def merged(kept: GroupSynopsis, parts: Sequence[tuple[GroupSynopsis, Tables]]) -> Tables:

@@ -1,0 +1,159 @@
+"""Sessions from panes are those of the rows, each once, whatever the panes are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.engine.aggregates.refresher import Refresher
+from penstock.model import BIGINT, INT, TIMESTAMP, Aggregate, Column
+from penstock.policies.refresh import QueryGroup, WindowQuery, policy
+from penstock.synopses import Question, Synopsis, gathered
+from penstock.synopses.sessions import SessionRule, due
+from tests.synopses.reference import partials
+
+GAP = 10
+STEPS = st.sampled_from([0, 0, 1, 3, 8, 9, 9, 9, 10, 11, 25, 60])
+
+
+def of_rows(times: Iterable[int], longest: int) -> set[tuple[int, int, int]]:
+    """First and last time and number of rows of each session, cut if it lasts for too long."""
+    parts: dict[tuple[int, int], list[int]] = {}
+    begun = last = cut = 0
+    for number, time in enumerate(sorted(times)):
+        if not number or time - last >= GAP:
+            begun = cut = time
+        elif time // longest * longest - begun >= longest:
+            cut = time // longest * longest
+        parts.setdefault((begun, cut), []).append(time)
+        last = time
+    return {(part[0], part[-1], len(part)) for part in parts.values()}
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> list[int]:
+    time = draw(st.integers(-100, 100))
+    return [time := time + draw(STEPS) for _ in range(draw(st.integers(1, 60)))]
+
+
+@given(st.lists(walks(), min_size=1, max_size=3), st.sampled_from([1, 2, 5, 10]),
+       st.sampled_from([20, 40, 60]))
+def test_each_session_is_due_once(walks, pane, longest):
+    rule = SessionRule(GAP, longest, pane)
+    cells: dict[int, dict[int, list[int]]] = {}
+    for key, times in enumerate(walks):
+        for time in times:
+            cells.setdefault(time // pane, {}).setdefault(key, []).append(time)
+
+    def told(number: int) -> list[tuple[int, int, int]]:
+        return [(key, min(t), max(t)) for key, t in cells.get(number, {}).items()]
+
+    found: list[tuple[int, int, int, int]] = []
+    first = min(cells) * pane // GAP * GAP
+    for end in range(first, max(cells) * pane + rule.reach + 2 * GAP, GAP):
+        for (bottom, top), keys in due(rule, end // pane, rule.reach // pane, told).items():
+            for key in keys:
+                times = [t for p in range(bottom, top + 1) for t in cells.get(p, {}).get(key, [])]
+                found.append((key, min(times), max(times), len(times)))
+    assert len(found) == len(set(found))
+    assert set(found) == {(key, *one) for key, times in enumerate(walks)
+                          for one in of_rows(times, longest)}
+
+
+@given(st.lists(walks(), min_size=1, max_size=3), st.sampled_from([2, 5, 10]),
+       st.sampled_from([20, 40]), st.integers(0, 3), st.integers(0, 5), st.booleans())
+def test_only_ends_with_a_recent_row_are_asked_for_across_jumps_and_a_restart(
+    walks, pane, longest, lateness, crash, starts_anew
+):
+    """Blocks of rows close the panes behind them, however far event time jumps."""
+    rows = sorted((time, key) for key, times in enumerate(walks) for time in times)
+    rule, known = SessionRule(GAP, longest, pane), {}
+    query = WindowQuery("q", rule.reach // pane, GAP // pane, exactly=True, recent=2 * GAP // pane)
+
+    def begun(answered: int | None) -> Refresher:
+        made = Refresher(policy("hybrid"), drained=True)
+        made.adopt(0.0, [QueryGroup("g", (query,))], {} if answered is None else {"q": answered})
+        return made
+
+    def told(number: int) -> list[tuple[int, int, int]]:
+        return [(key, min(t), max(t)) for key, t in known.get(number, {}).items()]
+
+    def settle() -> None:
+        while scan := refresher.decide(0.0):
+            refresher.finished(0.0, scan, 0.0)
+            ends.append(scan.end)
+            oldest = refresher.oldest("g")
+            for (bottom, top), keys in due(rule, scan.end, query.window, told).items():
+                for key in keys:
+                    times = [t for p in range(bottom, top + 1)
+                             for t in known.get(p, {}).get(key, [])]
+                    found.append((key, min(times), max(times), len(times)))
+            assert oldest is not None
+            for number in [number for number in known if number < oldest]:
+                del known[number]
+
+    found: list[tuple[int, int, int, int]] = []
+    ends: list[int] = []
+    refresher, closed = begun(None), None
+    for number in range(0, len(rows), 7):
+        for time, key in rows[number : number + 7]:
+            known.setdefault(time // pane, {}).setdefault(key, []).append(time)
+        if starts_anew and ends and number // 7 == crash:
+            refresher, closed = begun(ends[-1]), None
+        end = (rows[min(number + 6, len(rows) - 1)][0] - lateness) // pane
+        if closed is None or end > closed:
+            closed = end
+            refresher.close("g", end, sorted(p for p in known if p < end))
+            settle()
+    refresher.close("g", max(known, default=closed) + 1, sorted(known))
+    refresher.conclude("g")
+    settle()
+    assert len(found) == len(set(found))
+    assert set(found) == {(key, *one) for key, times in enumerate(walks)
+                          for one in of_rows(times, longest)}
+    assert ends == sorted(set(ends)) and ends[-1] * pane <= rows[-1][0] + 2 * GAP + pane
+    recent = {end for end in ends if any((end - query.recent) <= t // pane < end for t, _ in rows)}
+    assert recent == set(ends)
+
+
+def test_a_synopsis_answers_sessions_of_rows_with_equal_times() -> None:
+    """Two keys, several rows at one time, and a time at the very end of a gap."""
+    time, key = Column("timestamp", TIMESTAMP), Column("int", INT)
+    asked = (Aggregate("COUNT", (), BIGINT),
+             *(Aggregate(function, (time,), TIMESTAMP) for function in ("MIN", "MAX")))
+    times = [0, 0, 9, 19, 19, 19, 28, 40, 40, 100]
+    rows = [{"pane": at // GAP, "int": n % 2, "at": at,
+             "timestamp": datetime.fromtimestamp(0, UTC) + timedelta(microseconds=at)}
+            for n, at in enumerate(times)]
+    synopsis = Synopsis([INT], gathered(asked), span=98)
+    synopsis.add({family: partials(rows, family, [key]) for family in gathered(asked)})
+    question = Question(98, asked, SessionRule(GAP, 480, GAP), asked[1:])
+    found = [(row["key0"], *((row[name] - rows[0]["timestamp"]).microseconds
+                             for name in ("agg1", "agg2")), row["agg0"])
+             for end in range(1, 15) for row in synopsis.scan(end, [question])[0].to_pylist()]
+    assert len(found) == len(set(found))
+    assert set(found) == {(k, *one) for k in (0, 1) for one in of_rows(
+        [row["at"] for row in rows if row["int"] == k], 480)}
+
+
+def test_a_session_that_a_drained_run_has_ended_goes_on_in_the_next_and_is_answered_whole() -> None:
+    rule, query = SessionRule(GAP, 480, GAP), WindowQuery("q", 98, 1, exactly=True, recent=2)
+    panes: dict[int, list[tuple[int, int, int]]] = {0: [(7, 0, 5)]}
+
+    def drained(answered: dict[str, int]) -> list[tuple[int, dict[tuple[int, int], list[int]]]]:
+        made = Refresher(policy("hybrid"), drained=True)
+        made.adopt(0.0, [QueryGroup("g", (query,))], answered)
+        made.close("g", max(panes) + 1, sorted(panes))
+        made.conclude("g")
+        told = []
+        while scan := made.decide(0.0):
+            made.finished(0.0, scan, 0.0)
+            told.append((scan.end, due(rule, scan.end, 98, lambda pane: panes.get(pane, ()))))
+        return [(end, found) for end, found in told if found]
+
+    assert drained({}) == [(2, {(0, 0): [7]})]
+    panes[1] = [(7, 12, 12)]
+    assert drained({"q": 2}) == [(3, {(0, 1): [7]})]
