@@ -195,6 +195,9 @@ class Window:
     gap: int = 0
     """Of sessions: how long nothing comes after the last row of one. ``length`` is then how far an
     answer looks back, and the slide is the gap."""
+    kept: int = 0
+    """Of EMPTY GROUPS: for how long before the window a row makes its group known. It is part of
+    ``length``, since an answer looks back so far."""
 
     @classmethod
     def of_sessions(cls, gap: int) -> Window:
@@ -204,6 +207,19 @@ class Window:
         (980, 480)
         """
         return cls(2 * (LONGEST_SESSION + 1) * gap, gap, exactly=True, gap=gap)
+
+    @property
+    def covered(self) -> int:
+        """The time that an answer is about."""
+        return self.length - self.kept
+
+    def keeping(self, time: int) -> Window:
+        """The window with rows for groups that are empty, but known from up to so long before it.
+
+        >>> Window(60, 20).keeping(300)
+        Window(length=360, slide=20, exactly=False, gap=0, kept=300)
+        """
+        return replace(self, length=self.length + time, kept=time)
 
     @property
     def longest(self) -> int:
@@ -234,7 +250,7 @@ class Window:
         80
         """
         last = answered // self.slide * self.slide if self.exactly else answered
-        return min(last + self.slide - (self.recent or self.length), answered)
+        return min(last + self.slide - (self.recent or self.covered), answered)
 
 
 SketchMethod: TypeAlias = OneOf["", "hll", "fm", "kll", "count_min", "ams"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from penstock.engine.aggregates.refresher import Refresher
 from penstock.model import BIGINT, INT, TIMESTAMP, Aggregate, Column
 from penstock.policies.refresh import QueryGroup, WindowQuery, policy
 from penstock.synopses import Question, Synopsis, gathered
-from penstock.synopses.sessions import SessionRule, due
+from penstock.synopses.sessions import SessionRule, Times, due
 from tests.synopses.reference import partials
 
 GAP = 10
@@ -39,71 +40,80 @@ def walks(draw: st.DrawFn) -> list[int]:
     return [time := time + draw(STEPS) for _ in range(draw(st.integers(1, 60)))]
 
 
-@given(st.lists(walks(), min_size=1, max_size=3), st.sampled_from([1, 2, 5, 10]),
-       st.sampled_from([20, 40, 60]))
-def test_each_session_is_due_once(walks, pane, longest):
-    rule = SessionRule(GAP, longest, pane)
-    cells: dict[int, dict[int, list[int]]] = {}
+Cells = dict[int, dict[int, list[int]]]
+"""By slice or pane, and by key, the times of the rows."""
+
+
+def found_due(rule: SessionRule, end: int, held: int, cells: Cells) -> list[tuple[int, ...]]:
+    """Key, first and last time and number of rows of each session that is due."""
+
+    def told(number: int) -> Times:
+        rows = [(key, min(t), max(t)) for key, t in cells.get(number, {}).items()]
+        key, first, last = np.array(rows, np.int64).reshape(-1, 3).T
+        return key, first, last
+
+    due_now = due(rule, end, held, 3, told)
+    found = []
+    for key, first, last in zip(due_now.keys, due_now.firsts, due_now.lasts, strict=True):
+        times = [t for n in range(first, last + 1) for t in cells.get(n, {}).get(int(key), [])]
+        found.append((int(key), min(times), max(times), len(times)))
+    return found
+
+
+@given(st.lists(walks(), min_size=1, max_size=3), st.sampled_from([20, 40, 60]))
+def test_each_session_is_due_once(walks, longest):
+    rule, reach = SessionRule(GAP, longest), 2 * (longest // GAP + 1)
+    cells: Cells = {}
     for key, times in enumerate(walks):
         for time in times:
-            cells.setdefault(time // pane, {}).setdefault(key, []).append(time)
-
-    def told(number: int) -> list[tuple[int, int, int]]:
-        return [(key, min(t), max(t)) for key, t in cells.get(number, {}).items()]
-
-    found: list[tuple[int, int, int, int]] = []
-    first = min(cells) * pane // GAP * GAP
-    for end in range(first, max(cells) * pane + rule.reach + 2 * GAP, GAP):
-        for (bottom, top), keys in due(rule, end // pane, rule.reach // pane, told).items():
-            for key in keys:
-                times = [t for p in range(bottom, top + 1) for t in cells.get(p, {}).get(key, [])]
-                found.append((key, min(times), max(times), len(times)))
+            cells.setdefault(time // GAP, {}).setdefault(key, []).append(time)
+    found = [one for end in range(min(cells), max(cells) + reach + 2)
+             for one in found_due(rule, end, reach, cells)]
     assert len(found) == len(set(found))
     assert set(found) == {(key, *one) for key, times in enumerate(walks)
                           for one in of_rows(times, longest)}
 
 
 @given(st.lists(walks(), min_size=1, max_size=3), st.sampled_from([2, 5, 10]),
-       st.sampled_from([20, 40]), st.integers(0, 3), st.integers(0, 5), st.booleans())
+       st.sampled_from([20, 40]), st.integers(0, 3), st.integers(0, 5), st.booleans(),
+       st.integers(1, 20))
 def test_only_ends_with_a_recent_row_are_asked_for_across_jumps_and_a_restart(
-    walks, pane, longest, lateness, crash, starts_anew
+    walks, pane, longest, lateness, crash, starts_anew, size
 ):
     """Blocks of rows close the panes behind them, however far event time jumps."""
     rows = sorted((time, key) for key, times in enumerate(walks) for time in times)
-    rule, known = SessionRule(GAP, longest, pane), {}
-    query = WindowQuery("q", rule.reach // pane, GAP // pane, exactly=True, recent=2 * GAP // pane)
+    rule, known = SessionRule(GAP, longest), {}
+    ratio, reach = GAP // pane, 2 * (longest // GAP + 1)
+    query = WindowQuery("q", reach * ratio, ratio, exactly=True, recent=2 * ratio)
 
     def begun(answered: int | None) -> Refresher:
         made = Refresher(policy("hybrid"), drained=True)
         made.adopt(0.0, [QueryGroup("g", (query,))], {} if answered is None else {"q": answered})
         return made
 
-    def told(number: int) -> list[tuple[int, int, int]]:
-        return [(key, min(t), max(t)) for key, t in known.get(number, {}).items()]
-
     def settle() -> None:
         while scan := refresher.decide(0.0):
             refresher.finished(0.0, scan, 0.0)
             ends.append(scan.end)
+            cells: Cells = {}
+            for number in [number for number in known if number < scan.end]:
+                for key, times in known[number].items():
+                    cells.setdefault(number // ratio, {}).setdefault(key, []).extend(times)
+            found.extend(found_due(rule, scan.end // ratio, reach, cells))
             oldest = refresher.oldest("g")
-            for (bottom, top), keys in due(rule, scan.end, query.window, told).items():
-                for key in keys:
-                    times = [t for p in range(bottom, top + 1)
-                             for t in known.get(p, {}).get(key, [])]
-                    found.append((key, min(times), max(times), len(times)))
-            assert oldest is not None
+            assert oldest is not None and scan.end % ratio == 0
             for number in [number for number in known if number < oldest]:
                 del known[number]
 
-    found: list[tuple[int, int, int, int]] = []
+    found: list[tuple[int, ...]] = []
     ends: list[int] = []
     refresher, closed = begun(None), None
-    for number in range(0, len(rows), 7):
-        for time, key in rows[number : number + 7]:
+    for number in range(0, len(rows), size):
+        for time, key in rows[number : number + size]:
             known.setdefault(time // pane, {}).setdefault(key, []).append(time)
-        if starts_anew and ends and number // 7 == crash:
+        if starts_anew and ends and number // size == crash:
             refresher, closed = begun(ends[-1]), None
-        end = (rows[min(number + 6, len(rows) - 1)][0] - lateness) // pane
+        end = (rows[min(number + size, len(rows)) - 1][0] - lateness) // pane
         if closed is None or end > closed:
             closed = end
             refresher.close("g", end, sorted(p for p in known if p < end))
@@ -130,7 +140,7 @@ def test_a_synopsis_answers_sessions_of_rows_with_equal_times() -> None:
             for n, at in enumerate(times)]
     synopsis = Synopsis([INT], gathered(asked), span=98)
     synopsis.add({family: partials(rows, family, [key]) for family in gathered(asked)})
-    question = Question(98, asked, SessionRule(GAP, 480, GAP), asked[1:])
+    question = Question(98, asked, SessionRule(GAP, 480, 1, asked[1:]))
     found = [(row["key0"], *((row[name] - rows[0]["timestamp"]).microseconds
                              for name in ("agg1", "agg2")), row["agg0"])
              for end in range(1, 15) for row in synopsis.scan(end, [question])[0].to_pylist()]
@@ -140,10 +150,10 @@ def test_a_synopsis_answers_sessions_of_rows_with_equal_times() -> None:
 
 
 def test_a_session_that_a_drained_run_has_ended_goes_on_in_the_next_and_is_answered_whole() -> None:
-    rule, query = SessionRule(GAP, 480, GAP), WindowQuery("q", 98, 1, exactly=True, recent=2)
-    panes: dict[int, list[tuple[int, int, int]]] = {0: [(7, 0, 5)]}
+    rule, query = SessionRule(GAP, 480), WindowQuery("q", 98, 1, exactly=True, recent=2)
+    panes: Cells = {0: {0: [0, 5]}}
 
-    def drained(answered: dict[str, int]) -> list[tuple[int, dict[tuple[int, int], list[int]]]]:
+    def drained(answered: dict[str, int]) -> list[tuple[int, list[tuple[int, ...]]]]:
         made = Refresher(policy("hybrid"), drained=True)
         made.adopt(0.0, [QueryGroup("g", (query,))], answered)
         made.close("g", max(panes) + 1, sorted(panes))
@@ -151,9 +161,9 @@ def test_a_session_that_a_drained_run_has_ended_goes_on_in_the_next_and_is_answe
         told = []
         while scan := made.decide(0.0):
             made.finished(0.0, scan, 0.0)
-            told.append((scan.end, due(rule, scan.end, 98, lambda pane: panes.get(pane, ()))))
+            told.append((scan.end, found_due(rule, scan.end, 98, panes)))
         return [(end, found) for end, found in told if found]
 
-    assert drained({}) == [(2, {(0, 0): [7]})]
-    panes[1] = [(7, 12, 12)]
-    assert drained({"q": 2}) == [(3, {(0, 1): [7]})]
+    assert drained({}) == [(2, [(0, 0, 5, 2)])]
+    panes[1] = {0: [12]}
+    assert drained({"q": 2}) == [(3, [(0, 0, 12, 3)])]

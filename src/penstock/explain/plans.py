@@ -279,8 +279,8 @@ def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
 def _asking(plan: Plan, group: Group, name: str, renewal: Renewal | None) -> dict[str, Any]:
     """A query of a group, with times in microseconds instead of panes."""
     window = _window(plan, name)
-    told = {"name": name, "window": window.length, "slide": window.slide,
-            "exactly": window.exactly, "gap": window.gap}
+    told = {"name": name, "window": window.covered, "slide": window.slide,
+            "exactly": window.exactly, "gap": window.gap, "kept": window.kept}
     if renewal is not None:
         told["period"] = renewal.periods[name] * group.pane
     return told
@@ -454,6 +454,8 @@ def _windows_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         slide = ("exactly " if query["exactly"] else "") + span(query["slide"])
         period = query.get("period", query["slide"])
         often = f", answered every {span(period)}" if period != query["slide"] else ""
+        if query["kept"]:
+            often += f", with empty groups for {span(query['kept'])}"
         alike.setdefault((span(query["window"]), slide, often), []).append(query["name"])
     for (window, slide, often), names in alike.items():
         told = f"window {window}, slide {slide}{often}" if slide else window

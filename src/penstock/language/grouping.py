@@ -268,7 +268,7 @@ def sessions(
                     strict=True))
 
     def placed(expression: Expression) -> Expression:
-        if isinstance(expression, Call):
+        if isinstance(expression, Call | PythonCall):
             return replace(expression, args=tuple(map(placed, expression.args)))
         return ends.get(expression, expression) if isinstance(expression, Column) else expression
 

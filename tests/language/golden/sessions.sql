@@ -3,7 +3,7 @@ SELECT src, COUNT(*) FROM packets GROUP BY src, SESSION(ts, INTERVAL '30' MINUTE
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS count: BIGINT
--- FROM packets [WINDOW 49 h SLIDE EXACTLY 30 min]
+-- FROM packets [SESSION 30 min]
 -- GROUP BY src AS key0
 -- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
@@ -12,7 +12,7 @@ SELECT SESSION_START(ts, INTERVAL '5' MINUTE) AS begun, MAX(length) FROM packets
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg2 + INTERVAL 300 SECOND AS window_end: TIMESTAMP, agg1 AS begun: TIMESTAMP, agg0 AS max: INT
--- FROM packets [WINDOW 490 min SLIDE EXACTLY 5 min]
+-- FROM packets [SESSION 5 min]
 -- AGGREGATE MAX(length) AS agg0: INT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
 -- case: in Spark's way, with HAVING
@@ -20,7 +20,7 @@ SELECT window_end, src, SUM(length) AS s FROM packets GROUP BY src, session_wind
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS s: BIGINT
--- FROM packets [WINDOW 49 h SLIDE EXACTLY 30 min]
+-- FROM packets [SESSION 30 min]
 -- GROUP BY src AS key0
 -- AGGREGATE SUM(length) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 -- HAVING (agg2 + INTERVAL 1800 SECOND) > TIMESTAMP '2024-01-01 00:00:00.000000'
@@ -30,7 +30,7 @@ SELECT src, COUNT(*) AS n FROM TABLE(SESSION(TABLE packets PARTITION BY src, DES
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 300 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS n: BIGINT
--- FROM packets [WINDOW 490 min SLIDE EXACTLY 5 min]
+-- FROM packets [SESSION 5 min]
 -- GROUP BY src AS key0
 -- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
@@ -39,7 +39,7 @@ SELECT src, COUNT(*) FROM packets WINDOW SESSION (30 MINUTES) GROUP BY src EMIT 
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS count: BIGINT
--- FROM packets [WINDOW 49 h SLIDE EXACTLY 30 min]
+-- FROM packets [SESSION 30 min]
 -- GROUP BY src AS key0
 -- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
@@ -63,4 +63,46 @@ SELECT COUNT(*) FROM packets GROUP BY SESSION(ts, INTERVAL '30' MINUTE, INTERVAL
 -- TypeFault: query q1, line 1, column 39: SESSION takes the TIME of the stream and a gap
 --   SELECT COUNT(*) FROM packets GROUP BY SESSION(ts, INTERVAL '30' MINUTE, INTERVAL '1' HOUR)
 --                                         ^^^^^^^
+
+-- case: a gap that depends on the row
+SELECT src, COUNT(*) FROM packets GROUP BY src, session_window(ts, CASE WHEN src = 1 THEN '5 minutes' ELSE '1 minute' END)
+-- gives:
+-- SyntaxFault: query q1, line 1, column 49: SESSION: expected a duration such as INTERVAL '10' MINUTE
+--   SELECT src, COUNT(*) FROM packets GROUP BY src, session_window(ts, CASE WHEN src = 1 THEN '5 minutes' ELSE '1 minute' EN
+--                                                   ^^^^^^^^^^^^^^
+
+-- case: two windows
+SELECT COUNT(*) FROM packets GROUP BY SESSION(ts, INTERVAL '30' MINUTE), TUMBLE(ts, INTERVAL '1' HOUR)
+-- gives:
+-- SyntaxFault: query q1, line 1, column 74: a query has one window
+--   SELECT COUNT(*) FROM packets GROUP BY SESSION(ts, INTERVAL '30' MINUTE), TUMBLE(ts, INTERVAL '1' HOUR)
+--                                                                            ^^^^^^
+
+-- case: over a query of WITH
+WITH big AS (SELECT ts, src, length FROM packets WHERE length > 100) SELECT src, SUM(length) AS total FROM big GROUP BY src, SESSION(ts, INTERVAL '30' MINUTE)
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS total: BIGINT
+-- FROM packets [SESSION 30 min]
+-- WHERE length > 100
+-- GROUP BY src AS key0
+-- AGGREGATE SUM(length) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
+
+-- case: the ends in an expression and in a function
+SELECT src, CAST(window_end AS STRING) AS done, COUNT(*) AS n FROM packets GROUP BY src, SESSION(ts, INTERVAL '10' SECOND) HAVING window_end > window_start
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 10 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, CAST(agg2 + INTERVAL 10 SECOND AS STRING) AS done: STRING, agg0 AS n: BIGINT
+-- FROM packets [SESSION 10 s]
+-- GROUP BY src AS key0
+-- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
+-- HAVING (agg2 + INTERVAL 10 SECOND) > agg1
+
+-- case: a column called session
+SELECT src AS session FROM packets WHERE src > 3
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT src AS session: INT
+-- FROM packets
+-- WHERE src > 3
 

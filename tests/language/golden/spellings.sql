@@ -251,7 +251,7 @@ SELECT src, count(*) FROM packets GROUP BY src, session_window(ts, '30 minutes')
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS count: BIGINT
--- FROM packets [WINDOW 49 h SLIDE EXACTLY 30 min]
+-- FROM packets [SESSION 30 min]
 -- GROUP BY src AS key0
 -- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
@@ -497,7 +497,7 @@ SELECT src, COUNT(*) AS n FROM TABLE(SESSION(TABLE packets PARTITION BY src, DES
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 300 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS n: BIGINT
--- FROM packets [WINDOW 490 min SLIDE EXACTLY 5 min]
+-- FROM packets [SESSION 5 min]
 -- GROUP BY src AS key0
 -- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
@@ -753,7 +753,7 @@ SELECT src, COUNT(*) AS n FROM packets WINDOW SESSION (30 MINUTES) GROUP BY src 
 -- gives:
 -- QUERY q1 INTO memory
 -- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS n: BIGINT
--- FROM packets [WINDOW 49 h SLIDE EXACTLY 30 min]
+-- FROM packets [SESSION 30 min]
 -- GROUP BY src AS key0
 -- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 

@@ -31,6 +31,11 @@ class WindowQuery:
     """If not 0, an answer is due only if one of so many last panes of its window holds a row, as of
     sessions, whose window is how far they may reach back. Such a query is answered exactly."""
 
+    covers: int = 0
+    """If not 0, an answer is about so many last panes of the window only, and those before them say
+    which groups are known. When no further row comes, answers end with the last row that they are
+    about."""
+
     @property
     def filled(self) -> int:
         """The last panes of the window, one of which must hold a row for an answer."""
