@@ -126,7 +126,8 @@ def test_a_derived_stream_whose_query_leaves_ends_in_a_run_that_drains(drained):
 def test_what_is_derived_during_a_run_that_drains_is_drained_too():
     """Its query and its reader join when `s` has ended, and when it still brings rows."""
     host = FakeHost.of(SOURCE + "CREATE STREAM t (ts TIMESTAMP, a INT) FROM rate TIME ts;"
-                       "CREATE QUERY other AS SELECT a FROM t; CREATE QUERY more AS SELECT a FROM s;")
+                       "CREATE QUERY other AS SELECT a FROM t;"
+                       "CREATE QUERY more AS SELECT a FROM s;")
     host.arrive("s", at=1.0, times=(0.5, 1.5, 2.5, 5.0, 9.5))
     host.end("s", at=7.0)
     host.end("t", at=20.0)

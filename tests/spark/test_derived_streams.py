@@ -145,14 +145,16 @@ def test_what_is_derived_during_a_run_that_drains_is_drained_too(engine, tmp_pat
             CREATE QUERY first AS SELECT ts FROM packets;
         """, folder=tmp_path)
         e.start(until_drained=True)
-        eventually(lambda: e.status()["streams"]["packets"]["rows"] > 0)
+        eventually(lambda: "packets" in e.status().streams
+                   and e.status().streams["packets"].read > 0)
         e.execute("""
             CREATE STREAM small TIME ts LATENESS 1 HOUR AS
               SELECT ts, src FROM packets WHERE length < 1000;
             CREATE QUERY counted AS SELECT COUNT(*) AS n FROM small
               GROUP BY TUMBLE(ts, INTERVAL '1' SECOND);
         """)
-        summary = e.wait()
+        assert e.wait(60)
+        summary = e.status()
         assert (summary.run.state, summary.failures()) == ("drained", [])
         assert summary.accounting() == []
         derived = summary.queries["small"].rows_out

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.aggregates.refresher import Refresher
-from penstock.model import BIGINT, INT, TIMESTAMP, Aggregate, Column
+from penstock.model import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Aggregate, Column, Field, Type
 from penstock.policies.refresh import QueryGroup, WindowQuery, policy
 from penstock.synopses import Question, Synopsis, gathered
 from penstock.synopses.sessions import SessionRule, Times, due
-from tests.synopses.reference import partials
+from tests.synopses.reference import answers, partials, same
+from tests.synopses.test_synopsis import COLUMNS as ALL
+from tests.synopses.test_synopsis import EXACT, VALUES, as_groups, check
 
 GAP = 10
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STEPS = st.sampled_from([0, 0, 1, 3, 8, 9, 9, 9, 10, 11, 25, 60])
 
 
@@ -167,3 +172,90 @@ def test_a_session_that_a_drained_run_has_ended_goes_on_in_the_next_and_is_answe
     assert drained({}) == [(2, [(0, 0, 5, 2)])]
     panes[1] = {0: [12]}
     assert drained({"q": 2}) == [(3, [(0, 0, 12, 3)])]
+
+
+@st.composite
+def timed_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Rows of up to three keys, one of them NULL, with values of every type or NULL, mixed."""
+    walked, chance = draw(st.lists(walks(), max_size=3)), random.Random(draw(st.integers(0, 999)))
+    rows = [{c.name: chance.choice([None, *VALUES[t]]) for t, c in ALL.items()} | {
+                "at": at, "int": key, "timestamp": EPOCH + timedelta(microseconds=at)}
+            for key, times in zip((7, 8, None), walked, strict=False) for at in times[:15]]
+    chance.shuffle(rows)
+    return rows
+
+
+@given(timed_rows(), st.lists(st.sampled_from(EXACT), min_size=1, max_size=5, unique=True),
+       st.sampled_from([2, 5, 10]), st.sampled_from([20, 480]), st.integers(1, 30))
+@settings(max_examples=25, deadline=None)
+def test_every_aggregate_of_every_session_is_that_of_plain_python(
+    rows, aggregates, pane, longest, size
+):
+    key, times = ALL[INT], tuple(Aggregate(f, (ALL[TIMESTAMP],), TIMESTAMP) for f in ("MIN", "MAX"))
+    asked = tuple(dict.fromkeys((*aggregates, *times)))
+    reach = 2 * (longest // GAP + 1)
+    held = Synopsis([INT], gathered(asked), span=reach * GAP // pane)
+    for start in range(0, len(rows), size):  # blocks of any size
+        block = [row | {"pane": row["at"] // pane} for row in rows[start : start + size]]
+        held.add({family: partials(block, family, [key]) for family in gathered(asked)})
+    question = Question(held.span, asked, SessionRule(GAP, longest, GAP // pane, times))
+    ends = {row["at"] // GAP + n for row in rows for n in (1, 2, 3)}
+    ends |= {end // (longest // GAP) * (longest // GAP) for end in ends}
+    found: dict[Any, list[Any]] = {}
+    for end in sorted(ends):
+        for row in held.scan(end * GAP // pane, [question])[0].to_pylist():
+            begun = row[f"agg{asked.index(times[0])}"]
+            assert found.setdefault((same(row["key0"]), begun), row) is row, "answered twice"
+    wanted = {}
+    for name in (7, 8, None):
+        mine = [row for row in rows if row["int"] == name]
+        for first, last, _ in of_rows([row["at"] for row in mine], longest):
+            inside = [row | {"pane": 0} for row in mine if first <= row["at"] <= last]
+            ((_, told),) = answers(inside, [key], asked, 1, 1).items()
+            wanted[same(name), EPOCH + timedelta(microseconds=first)] = told
+    check({k: [row[f"agg{n}"] for n in range(len(asked))] for k, row in found.items()},
+          wanted, asked)
+
+
+@given(timed_rows(), st.lists(st.sampled_from(EXACT), min_size=1, max_size=5, unique=True),
+       st.integers(1, 8), st.integers(1, 12), st.integers(-20, 60), st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_groups_that_are_known_from_before_the_window_have_the_aggregates_of_nothing(
+    rows, aggregates, window, kept, end, size
+):
+    key, asked = ALL[INT], tuple(aggregates)
+    held = Synopsis([INT], gathered(asked), span=window + kept)
+    placed = [row | {"pane": row["at"] // 4} for row in rows]
+    for start in range(0, len(rows), size):
+        held.add({family: partials(placed[start : start + size], family, [key])
+                  for family in gathered(asked)})
+    plain = Question(window, asked)
+    found, alone = held.scan(end, [Question(window + kept, asked, kept=kept), plain])
+    wanted = answers(placed, [key], asked, end, window)
+    check(as_groups(alone, 1), wanted, asked)
+    known = answers(placed, [key], asked, end, window + kept)
+    nulls = [dict.fromkeys(row, None) for row in rows[:1]]
+    for group in known.keys() - wanted.keys():
+        (nothing,) = answers([row | {"pane": 0} for row in nulls], [key], asked, 1, 1).values()
+        wanted[group] = [0 if not a.args else value
+                         for a, value in zip(asked, nothing, strict=True)]
+    check(as_groups(found, 1), wanted, asked)
+    assert found.schema.equals(alone.schema)
+
+
+def test_approximate_aggregates_of_a_group_without_rows_are_those_of_nulls() -> None:
+    key, value = ALL[INT], ALL[STRING]
+    counted = Type("ARRAY", element=Type("STRUCT", fields=(
+        Field("value", STRING), Field("count", BIGINT))))
+    asked = (Aggregate("APPROX_COUNT_DISTINCT", (value,), BIGINT, (0.05,), "hll"),
+             Aggregate("APPROX_COUNT_DISTINCT", (value,), BIGINT, (), "fm"),
+             Aggregate("APPROX_F2", (value,), BIGINT, (), "ams"),
+             Aggregate("APPROX_TOPK", (value,), counted, (2,), "count_min"),
+             Aggregate("APPROX_PERCENTILE", (ALL[DOUBLE],), DOUBLE, (0.5,), "kll"))
+    rows = [{"pane": pane, "int": name, "string": text, "double": number}
+            for pane, name, text, number in ((0, 1, "a", 0.5), (5, 2, None, None))]
+    held = Synopsis([INT], gathered(asked), span=10)
+    held.add({family: partials(rows, family, [key]) for family in gathered(asked)})
+    (found,) = held.scan(6, [Question(7, asked, kept=5)])
+    assert [list(row.values()) for row in found.to_pylist()] == [
+        [2, 0, 0, 0, [], None], [1, 0, 0, 0, [], None]]

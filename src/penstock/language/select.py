@@ -476,6 +476,8 @@ class _SelectBinder:
         self.is_held = window is None
         timed = Input(stream.name, HELD if window is None else self._time(window))
         grouping, outputs = self._grouped(select, streams, inputs)
+        if read.hop is not None and read.hop.partition is not None:
+            self._check_partition(read.hop.partition, grouping.keys, inputs, read.hop.clause.place)
         if self.empty is not None and timed.window is not None:
             timed = replace(timed, window=self._keeping(timed.window, self.empty))
         if timed.window is not None and timed.window.gap and window is not None:
@@ -652,6 +654,17 @@ class _SelectBinder:
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
         having = self._condition(binder, select, "having")
         return Grouping(keys, tuple(binder.aggregates), having), outputs
+
+    def _check_partition(
+        self, partition: Sequence[exp.Expr], keys: Sequence[Expression],
+        inputs: Sequence[FromItem], place: Place,
+    ) -> None:
+        """SESSION in FROM is partitioned by what is grouped by: each group has its sessions."""
+        binder = self._binder(inputs[:1], "PARTITION BY")
+        if {binder.bind(node) for node in partition} != set(keys):
+            message = "sessions are those of the groups, so PARTITION BY and GROUP BY name the same"
+            hint = "write GROUP BY src, SESSION(ts, INTERVAL '30' MINUTE) for sessions of each src"
+            raise self.source.fault(TypeFault, message, place, hint)
 
     def _keeping(self, window: Window, empty: EmptyGroups) -> Window:
         """A window that is answered for known groups without rows, too."""

@@ -8,7 +8,7 @@ at what the user wrote.
 | ``window(ts, '10 minutes', '5 minutes')``, ``window.start`` | ``HOP(ts, ...)``, ``window_start`` |
 | ``TUMBLE_START(ts, ...)``, ``HOP_END(ts, ...)`` | ``window_start``, ``window_end`` |
 | ``TUMBLE(DATA => TABLE s, TIMECOL => ..., SIZE => ...)`` | the arguments by their order |
-| ``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), ...)`` | ``SESSION(TABLE s, ...)`` |
+| ``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), ...)`` | ``SESSION(TABLE s, ..., k)`` |
 | ``WINDOWSTART``, ``WINDOWEND`` | ``window_start``, ``window_end`` |
 | ``PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)`` | ``PERCENTILE(x, p)`` |
 | ``FIRST(x) IGNORE NULLS`` | ``FIRST(x)`` |
@@ -198,17 +198,19 @@ def _by_order(tokens: list[Token], source: Source) -> list[Token]:
 
 
 def _partitioned(tokens: list[Token], source: Source) -> list[Token]:
-    """``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), ...)``: GROUP BY names the keys anyway."""
-    found: list[Token] = []
-    skips = False
+    """``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)``: the keys come after the gap."""
     for index, token in enumerate(tokens):
-        if token.token_type is TokenType.PARTITION_BY and _word(tokens, index - 4) == "SESSION":
-            skips = True
-        if skips and token.token_type is TokenType.COMMA:
-            skips = _word(tokens, index + 1) != "DESCRIPTOR"
-        if not skips:
-            found.append(token)
-    return found
+        if token.token_type is not TokenType.PARTITION_BY or _word(tokens, index - 4) != "SESSION":
+            continue
+        closing = _closing(tokens, index - 3)
+        after = next((n for n in range(index, closing) if _word(tokens, n + 1) == "DESCRIPTOR"),
+                     closing)
+        keys = tokens[index + 1 : after]
+        if keys and keys[0].token_type is TokenType.L_PAREN:
+            keys = keys[1:-1]
+        moved = [*tokens[:index], *tokens[after:closing], *tokens[after : after + 1], *keys]
+        return [*moved, *tokens[closing:]]
+    return tokens
 
 
 def _percentiles(tokens: list[Token], source: Source) -> list[Token]:

@@ -7,7 +7,7 @@ HOP and TUMBLE are calls in its tree, in GROUP BY or in FROM.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -184,11 +184,13 @@ def misplaced(place: Place, source: Source) -> LanguageError:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """HOP or TUMBLE as written: the column it looks at, and the window."""
+    """HOP, TUMBLE or SESSION as written: the column it looks at, and the window."""
 
     name: str
     time: exp.Expr
     clause: Clause
+    partition: tuple[exp.Expr, ...] | None = None
+    """What sessions in FROM are partitioned by."""
 
 
 def is_standard(node: exp.Expr | None) -> bool:
@@ -219,7 +221,10 @@ def hopping_table(table: exp.Expr, around: Place) -> tuple[exp.Expr, Hop] | None
     named = table.copy()
     named.set("this", stream.this.copy())
     named.set("db", stream.args.get("table"))
-    return named, _hop(call, [descriptor.expressions[0], *lengths], _TABLE, around)
+    if name != "SESSION":
+        return named, _hop(call, [descriptor.expressions[0], *lengths], _TABLE, around)
+    hop = _hop(call, [descriptor.expressions[0], *lengths[:1]], _TABLE, around)
+    return named, replace(hop, partition=tuple(lengths[1:]))
 
 
 def _is_descriptor(node: exp.Expr) -> bool:

@@ -93,9 +93,9 @@ SELECT src, COUNT(*) AS n FROM packets GROUP BY src, SESSION(ts, INTERVAL '1' MI
 --                                                                                         ^^^^^^^^^^^^^^^^^^^^^^^
 
 -- case: within a query
-SELECT n FROM (SELECT COUNT(*) AS n FROM packets GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE) EMPTY GROUPS FOR 1 HOUR)
+SELECT n FROM (SELECT COUNT(*) AS n FROM packets GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE) EMPTY GROUPS FOR 1 HOUR) counted
 -- gives:
--- TypeFault: query q1, line 1, column 23: a query in FROM needs a name; write (SELECT ...) AS name
---   SELECT n FROM (SELECT COUNT(*) AS n FROM packets GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE) EMPTY GROUPS FOR 1 HOUR)
---                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- NotYet: query q1, line 1, column 91: a window aggregate or join within a query is not supported yet; make it a stream: CREATE STREAM name AS SELECT ..., and read that
+--   LECT n FROM (SELECT COUNT(*) AS n FROM packets GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE) EMPTY GROUPS FOR 1 HOUR) counted
+--                                                                                           ^^^^^^^^^^^^^^^^^^^^^^^
 

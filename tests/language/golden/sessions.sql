@@ -43,6 +43,30 @@ SELECT src, COUNT(*) FROM packets WINDOW SESSION (30 MINUTES) GROUP BY src EMIT 
 -- GROUP BY src AS key0
 -- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
+-- case: in Flink's way, by two columns and of all rows
+SELECT src, dst, MAX(length) AS most FROM TABLE(SESSION(TABLE packets PARTITION BY (src, dst), DESCRIPTOR(ts), INTERVAL '5' MINUTES)) GROUP BY src, dst, window_start, window_end
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 300 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, key1 AS dst: INT, agg0 AS most: INT
+-- FROM packets [SESSION 5 min]
+-- GROUP BY src AS key0, dst AS key1
+-- AGGREGATE MAX(length) AS agg0: INT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
+
+-- case: of all rows in Flink's way
+SELECT COUNT(*) AS n FROM TABLE(SESSION(TABLE packets, DESCRIPTOR(ts), INTERVAL '5' MINUTES)) GROUP BY window_start, window_end
+-- gives:
+-- QUERY q1 INTO memory
+-- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 300 SECOND AS window_end: TIMESTAMP, agg0 AS n: BIGINT
+-- FROM packets [SESSION 5 min]
+-- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
+
+-- case: partitioned by something else than grouped by
+SELECT src, COUNT(*) AS n FROM TABLE(SESSION(TABLE packets, DESCRIPTOR(ts), INTERVAL '5' MINUTES)) GROUP BY src, window_start, window_end
+-- gives:
+-- TypeFault: query q1, line 1, column 38: sessions are those of the groups, so PARTITION BY and GROUP BY name the same; write GROUP BY src, SESSION(ts, INTERVAL '30' MINUTE) for sessions of each src
+--   SELECT src, COUNT(*) AS n FROM TABLE(SESSION(TABLE packets, DESCRIPTOR(ts), INTERVAL '5' MINUTES)) GROUP BY src, window_
+--                                        ^^^^^^^
+
 -- case: without a time
 SELECT n, COUNT(*) FROM readings GROUP BY n, SESSION(at, INTERVAL '30' MINUTE)
 -- gives:
