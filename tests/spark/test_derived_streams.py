@@ -146,7 +146,7 @@ def test_what_is_derived_during_a_run_that_drains_is_drained_too(engine, tmp_pat
         """, folder=tmp_path)
         e.start(until_drained=True)
         eventually(lambda: "packets" in e.status().streams
-                   and e.status().streams["packets"].read > 0)
+                   and e.status().streams["packets"].read > 0, "rows come")
         e.execute("""
             CREATE STREAM small TIME ts LATENESS 1 HOUR AS
               SELECT ts, src FROM packets WHERE length < 1000;
