@@ -20,6 +20,7 @@ _INSTEAD = {
     "PLACING": "write CONCAT(LEFT(a, 1), 'x', SUBSTR(a, 3))",
     "SYSTEM_TIME": "leave FOR SYSTEM_TIME AS OF out: a relation is read when the run begins",
     "~": "write RLIKE '^a' for a regular expression",
+    "FILL": "write EMPTY GROUPS FOR 1 HOUR: groups known for so long have counts of 0",
     "CREATE": "a ; ends the statement before",
 }
 _ENDS_JOIN = (

@@ -99,3 +99,10 @@ SELECT n FROM (SELECT COUNT(*) AS n FROM packets GROUP BY TUMBLE(ts, INTERVAL '1
 --   LECT n FROM (SELECT COUNT(*) AS n FROM packets GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE) EMPTY GROUPS FOR 1 HOUR) counted
 --                                                                                           ^^^^^^^^^^^^^^^^^^^^^^^
 
+-- case: as other systems write it
+SELECT src, COUNT(*) FROM packets GROUP BY src, TUMBLE(ts, INTERVAL '1' MINUTE) FILL(0)
+-- gives:
+-- SyntaxFault: query q1, line 1, column 81: unexpected 'FILL'; write EMPTY GROUPS FOR 1 HOUR: groups known for so long have counts of 0
+--   SELECT src, COUNT(*) FROM packets GROUP BY src, TUMBLE(ts, INTERVAL '1' MINUTE) FILL(0)
+--                                                                                   ^^^^
+
