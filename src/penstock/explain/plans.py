@@ -280,7 +280,11 @@ def _asking(plan: Plan, group: Group, name: str, renewal: Renewal | None) -> dic
     """A query of a group, with times in microseconds instead of panes."""
     window = _window(plan, name)
     told = {"name": name, "window": window.covered, "slide": window.slide,
-            "exactly": window.exactly, "gap": window.gap, "kept": window.kept}
+            "exactly": window.exactly}
+    if window.gap:
+        told = {"name": name, "gap": window.gap}
+    if window.kept:
+        told["empty_groups"] = window.kept
     if renewal is not None:
         told["period"] = renewal.periods[name] * group.pane
     return told
@@ -447,15 +451,15 @@ def _windows_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Queries of the same window and slide, in one line."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for query in queries:
-        if query["gap"]:
+        if "gap" in query:
             alike.setdefault((f"sessions with gaps below {span(query['gap'])}", "", ""),
                              []).append(query["name"])
             continue
         slide = ("exactly " if query["exactly"] else "") + span(query["slide"])
         period = query.get("period", query["slide"])
         often = f", answered every {span(period)}" if period != query["slide"] else ""
-        if query["kept"]:
-            often += f", with empty groups for {span(query['kept'])}"
+        if "empty_groups" in query:
+            often += f", with empty groups for {span(query['empty_groups'])}"
         alike.setdefault((span(query["window"]), slide, often), []).append(query["name"])
     for (window, slide, often), names in alike.items():
         told = f"window {window}, slide {slide}{often}" if slide else window
