@@ -260,6 +260,13 @@ def test_run_shows_what_the_text_asks_for_and_ends_with_json(
     assert "packets" in told.err and "balanced" in told.err
 
 
+def test_the_demo_ends_with_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--seconds", "1", "--rate", "100", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["run"]["state"] == "drained"
+    assert "Twenty-two" in told.err and "what next" in told.err
+
+
 def test_run_takes_a_master_and_a_policy() -> None:
     assert main(["run", "app.sql", "--master", "spark://h:1", "--operators", "mixed('x')"]) == 0
     engine = FakeEngine.made[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.entry import BROKEN
-from penstock.events import Summary
+from penstock.events import Summary, digest
 from penstock.model import Application
 from penstock.sinks import SINKS
 from penstock.view import Watch, show_account, watch
@@ -98,6 +99,16 @@ def run_job(
     if outcome.interrupted and _is_held_up():
         _leave(outcome.status)
     return outcome
+
+
+def run_and_tell(
+    job: RunRequest, out: Console, as_json: bool, then: Callable[[Engine], None] | None = None
+) -> int:
+    """Run an application, print its account as JSON if asked to, and return the exit status."""
+    ending = run_job(job, out, then)
+    if as_json:
+        print(json.dumps(digest(ending.summary), indent=2))
+    return ending.status
 
 
 def _is_held_up() -> bool:

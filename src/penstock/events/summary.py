@@ -310,7 +310,7 @@ class Summary:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
         query = QueryMeasures(event.query, event.sink, event.latency)
-        query.window, query.join = event.window, event.join
+        query.window, query.gap, query.join = event.window, event.gap, event.join
         query.join_rows = event.join_rows
         query.delivered_before = event.delivered
         self.queries[event.query] = query

@@ -170,9 +170,12 @@ def _about_query(application: Application, query: Query) -> Iterator[tuple[str, 
     yield "reads", ", ".join(query.streams)
     yield "sink", _sink(query)
     window = query.branches[0].window
-    if window is not None:
-        yield "window", span(window.length)
+    if window is not None and window.gap:
+        yield "sessions", f"with gaps below {span(window.gap)}"
+    elif window is not None:
+        yield "window", span(window.covered)
         yield "slide", span(window.slide) + (" exactly" if window.exactly else "")
+        yield "empty groups", f"for {span(window.kept)}" if window.kept else None
     yield "priority", str(query.priority)
     yield "latency", None if query.latency is None else f"{query.latency:g} s"
     yield "lifetime", None if query.lifetime is None else f"{query.lifetime:g} s"
