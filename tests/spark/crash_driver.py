@@ -73,7 +73,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "committed, nothing moved": Moment("delivery.delivery_log:Deliveries.commit", "after"),
         "recovery, nothing moved": Moment("delivery.staging:Staging.redo"),
         "recovery, one file moved": Moment("storage.files:Files.move", "after"),
-        "between two moves": Moment("storage.files:Files.move", nth=4),
+        "between two sinks of a query": Moment("storage.files:Files.move", about="both", nth=2),
         "moved, not settled": Moment("delivery.commit:Delivery._settle"),
         "staging half removed": Moment("storage.files:Files.remove", about="/staging/"),
         "rejects staged": Moment("delivery.asides:Asides.stage_rejects", "after", about="detected"),

@@ -107,7 +107,7 @@ def _query(summary: Summary, query: QueryMeasures) -> dict[str, Any]:
         "name": query.name,
         "state": query.state,
         "reason": query.reason,
-        "sink": query.sink,
+        "sink": ", ".join(query.sinks),
         "rows_in": query.rows_in,
         "rows_out": query.rows_out,
         "filtered": query.filtered,

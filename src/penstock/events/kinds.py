@@ -153,6 +153,9 @@ class QueryAdded:
     inputs: tuple[tuple[str, ...], ...]
     """The streams that each of its branches reads, in order."""
     sink: str = "memory"
+    """The kind of its first sink, and after a blank what it names there."""
+    also: tuple[str, ...] = ()
+    """Its other sinks, written in the same way."""
     latency: float | None = None
     backlog: tuple[tuple[int, int, int], ...] = ()
     """Blocks in the spool that have not been delivered yet: (branch, input, block)."""
@@ -198,10 +201,12 @@ class QueryAdded:
         partial: tuple[int, int] | None = None,
     ) -> QueryAdded:
         """The event that a declared query joins."""
-        sink, window, join = query.sink, query.branches[0].window, query.branches[0].join
+        window, join = query.branches[0].window, query.branches[0].join
+        sink, *also = [f"{one.kind} {one.target}" if one.target else one.kind
+                       for one in query.sinks]
         return QueryAdded(at=at, query=query.name,
                           inputs=tuple(branch.streams for branch in query.branches),
-                          sink=f"{sink.kind} {sink.target}" if sink.target else sink.kind,
+                          sink=sink, also=tuple(also),
                           latency=query.latency, backlog=backlog, delivered=delivered,
                           joined=joined, priority=query.priority, lifetime=query.lifetime,
                           window=None if window is None else (window.length, window.slide),

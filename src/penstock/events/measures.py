@@ -177,7 +177,8 @@ class QueryMeasures:
     """A query: what it read, what became of the rows, and how long it took."""
 
     name: str
-    sink: str = "memory"
+    sinks: tuple[str, ...] = ("memory",)
+    """Each as its kind, and after a blank what it names there."""
     latency_goal: float | None = None
     state: Literal["running", "failed", "dropped", "done", "stopped"] = "running"
     """Done: its input ended. Stopped: the run ended."""

@@ -309,7 +309,7 @@ class Summary:
         if earlier is not None:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
-        query = QueryMeasures(event.query, event.sink, event.latency)
+        query = QueryMeasures(event.query, (event.sink, *event.also), event.latency)
         query.window, query.join = event.window, event.join
         query.join_rows = event.join_rows
         query.delivered_before = event.delivered

@@ -217,4 +217,4 @@ def _view_reads(view: SqlView) -> str:
 def _sink(query: Query) -> str:
     if query.derives:
         return f"the stream {query.name}"
-    return f"{query.sink.kind} '{query.sink.target}'" if query.sink.target else query.sink.kind
+    return query.into

@@ -309,7 +309,7 @@ def _view(view: SqlView, plan: Plan) -> dict[str, Any]:
 def _query(plan: Plan, query: Query) -> dict[str, Any]:
     return {
         "name": query.name,
-        "sink": {"kind": query.sink.kind, "target": query.sink.target},
+        "sinks": [{"kind": sink.kind, "target": sink.target} for sink in query.sinks],
         "latency": query.latency,
         "priority": query.priority,
         "lifetime": query.lifetime,
@@ -481,16 +481,14 @@ def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Queries that deliver to the same place over the same paths, in one line."""
     groups: dict[tuple[str, str], list[str]] = {}
     for query in queries:
-        sink = _sink_text(Sink(**query["sink"]))
-        groups.setdefault((sink, _names(query["paths"], "paths")), []).append(query["name"])
-    for (sink, paths), names in groups.items():
-        yield f"{_names(names, 'queries')} -> {sink}, on {paths}"
+        into = ", ".join(_sink_text(Sink(**sink)) for sink in query["sinks"])
+        groups.setdefault((into, _names(query["paths"], "paths")), []).append(query["name"])
+    for (into, paths), names in groups.items():
+        yield f"{_names(names, 'queries')} -> {into}, on {paths}"
 
 
 def _sink_text(sink: Sink) -> str:
-    if sink.kind == "stream":
-        return "the stream of its name"
-    return sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
+    return "the stream of its name" if sink.kind == "stream" else str(sink)
 
 
 def _names(names: Iterable[str], what: str) -> str:

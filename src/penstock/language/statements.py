@@ -289,10 +289,10 @@ class StatementBinder:
     def _query(self, cursor: Cursor, name: str) -> Query:
         into = cursor.take("INTO")
         place = cursor.place
-        sink = sinks.parse_sink(cursor, self.folder) if into else Sink()
+        found = sinks.parse_sinks(cursor, self.folder) if into else (Sink(),)
         options = parse_with(cursor) if cursor.take("WITH") else {}
         cursor.expect("AS")
-        query = self._select(cursor, name, sink, options)
+        query = self._select(cursor, name, found, options)
         self._check_fits(query, cursor.source, place)
         return query
 
@@ -301,13 +301,13 @@ class StatementBinder:
             raise source.fault(TypeFault, unfit, place, "INTO json holds it")
 
     def _select(
-        self, cursor: Cursor, name: str, sink: Sink, options: Mapping[str, object]
+        self, cursor: Cursor, name: str, into: tuple[Sink, ...], options: Mapping[str, object]
     ) -> Query:
         if cursor.word() not in _SELECTS:
             raise cursor.expected("SELECT")
         found = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue)
-        options = {**options, "views": found.views}
-        return Query(name, found.branches, sink, **options)  # type: ignore[arg-type]
+        options = {**options, "views": found.views, "also": into[1:]}
+        return Query(name, found.branches, into[0], **options)  # type: ignore[arg-type]
 
     def _view(self, cursor: Cursor, name: str) -> SqlView:
         cursor.expect("AS")
@@ -318,15 +318,15 @@ class StatementBinder:
 
     def _bare_select(self, cursor: Cursor, written: str) -> None:
         """A SELECT of its own is a query with a name of ours."""
-        self._nameless(cursor, Sink(), f"AS {written}")
+        self._nameless(cursor, (Sink(),), f"AS {written}")
 
-    def _nameless(self, cursor: Cursor, sink: Sink, rest: str) -> Query:
+    def _nameless(self, cursor: Cursor, into: tuple[Sink, ...], rest: str) -> Query:
         self.unnamed += 1
         while f"q{self.unnamed}" in self.catalogue.queries:
             self.unnamed += 1
         name = f"q{self.unnamed}"
         cursor.source = Source(cursor.source.text, f"query {name}")
-        query = self._select(cursor, name, sink, {})
+        query = self._select(cursor, name, into, {})
         self.catalogue.queries[name] = query
         text = f"CREATE QUERY {name} {rest}"
         self.catalogue.record(Statement("query", name, text, self.folder))
@@ -342,10 +342,10 @@ class StatementBinder:
             hint = f"write CREATE QUERY {written} INTO parquet 'out/{written}' AS SELECT ..."
             message = f"answers go to a sink by its kind, and {written} is none"
             raise cursor.source.fault(TypeFault, message, first.until(place), hint)
-        sink = sinks.parse_sink(cursor, self.folder)
+        found = sinks.parse_sinks(cursor, self.folder)
         into = cursor.source.text[cursor.tokens[begin].start : cursor.place.start].rstrip()
         select = cursor.source.text[cursor.place.start : cursor.tokens[-1].end + 1]
-        query = self._nameless(cursor, sink, f"{into} AS {select}")
+        query = self._nameless(cursor, found, f"{into} AS {select}")
         self._check_fits(query, cursor.source, place)
 
     def _drop(self, cursor: Cursor) -> None:

@@ -526,6 +526,26 @@ CREATE QUERY q INTO memory 'x' AS SELECT src FROM packets
 --   CREATE QUERY q INTO memory 'x' AS SELECT src FROM packets
 --                              ^^^
 
+-- case: a sink twice
+CREATE QUERY q INTO memory, parquet 'x', memory AS SELECT src FROM packets
+-- gives:
+
+-- case: one folder for two formats
+CREATE QUERY q INTO parquet 'x', csv './x' AS SELECT src FROM packets
+-- gives:
+
+-- case: a list into the second sink
+CREATE QUERY q INTO json 'out', csv 'text' AS SELECT path FROM readings
+-- gives:
+
+-- case: a comma after the last sink
+CREATE QUERY q INTO memory, AS SELECT src FROM packets
+-- gives:
+
+-- case: answers into a Delta table
+CREATE QUERY q INTO delta 'x' AS SELECT src FROM packets
+-- gives:
+
 -- case: an unknown option of a query
 CREATE QUERY q WITH (latncy = '1 s') AS SELECT src FROM packets
 -- gives:
