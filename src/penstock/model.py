@@ -315,6 +315,9 @@ class Relation:
     format: str
     path: str | None = None
     options: Options = ()
+    refresh: float | None = None
+    """Seconds after which it is read again; infinite if that is done when asked for only. None if
+    it is read once, when a run begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,8 @@ class Plan:
     groups: tuple[Group, ...] = ()
     """The synopses of window aggregates."""
     joins: tuple[SharedJoin, ...] = ()
+    changing: tuple[tuple[str, float], ...] = ()
+    """The relations that are looked up and may change, with the seconds between two reads."""
 
     def branch(self, member: Member) -> Branch:
         """The branch that a member stands for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.engine.blocks import Blocks
+from penstock.engine.relation_versions import ChangingRelations
 from penstock.engine.settings import Settings
 from penstock.plan import Member, Plan
 
@@ -16,6 +17,7 @@ class EngineState:
     settings: Settings
     plan: Plan = field(default_factory=lambda: Plan((), ()))
     blocks: Blocks = field(init=False)
+    relations: ChangingRelations = field(init=False)
     open: dict[str, None] = field(default_factory=dict)
     """Streams that may bring more blocks."""
     broken: dict[str, str] = field(default_factory=dict)
@@ -26,6 +28,7 @@ class EngineState:
     def __post_init__(self) -> None:
         """No block has come yet."""
         self.blocks = Blocks(self.settings.retention)
+        self.relations = ChangingRelations(self.blocks)
 
     def is_alive(self, query: str) -> bool:
         """Whether a query takes new blocks."""

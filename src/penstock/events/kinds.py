@@ -33,6 +33,9 @@ from penstock.events.jobs import Through as Through
 from penstock.events.refreshes import AnswersSkipped as AnswersSkipped
 from penstock.events.refreshes import PeriodsChosen as PeriodsChosen
 from penstock.events.refreshes import SynopsisBegun as SynopsisBegun
+from penstock.events.relations import RelationAsked as RelationAsked
+from penstock.events.relations import RelationChanged as RelationChanged
+from penstock.events.relations import RelationRead as RelationRead
 from penstock.events.streams import SpoolFreed as SpoolFreed
 from penstock.events.streams import SpoolFull as SpoolFull
 from penstock.events.streams import StreamEnded as StreamEnded
@@ -414,6 +417,7 @@ Event: TypeAlias = (
     | ProbesReordered
     | OrderChanged | JobDecided | JobProgressed | JobFinished | JobFailed | Queued | LatencyMissed
     | SynopsisBegun | PeriodsChosen | AnswersSkipped
+    | RelationAsked | RelationRead | RelationChanged
     | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
@@ -423,5 +427,6 @@ KINDS: tuple[type[Event], ...] = (
     QueryDropped, QueryFailed, RidersFormed, PolicyChanged, PathCut, ProbesReordered,
     OrderChanged, JobDecided,
     JobProgressed, JobFinished, JobFailed, Queued, LatencyMissed, SynopsisBegun, PeriodsChosen,
-    AnswersSkipped, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
+    AnswersSkipped, RelationAsked, RelationRead, RelationChanged,
+    BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -40,7 +40,7 @@ def plan(source: Application | Iterable[Query]) -> Plan:
     queries = source.queries.values() if isinstance(source, Application) else source
     if application is not None:
         check_names(application)
-    result = Plan(tuple(queries), ())
+    result = Plan(tuple(queries), (), changing=_changing(application, queries))
     for step in PASSES:
         before, result = result, step(result)
         if result == before:
@@ -50,6 +50,17 @@ def plan(source: Application | Iterable[Query]) -> Plan:
         except PlanError as error:
             raise PlanError(f"after {step.__name__}: {error}") from None
     return result
+
+
+def _changing(
+    application: Application | None, queries: Iterable[Query]
+) -> tuple[tuple[str, float], ...]:
+    """The relations that queries look up and that are read again."""
+    known = {} if application is None else application.relations
+    names = (lookup.relation for query in queries for branch in query.branches
+             for lookup in branch.lookups)
+    used = (known[name] for name in dict.fromkeys(names) if name in known)
+    return tuple((one.name, one.refresh) for one in used if one.refresh is not None)
 
 
 def isolate(before: Plan) -> Plan:

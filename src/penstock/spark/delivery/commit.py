@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 from pyspark import SparkContext
@@ -101,7 +102,7 @@ class Delivery:
         """By query, why its sink cannot take its answers. A folder is tried once for all."""
         tried: dict[tuple[str, str], str] = {}
         found: dict[str, str] = {}
-        for query in (one for query in queries for one in query.by_sink):
+        for query in chain.from_iterable(query.by_sink for query in queries):
             sink = query.sink.kind, query.sink.folder or f"{query.name} {query.sink.target or ''}"
             if sink not in tried:
                 tried[sink] = self._sinks[query.sink.kind].fault(query)
