@@ -178,7 +178,7 @@ def _driver():
     return module
 
 
-CHAINS, found = _driver().CHAINS, _driver().found
+CHAINS, CHANGES, found = _driver().CHAINS, _driver().CHANGES, _driver().found
 STEPS = max(len(chain) for chain in CHAINS.values())
 
 

@@ -21,6 +21,9 @@ def digest(summary: Summary) -> dict[str, Any]:
         "run": _run(summary),
         "streams": [_stream(summary, stream) for stream in list(summary.streams.values())],
         "queries": [_query(summary, query) for query in list(summary.queries.values())],
+        "relations": [{"name": one.name, "version": one.version, "rows": one.rows,
+                       "since": dict(one.since), "changed": one.changed, "read": one.read,
+                       "reason": one.reason} for one in list(summary.relations.values())],
         "queues": [_queue(queue) for queue in list(summary.queues.values())],
         "conjunctions": [{"path": one.name, **_order(one)}
                          for one in list(summary.conjunctions.values())],

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
@@ -61,8 +61,7 @@ def bind(
     return bind_all(text, onto, folder=folder, load=load).application
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """What a text means."""
 
     application: Application

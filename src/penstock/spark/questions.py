@@ -289,7 +289,8 @@ class _Question:
     @property
     def _looks_up_anew(self) -> bool:
         """Whether it looks up a relation that changes: panes hold what was found when they were
-        made, and a question looks everything up in the latest version."""
+        made, and a question looks everything up in the latest version.
+        """
         relations = self.needs.application.relations
         return any(relations[lookup.relation].refresh is not None
                    for lookup in self.query.branches[0].lookups if not lookup.unnests)
