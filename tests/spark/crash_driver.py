@@ -133,7 +133,8 @@ CHAINS: dict[str, dict[str, Moment]] = {
 
 
 CHANGES: dict[str, Moment] = {
-    "half of the list of versions": Moment("storage.local_store:os.replace", about="relations.json"),
+    "half of the list of versions": Moment(
+        "storage.local_store:os.replace", about="relations.json"),
     "a version is stored, nothing is joined": Moment(
         "compile.relation_versions:RelationVersions.store", "after"),
     "in a job": Moment("delivery.commit:Delivery.deliver", "60"),

@@ -50,9 +50,8 @@ class ChangingRelations:
     def adopt(self, changing: Iterable[tuple[str, float]]) -> None:
         """These relations are looked up from now on, and read again after so many seconds."""
         self._periods = dict(changing)
-        for kept in (self._due, self._known):
-            for name in [name for name in kept if name not in self._periods]:
-                del kept[name]  # type: ignore[attr-defined]
+        self._due = {name: at for name, at in self._due.items() if name in self._periods}
+        self._known = {name: None for name in self._known if name in self._periods}
 
     @property
     def unread(self) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ class StatementBinder:
             self.refreshed.append(self._refreshed(cursor))
         else:
             hint = _ELSEWHERE.get(cursor.word()) or suggestion(cursor.word(), _HEADS)
-            raise cursor.expected("CREATE, DROP, SET, SELECT, REFRESH, SHOW or DESCRIBE", hint)
+            raise cursor.expected("CREATE, DROP, SET, SELECT, SHOW or DESCRIBE", hint)
 
     def _create(self, cursor: Cursor, written: str) -> None:
         kind = cursor.word()

@@ -174,3 +174,26 @@ CREATE QUERY q AS SELECT src FROM packets; SHOW STREAMS; show queries; DESCRIBE 
 -- SELECT src AS src: INT
 -- FROM packets
 
+-- case: relations that change
+CREATE RELATION a (id INT) FROM csv 'a' OPTIONS (header = true) REFRESH EVERY 10 MINUTES; CREATE RELATION b (id INT) FROM parquet 'b' REFRESH ON DEMAND; REFRESH RELATION A; refresh relation b
+-- gives:
+
+-- case: a relation that is read once cannot be refreshed
+REFRESH RELATION hosts
+-- gives:
+
+-- case: a relation that nobody knows cannot be refreshed
+REFRESH RELATION host
+-- gives:
+
+-- case: only relations are refreshed
+REFRESH QUERY q
+-- gives:
+
+-- case: a period of nothing
+CREATE RELATION a (id INT) FROM csv 'a' REFRESH EVERY 0 SECONDS
+-- gives:
+
+-- case: refreshed, but when
+CREATE RELATION a (id INT) FROM csv 'a' REFRESH 10 MINUTES
+-- gives:

@@ -460,9 +460,10 @@ class Compiler:
         several = [name for name, versions in self._versions.items() if len(versions) > 1]
         if not several:
             return pairs
-        needed = tuple((*own, *(Column(_version_of(name), INT, STREAM + side) for name in several))
-                       for side, own in enumerate(pairs.needed))
-        return replace(pairs, needed=needed)
+        told = [[Column(_version_of(name), INT, STREAM + side) for name in several]
+                for side in range(len(pairs.needed))]
+        return replace(pairs, needed=tuple(
+            (*own, *more) for own, more in zip(pairs.needed, told, strict=True)))
 
     def multiway(self, join: SharedJoin) -> MultiwayCompiler:
         """What compiles a join of three or more streams."""
