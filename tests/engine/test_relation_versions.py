@@ -86,19 +86,19 @@ def test_on_demand_it_is_read_when_somebody_asks() -> None:
 def test_who_asks_while_it_is_read_gets_another_read() -> None:
     host = host_of("ON DEMAND")
     order = host.core.relations.order("users")
-    host.handle(ev.RelationAsked(at=1.0, relation="users"))
+    host.plan_event(ev.RelationAsked(at=1.0, relation="users"))
+    host.run(until=1.5)
     assert reads(host) == [0.0]
-    host.handle(ev.RelationRead(at=2.0, relation="users", version=order.version, digest="0"))
+    host.plan_event(ev.RelationRead(at=2.0, relation="users", version=order.version, digest="0"))
     host.run(until=3.0)
     assert reads(host) == [0.0, 2.0, 2.0]
 
 
 def test_a_relation_that_cannot_be_read_keeps_its_version_and_is_tried_again() -> None:
     host = host_of("EVERY 10 SECONDS")
-    host.run(until=9.0)
     order = host.core.relations.order("users")
-    host.handle(ev.RelationRead(at=9.0, relation="users", version=order.version,
-                                reason="no such file"))
+    host.plan_event(ev.RelationRead(at=9.0, relation="users", version=order.version,
+                                    reason="no such file"))
     host.run(until=20.0)
     assert reads(host) == [0.0, 9.0, 19.0] and len(changes(host)) == 1
     (warned,) = [e for e in host.record if isinstance(e, ev.Warned)]

@@ -460,10 +460,7 @@ class Compiler:
         several = [name for name, versions in self._versions.items() if len(versions) > 1]
         if not several:
             return pairs
-        told = [[Column(_version_of(name), INT, STREAM + side) for name in several]
-                for side in range(len(pairs.needed))]
-        return replace(pairs, needed=tuple(
-            (*own, *more) for own, more in zip(pairs.needed, told, strict=True)))
+        return replace(pairs, needed=_with_versions(pairs.needed, several))
 
     def multiway(self, join: SharedJoin) -> MultiwayCompiler:
         """What compiles a join of three or more streams."""
@@ -664,6 +661,14 @@ def _relations(path: Path) -> list[str]:
     """The stored relations that a path looks up, each once."""
     return list(dict.fromkeys(
         lookup.relation for lookup in path.lookups if not lookup.unnests))
+
+
+def _with_versions(
+    needed: tuple[tuple[Column, ...], ...], relations: Sequence[str]
+) -> tuple[tuple[Column, ...], ...]:
+    """By stream of a join, the columns that are looked at, and those that tell versions."""
+    return tuple((*own, *(Column(_version_of(name), INT, STREAM + side) for name in relations))
+                 for side, own in enumerate(needed))
 
 
 def _version_of(relation: str) -> str:
