@@ -221,7 +221,7 @@ def test_a_start_reads_again_and_what_is_owed_keeps_its_version(engine, tmp_path
         blocks = {"s": [1, 2], "t": [1]}
         assert rows(e, "inner_") == expected("inner_", blocks, 2)
         assert rows(e, "called_late") == expected("inner_", blocks, 2)
-        assert rows(e, "tally") == expected("tally", blocks, 2)
+        assert rows(e, "pairs") == expected("pairs", blocks, 2)
 
 
 def test_large_relations_change_too(engine, tmp_path, monkeypatch):

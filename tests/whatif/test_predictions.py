@@ -198,7 +198,7 @@ def test_all_sinks_of_a_query_are_in_the_record() -> None:
     host.arrive("s", at=1.0)
     host.end("s", at=2.0)
     host.run()
-    (plan,) = {step.plan for step in Recording.of(host.record).script if step.plan is not None}
+    *_, plan = (step.plan for step in Recording.of(host.record).script if step.plan is not None)
     assert {query.name: query.into for query in plan.queries} == {
         "two": "parquet '/x/two', csv '/y', memory",
         "own": "parquet '/x/own', json '/x/text'", "half": "json '/x/half', csv '/y'"}
