@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.engine import Note
+from penstock.engine.blocks import Blocks
+from penstock.engine.relation_versions import ChangingRelations
 from penstock.events import kinds as ev
 from tests.spark.kit import eventually
 
@@ -126,6 +130,22 @@ def refreshed(engine: Any, version: int) -> None:
                f"version {version} holds")
 
 
+def decided_again(events: list[ev.Event]) -> list[tuple[int, dict[str, int]]]:
+    """What a core without Spark decides about the relations, if it is told of the same events."""
+    found = []
+    for event in events:
+        if isinstance(event, ev.EngineStarted):
+            blocks = Blocks(0.0)
+            relations = ChangingRelations(blocks)
+            relations.adopt((("sites", inf),))
+        elif isinstance(event, ev.BlockArrived | ev.BlockHeld):
+            blocks.hold(event.block)
+        elif isinstance(event, ev.RelationRead | ev.RelationAsked) or (
+                isinstance(event, ev.RelationChanged) and event.earlier):
+            found += [one.event for one in relations.take(event) if isinstance(one, Note)]
+    return [(one.version, dict(one.since)) for one in found]
+
+
 def test_every_block_is_joined_with_the_version_that_held_when_it_came(engine, tmp_path):
     begin(tmp_path)
     events: list[ev.Event] = []
@@ -166,6 +186,8 @@ def test_every_block_is_joined_with_the_version_that_held_when_it_came(engine, t
     changes = [(c.version, dict(c.since)) for c in events
                if isinstance(c, ev.RelationChanged) and not c.earlier]
     assert changes == [(1, {}), (2, {"s": 1, "t": 1}), (3, {"s": 2, "t": 1})]
+    assert decided_again(events) == [(c.version, dict(c.since)) for c in events
+                                     if isinstance(c, ev.RelationChanged) and not c.earlier]
     kept = [sorted(path.name for path in (tmp_path / "checkpoint/relations/sites").iterdir())]
     assert kept == [["00000001", "00000002", "00000003"]], "the spool has blocks of all of them"
 

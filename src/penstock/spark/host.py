@@ -365,9 +365,8 @@ class SparkHost(HostShutdown):
         self._inbox.put(self._read_now(order))
 
     def _read_now(self, order: ReadRelation) -> ev.RelationRead:
-        relation = self.application.relations[order.relation]
-        read = self._versions.read(order, relation, 0.0)
-        return replace(read, at=self._clock.now())
+        return self._versions.read(
+            order, self.application.relations[order.relation], self._clock)
 
     # --- jobs --------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 from pyspark.storagelevel import StorageLevel
 
+from penstock.clock import Clock
 from penstock.engine.instructions import ReadRelation
 from penstock.engine.version_history import RelationHistory, RelationVersion
 from penstock.errors import CheckpointError, PenstockError, SourceError
@@ -39,27 +39,24 @@ class RelationVersions:
         self._frames: dict[tuple[str, int], DataFrame] = {}
         self._reading = threading.Lock()
         self._reasons: dict[str, str] = {}
-        """Why relations could not be read when that was tried last."""
+        """Why relations could not be read when that was tried last; empty if they were."""
         self._stored = RelationHistory()
 
     # --- writing -----------------------------------------------------------------------------
 
-    def read(self, order: ReadRelation, relation: Relation, at: float) -> ev.RelationRead:
+    def read(self, order: ReadRelation, relation: Relation, clock: Clock) -> ev.RelationRead:
         """Read a relation; if it has other rows than before, write them as a version."""
-        began = time.monotonic()
+        began, rows, digest, reason = clock.now(), 0, "", ""
         try:
             rows, digest = self._read(order, relation)
-        except (PenstockError, OSError, ValueError) as error:
-            reason = str(error) if isinstance(error, PenstockError) else plain(error)
+        except PenstockError as error:
+            reason = str(error)
         except Exception as error:  # whatever Spark reports about the source
             reason = plain(error)
-        else:
-            self._reasons.pop(relation.name, None)
-            return ev.RelationRead(at=at, relation=relation.name, version=order.version,
-                                   digest=digest, rows=rows, seconds=time.monotonic() - began)
         self._reasons[relation.name] = reason
-        return ev.RelationRead(at=at, relation=relation.name, version=order.version,
-                               reason=reason, seconds=time.monotonic() - began)
+        now = clock.now()
+        return ev.RelationRead(at=now, relation=relation.name, version=order.version,
+                               digest=digest, rows=rows, seconds=now - began, reason=reason)
 
     def _read(self, order: ReadRelation, relation: Relation) -> tuple[int, str]:
         with self._relations.once(relation) as frame:
@@ -109,8 +106,8 @@ class RelationVersions:
     def frame(self, relation: Relation, version: int = 0) -> DataFrame:
         """The rows of a version, or of the latest one."""
         latest = self._stored.latest(relation.name)
-        if latest is None and relation.name in self._reasons:
-            raise SourceError(self._reasons[relation.name])
+        if latest is None and (reason := self._reasons.get(relation.name)):
+            raise SourceError(reason)
         if latest is None:  # no query looks it up, only a question does
             return self._relations.frame(relation)
         number = version or latest.number
