@@ -95,19 +95,25 @@ class Engine:
         """Bind statements and put them into force, even while the engine runs.
 
         If any statement cannot be bound, nothing changes. Relative paths start at ``folder``.
+        REFRESH RELATION has a run read a relation again; without one there is nothing to do.
         Returned is a table for each SHOW, DESCRIBE and EXPLAIN among the statements.
         """
-        fresh, shown = bind_all(sql, self._application, folder=folder)
-        if fresh != self._application:
-            self._put_into_force(fresh)
-        return tuple(map(_listing, shown))
+        bound = bind_all(sql, self._application, folder=folder)
+        if bound.application != self._application:
+            self._put_into_force(bound.application)
+        if bound.refreshed:
+            self._refuse_if_reading()
+            if self._host is not None and not self._host.wait(0):
+                self._host.refresh(bound.refreshed)
+        return tuple(map(_listing, bound.shown))
 
     def load(self, sql: str, *, folder: str | Path = ".") -> tuple[pyarrow.Table, ...]:
         """Make this text the whole application; queries that it lacks are dropped.
 
         Returned is a table for each SHOW, DESCRIBE and EXPLAIN in it.
         """
-        fresh, shown = bind_all(sql, folder=folder)
+        bound = bind_all(sql, folder=folder)
+        fresh = bound.application
         for name, stream in self._application.streams.items():
             if name in fresh.streams and (fresh.streams[name] != stream or stream.derived and (
                     fresh.queries[name] != self._application.queries[name])):
@@ -115,7 +121,7 @@ class Engine:
                     f"stream {name} is not the one that {self.checkpoint} was begun with; "
                     "put its declaration back, or name another --checkpoint")
         self._put_into_force(fresh)
-        return tuple(map(_listing, shown))
+        return tuple(map(_listing, bound.shown))
 
     def _put_into_force(self, application: Application) -> None:
         self._refuse_if_reading()
@@ -322,10 +328,10 @@ class Engine:
 
 
 def _one_listing(sql: str, application: Application) -> pyarrow.Table:
-    after, shown = bind_all(sql, application)
-    if len(shown) != 1 or after != application:
+    bound = bind_all(sql, application)
+    if len(bound.shown) != 1 or bound.application != application or bound.refreshed:
         raise RunError("a question is one statement")
-    return _listing(shown[0])
+    return _listing(bound.shown[0])
 
 
 def _listing(shown: Showing) -> pyarrow.Table:

@@ -166,7 +166,7 @@ def _report(
     show_account(console, outcome.summary, told=told)
     penstock = how_called()
     readable = [query.name for query in application.queries.values()
-                if SINKS[query.sink.kind].is_readable]
+                if any(SINKS[sink.kind].is_readable for sink in query.sinks)]
     if readable:
         more = f" (or another of {len(readable)} queries)" if len(readable) > 1 else ""
         see = f"{penstock} results {job.checkpoint} {shlex.quote(readable[0])}"

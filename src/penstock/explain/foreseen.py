@@ -83,8 +83,8 @@ def _of_functions(application: Application) -> Iterator[str]:
 def _of_callbacks(application: Application) -> Iterator[str]:
     folders = {s.name: s.folder for s in application.statements if s.kind == "query"}
     for query in application.queries.values():
-        if query.sink.function:
-            module, _, attribute = query.sink.function.partition(":")
+        for called in (sink.function for sink in query.sinks if sink.function):
+            module, _, attribute = called.partition(":")
             doubt = doubt_of(module, attribute, folders.get(query.name, "."))
             if doubt:
                 yield f"query {query.name}: its callback may not be found: {doubt}"

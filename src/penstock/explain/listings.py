@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.explain.plans import explain_query
+from penstock.explain.plans import explain_query, when_read
 from penstock.explain.refresh_preview import renewals
 from penstock.explain.segment_preview import segments
 from penstock.language import Showing
@@ -61,8 +61,8 @@ def _streams(application: Application) -> Listing:
 
 
 def _relations(application: Application) -> Listing:
-    return Listing(("name", "columns", "source"), tuple(
-        (relation.name, _columns(relation.columns), _source(relation))
+    return Listing(("name", "columns", "source", "read"), tuple(
+        (relation.name, _columns(relation.columns), _source(relation), when_read(relation))
         for relation in application.relations.values()))
 
 
@@ -157,6 +157,8 @@ def _about_source(source: Stream | Relation) -> Iterator[tuple[str, str | None]]
     for name, value in source.options:
         told = f"ENV '{value.name}'" if isinstance(value, Variable) else value
         yield f"option {name}", "(hidden)" if told == value and _SECRET.search(name) else told
+    if isinstance(source, Relation):
+        yield "read", when_read(source)
     if isinstance(source, Stream):
         yield "time", source.time or "of arrival"
         if source.unit:
@@ -220,4 +222,4 @@ def _view_reads(view: SqlView) -> str:
 def _sink(query: Query) -> str:
     if query.derives:
         return f"the stream {query.name}"
-    return f"{query.sink.kind} '{query.sink.target}'" if query.sink.target else query.sink.kind
+    return query.into

@@ -13,6 +13,8 @@
                           stream also files.json, the files that were set aside
       folders.json        the sink folders written so far: by whom, in which format, which columns
       large.json          groups of window aggregates that were too large for the driver
+      relations.json      the versions of relations that change, and which blocks see which
+      relations/NAME/     the rows of each of these versions
       deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
@@ -245,6 +247,11 @@ class Checkpoint:
     def large(self) -> Path:
         """The file that lists groups of window aggregates that were too large for the driver."""
         return self.root / "large.json"
+
+    @property
+    def versions(self) -> Path:
+        """The file that lists the versions of relations, and from which blocks on each holds."""
+        return self.root / "relations.json"
 
     @property
     def deliveries(self) -> Path:
