@@ -11,10 +11,10 @@ from pathlib import Path
 
 from penstock.generators.onoff_options import Options
 from penstock.generators.packets import check_options
-from penstock.language import doubt_of, read_signature
+from penstock.language import doubt_of, program_parts, read_signature
 from penstock.language.places import suggestion
 from penstock.language.source_checks import FILES, doubts
-from penstock.model import Application, Relation, Stream, Variable
+from penstock.model import DATAFRAME, PROGRAM, Application, Relation, Stream, Variable
 
 _SOURCES = (*FILES, "kafka", "onoff", "rate", "rate-micro-batch", "socket")
 """The sources that Spark and Penstock bring; others come with packages."""
@@ -28,11 +28,11 @@ def notes(application: Application, imported: bool = False) -> list[str]:
             found += [f"{kind} {name}: {doubt}" for doubt in _of_source(source)]
     if not imported:
         found += _of_functions(application)
-    return [*found, *_of_callbacks(application)]
+    return [*found, *_of_callbacks(application), *map(str, program_parts(application))]
 
 
 def _of_source(source: Stream | Relation) -> Iterator[str]:
-    if isinstance(source, Stream) and source.derived:
+    if source.format == DATAFRAME or isinstance(source, Stream) and source.derived:
         return
     if source.format == "onoff":
         yield from _of_onoff(source)
@@ -73,6 +73,8 @@ def _of_onoff(source: Stream | Relation) -> Iterator[str]:
 
 def _of_functions(application: Application) -> Iterator[str]:
     for function in application.functions.values():
+        if function.module == PROGRAM:
+            continue
         folder = function.folder or "."
         doubt = read_signature(function.module, function.attribute, folder).doubt
         if doubt:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from penstock.errors import PenstockError
 from penstock.functions import PythonFunction
-from penstock.language import load_attribute, load_function
+from penstock.language import load_attribute
 from penstock.model import Application, Query
 from penstock.spark.compile.relations import Relations
 from penstock.spark.ingest.sources import plain
+from penstock.spark.provided import Provided
 
 
 @dataclass(slots=True)
@@ -22,6 +23,8 @@ class References:
 
     application: Application
     relations: Relations
+    provided: Provided = field(default_factory=Provided)
+
     def relation(self, name: str) -> DataFrame:
         """A stored relation."""
         return self.relations.frame(self.application.relations[name])
@@ -29,10 +32,15 @@ class References:
     def function(self, name: str) -> PythonFunction:
         """A registered function."""
         function = self.application.functions[name]
-        return load_function(function.module, function.attribute, function.folder or ".")
+        return self.provided.load(function.module, function.attribute, function.folder or ".")
 
     def callback(self, target: str, query: str) -> Callable[..., Any]:
-        """The function of a query's callback sink, from the folder that the query was read from."""
+        """The function of a query's callback sink, from the folder that the query was read from.
+
+        Without a ``target`` it is the one that the program has given.
+        """
+        if not target:
+            return self.provided.callback(query)
         module, _, attribute = target.partition(":")
         folders = [s.folder for s in self.application.statements
                    if s.kind == "query" and s.name == query]

@@ -12,6 +12,8 @@
       rejects/NAME/       rows that could not be read, or that a Python function raised for; of a
                           stream also files.json, the files that were set aside
       folders.json        the sink folders written so far: by whom, in which format, which columns
+      relations/NAME/     the rows of relations that a Python program has given
+      relations.json      which of these rows count
       large.json          groups of window aggregates that were too large for the driver
       deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
       staging/RUN/        answers on their way to a sink
@@ -245,6 +247,11 @@ class Checkpoint:
     def large(self) -> Path:
         """The file that lists groups of window aggregates that were too large for the driver."""
         return self.root / "large.json"
+
+    @property
+    def relations(self) -> Path:
+        """The file that tells which rows of the relations of a Python program count."""
+        return self.root / "relations.json"
 
     @property
     def deliveries(self) -> Path:
