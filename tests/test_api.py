@@ -148,7 +148,7 @@ def test_the_checkpoint_of_a_closed_engine_may_be_gone() -> None:
 PORTS = "CREATE STREAM ports (port INT, name STRING) FROM rate;"
 
 
-def odd(port):  # noqa: ANN001, ANN201
+def odd(port):
     return pc.equal(pc.bit_wise_and(port, 1), 1)
 
 
@@ -296,7 +296,7 @@ def test_the_rows_of_a_relation_are_copied_and_replaced_whole(
     assert file.stat().st_mode & 0o077 == 0
     file.write_bytes(file.read_bytes()[:-1])
     _, faults = inspected(tmp_path)
-    assert "since relation users was given; give it again: engine.relation('users', df)" in faults[0]
+    assert "since relation users was given; give it again: engine.relation('users', " in faults[0]
 
 
 def _full_disk(*_: object, **__: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from penstock import policies
 from penstock.clock import SystemClock
-from penstock.errors import CheckpointError, LanguageError, RunError
+from penstock.errors import CheckpointError, RunError
 from penstock.events import Event, Recorder, StartupStep, Summary, Warned, new_record
 from penstock.functions import PythonFunction, scalar
 from penstock.html_tables import html_lines
@@ -22,15 +22,14 @@ from penstock.language import (
     bind_all,
     bind_question,
     bind_statements,
-    durations,
     program_parts,
     shows,
 )
-from penstock.model import DATAFRAME, PROGRAM, Application, Field, Statement, name_key, quoted
+from penstock.model import Application, Statement
 from penstock.spark import jvm
 from penstock.spark.delivery.answer_forms import Form, check_form, formed
 from penstock.spark.delivery.following import Following
-from penstock.spark.provided import Provided, check_callback, check_shippable
+from penstock.spark.provided import Provided, StreamTiming
 from penstock.spark.session import SessionStart, activate, forget, lost, tuned
 from penstock.spark.storage.checkpoint import Checkpoint
 
@@ -227,36 +226,10 @@ class Engine:
         function = (call if isinstance(call, PythonFunction) else
                     scalar(returns, columns=columns, deterministic=deterministic)(call))
         name = name or getattr(function.call, "__name__", "")
-        if not name.isidentifier():
-            raise ValueError(f"{name!r} is no name for a function; give it one: "
-                             "engine.function(call, name='...')")
-        check_shippable(name, function.call)
-        before = self._provided.functions.get(name)
-        self._provided.functions[name] = function
-        try:
-            self._declare_function(name)
-        except BaseException:
-            if before is None:
-                del self._provided.functions[name]
-            else:
-                self._provided.functions[name] = before
-            raise
-        return function
-
-    def _declare_function(self, name: str) -> None:
-        text = f"CREATE FUNCTION {quoted(name)} FROM '{PROGRAM}:{name}'"
-        load = self._provided.load
-        try:
-            fresh = bind_all(text, self._application, load=load)[0]
-        except LanguageError as refused:
-            others = [s for s in self._application.statements
-                      if (s.kind, name_key(s.name)) != ("function", name_key(name))]
-            try:  # it may be declared otherwise as long as nothing calls it
-                fresh = bind_all(text, bind_statements(others, load=load), load=load)[0]
-            except LanguageError:
-                raise refused from None
+        fresh = self._provided.with_function(self._application, name, function)
         if fresh != self._application or self._running is not None:
             self._put_into_force(fresh)
+        return function
 
     @overload
     def on(self, query: str, call: Callable[..., Any], /) -> Callable[..., Any]: ...
@@ -272,15 +245,7 @@ class Engine:
             return partial(self.on, query)
         self._refuse_if_closed()
         self._refuse_if_reading()
-        check_callback(call)
-        known = self._application.query(query)
-        if known is not None and not any(
-                (part.kind, part.name) == ("callback", known.name)
-                for part in program_parts(self._application)):
-            raise RunError(f"query '{known.name}' calls back no function of the program; declare "
-                           f"it CREATE QUERY {known.name} INTO callback AS SELECT ..., or read its "
-                           f"answers: engine.follow({known.name!r})")
-        self._provided.callbacks[name_key(query)] = call
+        self._provided.call_back(self._application, query, call)
         return call
 
     def stream(
@@ -296,21 +261,9 @@ class Engine:
         """
         self._refuse_if_closed()
         self._refuse_if_reading()
-        from penstock.spark.ingest import dataframes
-
-        rows = dataframes.streaming(frame, name)
-        options = f" OPTIONS (maxAhead = '{_duration(max_ahead)}')" if max_ahead else ""
-        timing = ""
-        if time:
-            timing = f" TIME {quoted(time)}" + (f" UNIT {unit}" if unit else "")
-        if lateness:
-            timing += f" LATENESS '{_duration(lateness)}'"
-        columns = _columns(dataframes.columns_of(rows, f"stream {name}"))
-        text = f"CREATE STREAM {quoted(name)} ({columns}) FROM {DATAFRAME}{options}{timing}"
-        fresh = bind_all(text, self._application)[0]
-        if self._running is not None and fresh == self._application:
-            raise RunError(f"the engine is reading stream {name}; stop it first")
-        self._provided.frames[name_key(name)] = rows
+        fresh = self._provided.with_stream(
+            self._application, name, frame, StreamTiming(time, unit, lateness, max_ahead),
+            replacing=self._running is None)
         if fresh != self._application:
             self._put_into_force(fresh)
 
@@ -322,19 +275,13 @@ class Engine:
         """
         self._refuse_if_closed()
         self._refuse_if_reading()
-        from penstock.spark.ingest import dataframes
-        from penstock.spark.storage.stored_relations import StoredRelations
+        from penstock.spark.ingest.dataframes import StoredRows
 
-        given = dataframes.stored(rows, name)
-        columns = dataframes.columns_of(given, f"relation {name}")
-        text = f"CREATE RELATION {quoted(name)} ({_columns(columns)}) FROM {DATAFRAME}"
-        fresh = bind_all(text, self._application)[0]
+        given = StoredRows.of(rows, name)
+        fresh = bind_all(given.statement, self._application)[0]
         if self._running is not None and fresh == self._application:
             raise RunError(f"the engine is reading relation {name}; stop it first")
-        session = self.session if dataframes.is_frame(given) else None
-        StoredRelations(self._checkpoint).keep(
-            fresh.relations[name].name,
-            lambda folder: dataframes.write(session, given, columns, folder))
+        given.keep(self._checkpoint, fresh.relations, lambda: self.session)
         if fresh != self._application:
             self._put_into_force(fresh)
 
@@ -588,16 +535,6 @@ class Engine:
         ran = self._summary._repr_html_() if self._summary.run.begun is not None else ""
         return (html_lines([f"Engine, {state}, checkpoint {self.checkpoint}"])
                 + overview_html(self._application) + ran)
-
-
-def _columns(columns: Sequence[Field]) -> str:
-    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
-
-
-def _duration(text: str) -> str:
-    """A duration as it is written in SQL; ValueError if it is none."""
-    durations.seconds(text)
-    return text
 
 
 def _one_listing(sql: str, application: Application) -> pyarrow.Table:

@@ -83,7 +83,8 @@ _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list,
           pa.types.is_list_view, pa.types.is_large_list_view)
 _TESTS = (
     (pa.types.is_boolean, "BOOLEAN"), (pa.types.is_int8, "TINYINT"),
-    (pa.types.is_int16, "SMALLINT"), (pa.types.is_uint8, "SMALLINT"), (pa.types.is_int32, "INT"), (pa.types.is_uint16, "INT"),
+    (pa.types.is_int16, "SMALLINT"), (pa.types.is_uint8, "SMALLINT"),
+    (pa.types.is_int32, "INT"), (pa.types.is_uint16, "INT"),
     (pa.types.is_int64, "BIGINT"), (pa.types.is_uint32, "BIGINT"), (pa.types.is_float16, "FLOAT"),
     (pa.types.is_float32, "FLOAT"), (pa.types.is_float64, "DOUBLE"),
     (pa.types.is_string, "STRING"), (pa.types.is_large_string, "STRING"),

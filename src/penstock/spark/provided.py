@@ -14,10 +14,43 @@ from typing import Any
 from pyspark import cloudpickle  # the pickler with which Spark ships functions
 from pyspark.sql import DataFrame
 
-from penstock.errors import FunctionError, RunError
+from penstock.errors import FunctionError, LanguageError, RunError
 from penstock.functions import PythonFunction
-from penstock.language import ProgramPart, load_function, program_parts
-from penstock.model import PROGRAM, Application, name_key
+from penstock.language import (
+    ProgramPart,
+    bind,
+    bind_statements,
+    durations,
+    load_function,
+    program_parts,
+)
+from penstock.model import DATAFRAME, PROGRAM, Application, name_key, quoted
+from penstock.spark.ingest import dataframes
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTiming:
+    """What is said of the times of a stream; a part that is empty is not said."""
+
+    time: str = ""
+    unit: str = ""
+    lateness: str = ""
+    max_ahead: str = ""
+
+    @property
+    def clauses(self) -> str:
+        """As CREATE STREAM has it; ValueError names a length of time that is none.
+
+        >>> StreamTiming("ts", lateness="5 seconds").clauses
+        " TIME `ts` LATENESS '5 seconds'"
+        """
+        for length in filter(None, (self.lateness, self.max_ahead)):
+            durations.seconds(length)
+        return "".join((
+            f" OPTIONS (maxAhead = '{self.max_ahead}')" if self.max_ahead else "",
+            f" TIME {quoted(self.time)}" if self.time else "",
+            f" UNIT {self.unit}" if self.unit else "",
+            f" LATENESS '{self.lateness}'" if self.lateness else ""))
 
 
 @dataclass(slots=True)
@@ -30,6 +63,61 @@ class Provided:
     """By the names of streams, in lower case."""
     callbacks: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """By the names of queries, in lower case."""
+
+    # --- what is given -----------------------------------------------------------------------
+
+    def with_function(
+        self, application: Application, name: str, function: PythonFunction
+    ) -> Application:
+        """The application in which SQL may call a function, which is given from now on."""
+        if not name.isidentifier():
+            raise ValueError(f"{name!r} is no name for a function; give it one: "
+                             "engine.function(call, name='...')")
+        _check_shippable(name, function.call)
+        text = f"CREATE FUNCTION {quoted(name)} FROM '{PROGRAM}:{name}'"
+        given = Provided({**self.functions, name: function})
+        try:
+            fresh = bind(text, application, load=given.load)
+        except LanguageError as refused:
+            others = [statement for statement in application.statements if
+                      (statement.kind, name_key(statement.name)) != ("function", name_key(name))]
+            try:  # it may be declared otherwise as long as nothing calls it
+                without = bind_statements(others, load=given.load)
+                fresh = bind(text, without, load=given.load)
+            except LanguageError:
+                raise refused from None
+        self.functions = given.functions
+        return fresh
+
+    def call_back(self, application: Application, query: str, call: Callable[..., Any]) -> None:
+        """Have a query ``INTO callback`` call a function from now on, or once it is declared."""
+        _check_callback(call)
+        known = application.query(query)
+        if known is not None and ProgramPart("callback", known.name) not in program_parts(
+                application):
+            raise RunError(f"query '{known.name}' calls back no function of the program; declare "
+                           f"it CREATE QUERY {known.name} INTO callback AS SELECT ..., or read its "
+                           f"answers: engine.follow({known.name!r})")
+        self.callbacks[name_key(query)] = call
+
+    def with_stream(
+        self, application: Application, name: str, rows: Any, timing: StreamTiming,
+        *, replacing: bool,
+    ) -> Application:
+        """The application with a stream of a DataFrame's rows, which is given from now on.
+
+        Unless it may be ``replacing`` a frame, the stream must be new.
+        """
+        frame = dataframes.streaming(rows, name)
+        columns = dataframes.declaration(dataframes.columns_of(frame, f"stream {name}"))
+        text = f"CREATE STREAM {quoted(name)} ({columns}) FROM {DATAFRAME}{timing.clauses}"
+        fresh = bind(text, application)
+        if fresh == application and not replacing:
+            raise RunError(f"the engine is reading stream {name}; stop it first")
+        self.frames[name_key(name)] = frame
+        return fresh
+
+    # --- what is needed ----------------------------------------------------------------------
 
     def load(self, module: str, attribute: str, folder: str) -> PythonFunction:
         """The function that SQL names; ValueError says why it cannot be had."""
@@ -70,7 +158,7 @@ class Provided:
                 yield part
 
 
-def check_shippable(name: str, call: Callable[..., Any]) -> None:
+def _check_shippable(name: str, call: Callable[..., Any]) -> None:
     """Refuse a function that cannot go to Spark's workers with all that it uses."""
     try:
         cloudpickle.dumps(call)  # type: ignore[no-untyped-call]
@@ -81,7 +169,7 @@ def check_shippable(name: str, call: Callable[..., Any]) -> None:
             f"engine, a session or an open file: {reason[:300]}") from error
 
 
-def check_callback(function: Callable[..., Any]) -> None:
+def _check_callback(function: Callable[..., Any]) -> None:
     """Refuse what cannot be called with the name of a query and a table."""
     if not callable(function):
         raise FunctionError(f"a callback is a function, not {type(function).__name__}")

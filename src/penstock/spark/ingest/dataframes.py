@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.arrow import arrow_schema, fields_of
 from penstock.errors import SourceError
-from penstock.model import Field, Stream, quoted
-from penstock.spark.compile.data_types import data_type
+from penstock.model import DATAFRAME, Field, Relation, Stream, name_key, quoted
+from penstock.spark.compile.data_types import data_type, own_fields
 from penstock.spark.ingest.sources import FAULTS, plain
-from penstock.spark.storage.local_store import private
+from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.storage.local_store import OWNER_ONLY, private
+from penstock.spark.storage.stored_relations import StoredRelations
 
 
 def streaming(frame: Any, name: str) -> DataFrame:
@@ -34,8 +36,55 @@ def streaming(frame: Any, name: str) -> DataFrame:
     return frame
 
 
-def stored(rows: Any, name: str) -> DataFrame | pa.Table:
-    """Rows that are there: a DataFrame of Spark, or whatever Arrow can take; else SourceError."""
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Rows that are there, for a relation."""
+
+    name: str
+    rows: Any
+    """A DataFrame of Spark, or an Arrow table."""
+    columns: tuple[Field, ...]
+
+    @staticmethod
+    def of(rows: Any, name: str) -> StoredRows:
+        """The rows of a table; SourceError says why they cannot be taken."""
+        taken = _taken(rows, name)
+        return StoredRows(name, taken, columns_of(taken, f"relation {name}"))
+
+    @property
+    def statement(self) -> str:
+        """What declares the relation."""
+        return (f"CREATE RELATION {quoted(self.name)} ({declaration(self.columns)}) "
+                f"FROM {DATAFRAME}")
+
+    def keep(
+        self, checkpoint: Checkpoint, declared: Mapping[str, Relation],
+        session: Callable[[], SparkSession],
+    ) -> None:
+        """Copy the rows into the checkpoint, under the name as it was ``declared``.
+
+        An Arrow table needs no Spark.
+        """
+        name = next(each for each in declared if name_key(each) == name_key(self.name))
+        is_table = isinstance(self.rows, pa.Table)
+        write = self._write_table if is_table else partial(self._write_frame, session())
+        StoredRelations(checkpoint).keep(name, write)
+
+    def _write_table(self, folder: Path) -> None:
+        folder.mkdir(mode=OWNER_ONLY)
+        # From nanoseconds to microseconds, as Spark does it; all other casts only widen.
+        table = self.rows.cast(arrow_schema(self.columns), safe=False)
+        with open(folder / "part-00000.parquet", "wb", opener=private) as file:
+            pq.write_table(table, file)
+
+    def _write_frame(self, spark: SparkSession, folder: Path) -> None:
+        try:
+            in_session(spark, self.rows, self.columns).write.parquet(str(folder))
+        except FAULTS as error:
+            raise SourceError(f"relation {self.name}: {plain(error)}") from error
+
+
+def _taken(rows: Any, name: str) -> DataFrame | pa.Table:
     if isinstance(rows, DataFrame):
         if rows.isStreaming:
             raise SourceError(f"relation {name} takes rows that are there, and this DataFrame is "
@@ -43,18 +92,13 @@ def stored(rows: Any, name: str) -> DataFrame | pa.Table:
         _check_classic(rows, f"relation {name}")
         return rows
     try:
-        index = getattr(rows, "index", None)  # of pandas: one with names holds columns
-        if any(one is not None for one in getattr(index, "names", ())):
-            return pa.Table.from_pandas(rows, preserve_index=True)
-        return pa.table(rows) if index is None else pa.Table.from_pandas(rows, preserve_index=False)
-    except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
+        if hasattr(rows, "index") and hasattr(rows, "columns"):  # pandas: a named index is data
+            named = any(one is not None for one in rows.index.names)
+            return pa.Table.from_pandas(rows, preserve_index=named)
+        return pa.table(rows)
+    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
         raise SourceError(f"relation {name} takes a DataFrame of Spark, pandas or Polars, or an "
                           f"Arrow table: {error}") from error
-
-
-def is_frame(rows: object) -> bool:
-    """Whether Spark has to write these rows."""
-    return isinstance(rows, DataFrame)
 
 
 def _check_classic(frame: DataFrame, what: str) -> None:
@@ -66,25 +110,14 @@ def _check_classic(frame: DataFrame, what: str) -> None:
 def columns_of(rows: DataFrame | pa.Table, what: str) -> tuple[Field, ...]:
     """The columns under which SQL knows the rows; SourceError names one that has no type."""
     try:
-        if isinstance(rows, DataFrame):
-            _refuse_variants(rows.schema)
-            return fields_of(to_arrow_schema(rows.schema))
-        return fields_of(rows.schema)
+        return own_fields(rows.schema) if isinstance(rows, DataFrame) else fields_of(rows.schema)
     except FAULTS as error:
         raise SourceError(f"{what}: {plain(error)}; leave it out, or cast it") from error
 
 
-def _refuse_variants(kind: T.DataType) -> None:
-    """Arrow would take a VARIANT for a struct."""
-    parts = {
-        T.StructType: lambda: [field.dataType for field in kind.fields],  # type: ignore[attr-defined]
-        T.ArrayType: lambda: [kind.elementType],  # type: ignore[attr-defined]
-        T.MapType: lambda: [kind.keyType, kind.valueType],  # type: ignore[attr-defined]
-    }
-    if isinstance(kind, T.VariantType):
-        raise ValueError("there is no type for VARIANT")
-    for part in parts.get(type(kind), list)():
-        _refuse_variants(part)
+def declaration(columns: Sequence[Field]) -> str:
+    """Columns as a statement declares them."""
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
 
 
 def in_session(spark: SparkSession, frame: DataFrame, columns: Sequence[Field]) -> DataFrame:
@@ -105,18 +138,3 @@ def stream_rows(spark: SparkSession, frame: DataFrame, stream: Stream) -> DataFr
         return in_session(spark, frame, stream.columns)
     except FAULTS as error:
         raise SourceError(f"stream {stream.name}: {plain(error)}") from error
-
-
-def write(
-    spark: SparkSession | None, rows: DataFrame | pa.Table, columns: Sequence[Field], folder: Path
-) -> None:
-    """Write rows as Parquet files; those of an Arrow table need no Spark."""
-    if isinstance(rows, pa.Table):
-        folder.mkdir(mode=0o700)
-        # From nanoseconds to microseconds, as Spark does it; all other casts only widen.
-        table = rows.cast(arrow_schema(columns), safe=False)
-        with open(folder / "part-00000.parquet", "wb", opener=private) as file:
-            pq.write_table(table, file)
-        return
-    assert spark is not None
-    in_session(spark, rows, columns).write.mode("overwrite").parquet(str(folder))
