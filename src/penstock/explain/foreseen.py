@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 
 from penstock.generators.onoff_options import Options
@@ -53,9 +54,12 @@ def _of_path(source: Stream | Relation) -> Iterator[str]:
         yield f"the source {source.format} needs a path: FROM {source.format} 'folder'"
         return
     path = source.path.removeprefix("file://")
-    if any(c in path for c in "*?[{:"):
+    if any(c in path for c in "{:"):
         return
-    if not Path(path).exists():
+    if any(c in path for c in "*?["):
+        if isinstance(source, Relation) and not glob(path):  # of a stream, files may come later
+            yield f"no file or folder matches {path}"
+    elif not Path(path).exists():
         yield f"there is no file or folder {path}"
     elif isinstance(source, Stream) and Path(path).is_file():
         yield f"{path} is a file, and a stream is read from a folder of files"

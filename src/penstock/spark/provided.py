@@ -7,7 +7,7 @@ application can be bound without them. A run cannot do without.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,6 @@ from penstock.language import (
     program_parts,
 )
 from penstock.model import DATAFRAME, PROGRAM, Application, name_key, quoted
-from penstock.spark.ingest import dataframes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,15 @@ class StreamTiming:
         for length in filter(None, (self.lateness, self.max_ahead)):
             durations.seconds(length)
         return "".join((
-            f" OPTIONS (maxAhead = '{self.max_ahead}')" if self.max_ahead else "",
+            f" OPTIONS (maxAhead = {_text(self.max_ahead)})" if self.max_ahead else "",
             f" TIME {quoted(self.time)}" if self.time else "",
             f" UNIT {self.unit}" if self.unit else "",
-            f" LATENESS '{self.lateness}'" if self.lateness else ""))
+            f" LATENESS {_text(self.lateness)}" if self.lateness else ""))
+
+
+def _text(length: str) -> str:
+    """A length of time as a quoted text; quotes within it may be of either kind."""
+    return "'" + length.replace("'", '"') + "'"
 
 
 @dataclass(slots=True)
@@ -108,6 +112,8 @@ class Provided:
 
         Unless it may be ``replacing`` a frame, the stream must be new.
         """
+        from penstock.spark.ingest import dataframes  # late: every engine has a `Provided`
+
         frame = dataframes.streaming(rows, name)
         columns = dataframes.declaration(dataframes.columns_of(frame, f"stream {name}"))
         text = f"CREATE STREAM {quoted(name)} ({columns}) FROM {DATAFRAME}{timing.clauses}"
@@ -120,15 +126,24 @@ class Provided:
     # --- what is needed ----------------------------------------------------------------------
 
     def load(self, module: str, attribute: str, folder: str) -> PythonFunction:
-        """The function that SQL names; ValueError says why it cannot be had."""
-        if module == PROGRAM and attribute in self.functions:
-            return self.functions[attribute]
-        try:
+        """The function that a statement names; ValueError says why it cannot be had.
+
+        One that a script declares at its top level may be named without having been given.
+        """
+        if module == PROGRAM and attribute not in self.functions:
+            try:
+                self.functions[attribute] = load_function(module, attribute, folder)
+            except ValueError:
+                raise ValueError(str(ProgramPart("function", attribute))) from None
+        return self.function(module, attribute, folder)
+
+    def function(self, module: str, attribute: str, folder: str) -> PythonFunction:
+        """The function that a query calls; ValueError says why it cannot be had."""
+        if module != PROGRAM:
             return load_function(module, attribute, folder)
-        except ValueError:
-            if module != PROGRAM:
-                raise
-            raise ValueError(str(ProgramPart("function", attribute))) from None
+        if attribute not in self.functions:
+            raise ValueError(str(ProgramPart("function", attribute)))
+        return self.functions[attribute]
 
     def callback(self, query: str) -> Callable[..., Any]:
         """The function that a query calls back; ValueError if the program has given none."""
@@ -147,14 +162,9 @@ class Provided:
     def missing(self, application: Application) -> Iterator[ProgramPart]:
         """What the queries of an application need and have not."""
         for part in program_parts(application):
-            try:
-                if part.kind == "function":
-                    self.load(PROGRAM, part.name, ".")
-                elif part.kind == "callback":
-                    self.callback(part.name)
-                elif name_key(part.name) not in self.frames:
-                    yield part
-            except ValueError:
+            given: Mapping[str, Any] = {"function": self.functions, "callback": self.callbacks,
+                                        "stream": self.frames}[part.kind]
+            if (part.name if part.kind == "function" else name_key(part.name)) not in given:
                 yield part
 
 

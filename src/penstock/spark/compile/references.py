@@ -32,7 +32,7 @@ class References:
     def function(self, name: str) -> PythonFunction:
         """A registered function."""
         function = self.application.functions[name]
-        return self.provided.load(function.module, function.attribute, function.folder or ".")
+        return self.provided.function(function.module, function.attribute, function.folder or ".")
 
     def callback(self, target: str, query: str) -> Callable[..., Any]:
         """The function of a query's callback sink, from the folder that the query was read from.

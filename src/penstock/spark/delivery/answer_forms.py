@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import SetupError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Form: TypeAlias = Literal["arrow", "pandas", "polars", "spark"]
 FORMS: tuple[str, ...] = get_args(Form)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Answers = TypeVar("Answers")
 PAUSE = 0.25
@@ -42,6 +42,8 @@ class Following(Generic[Answers]):
         return self
 
     async def __anext__(self) -> Answers:
+        import asyncio  # late: few programs loop so
+
         while (found := await asyncio.to_thread(self._look)) is None:
             await asyncio.sleep(PAUSE)
         if found is _END:
