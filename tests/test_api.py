@@ -127,7 +127,7 @@ def test_a_closed_engine_says_that_it_is_closed(
     with Engine(checkpoint=tmp_path) as engine:
         engine.execute("CREATE STREAM s (a INT) FROM rate; CREATE QUERY q AS SELECT a FROM s")
     before = (tmp_path / "application.json").read_bytes()
-    with pytest.raises(RunError, match="this engine is closed; Engine.checkpoint='.*' goes on"):
+    with pytest.raises(RunError, match=r"this engine is closed; Engine\(checkpoint='"):
         call(engine)
     assert (tmp_path / "application.json").read_bytes() == before
     assert engine.application.queries
@@ -213,7 +213,7 @@ def test_a_function_is_declared_otherwise_only_while_nothing_calls_it(tmp_path: 
         assert str(engine.application.functions["odd"].returns) == "INT"
         engine.execute("CREATE QUERY q AS SELECT odd(port, port) AS x FROM ports")
         before = engine.application
-        with pytest.raises(TypeFault, match="function 'odd' exists already and is declared diff"):
+        with pytest.raises(RunError, match="other arguments .* and queries call it; DROP them"):
             engine.function(odd)
         assert engine.application == before
         assert engine._provided.functions["odd"].returns == "INT"
@@ -277,7 +277,7 @@ def test_the_rows_of_a_relation_are_copied_and_replaced_whole(
             with pytest.raises(OSError, match="No space"):
                 engine.relation("users", frame.head(0))
         assert kept(tmp_path, "users").num_rows == 2
-        engine.relation("USERS", frame.head(1))
+        engine.relation("users", frame.head(1))
         assert engine.application == before
         assert kept(tmp_path, "users").num_rows == 1
         for rows in (frame, frame, frame.tail(1)):

@@ -201,7 +201,7 @@ class Engine:
     ) -> PythonFunction: ...
     @overload
     def function(
-        self, *, name: str = "", returns: str = "BOOLEAN", columns: str = "arrow",
+        self, /, *, name: str = "", returns: str = "BOOLEAN", columns: str = "arrow",
         deterministic: bool = True,
     ) -> Callable[[Callable[..., Any]], PythonFunction]: ...
     def function(
@@ -281,7 +281,7 @@ class Engine:
         fresh = bind_all(given.statement, self._application)[0]
         if self._running is not None and fresh == self._application:
             raise RunError(f"the engine is reading relation {name}; stop it first")
-        given.keep(self._checkpoint, fresh.relations, lambda: self.session)
+        given.keep(self._checkpoint, lambda: self.session)
         if fresh != self._application:
             self._put_into_force(fresh)
 

@@ -82,14 +82,10 @@ class Provided:
         given = Provided({**self.functions, name: function})
         try:
             fresh = bind(text, application, load=given.load)
-        except LanguageError as refused:
-            others = [statement for statement in application.statements if
-                      (statement.kind, name_key(statement.name)) != ("function", name_key(name))]
-            try:  # it may be declared otherwise as long as nothing calls it
-                without = bind_statements(others, load=given.load)
-                fresh = bind(text, without, load=given.load)
-            except LanguageError:
-                raise refused from None
+        except LanguageError:
+            if name_key(name) not in map(name_key, application.functions):
+                raise
+            fresh = bind(text, _without_function(application, name), load=given.load)
         self.functions = given.functions
         return fresh
 
@@ -162,10 +158,22 @@ class Provided:
     def missing(self, application: Application) -> Iterator[ProgramPart]:
         """What the queries of an application need and have not."""
         for part in program_parts(application):
-            given: Mapping[str, Any] = {"function": self.functions, "callback": self.callbacks,
-                                        "stream": self.frames}[part.kind]
+            kinds: Mapping[str, Mapping[str, object]] = {
+                "function": self.functions, "callback": self.callbacks, "stream": self.frames}
+            given = kinds[part.kind]
             if (part.name if part.kind == "function" else name_key(part.name)) not in given:
                 yield part
+
+
+def _without_function(application: Application, name: str) -> Application:
+    """The application without a function, which may be declared otherwise if nothing calls it."""
+    others = [statement for statement in application.statements
+              if (statement.kind, name_key(statement.name)) != ("function", name_key(name))]
+    try:
+        return bind_statements(others)
+    except LanguageError:
+        raise RunError(f"function {name} has other arguments or another type than before, and "
+                       "queries call it; DROP them first, or give it another name") from None
 
 
 def _check_shippable(name: str, call: Callable[..., Any]) -> None:

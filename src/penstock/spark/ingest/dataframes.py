@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from penstock.arrow import arrow_schema, fields_of
 from penstock.errors import SourceError
-from penstock.model import DATAFRAME, Field, Relation, Stream, name_key, quoted
+from penstock.model import DATAFRAME, Field, Stream, quoted
 from penstock.spark.compile.data_types import data_type, own_fields
 from penstock.spark.ingest.sources import FAULTS, plain
 from penstock.spark.storage.checkpoint import Checkpoint
@@ -57,18 +57,11 @@ class StoredRows:
         return (f"CREATE RELATION {quoted(self.name)} ({declaration(self.columns)}) "
                 f"FROM {DATAFRAME}")
 
-    def keep(
-        self, checkpoint: Checkpoint, declared: Mapping[str, Relation],
-        session: Callable[[], SparkSession],
-    ) -> None:
-        """Copy the rows into the checkpoint, under the name as it was ``declared``.
-
-        An Arrow table needs no Spark.
-        """
-        name = next(each for each in declared if name_key(each) == name_key(self.name))
+    def keep(self, checkpoint: Checkpoint, session: Callable[[], SparkSession]) -> None:
+        """Copy the rows into the checkpoint; an Arrow table needs no Spark."""
         is_table = isinstance(self.rows, pa.Table)
         write = self._write_table if is_table else partial(self._write_frame, session())
-        StoredRelations(checkpoint).keep(name, write)
+        StoredRelations(checkpoint).keep(self.name, write)
 
     def _write_table(self, folder: Path) -> None:
         folder.mkdir(mode=OWNER_ONLY)
