@@ -355,6 +355,12 @@ EPOCH_TYPES = ("INT", "BIGINT", "DOUBLE", "DECIMAL")
 """The types that can hold such a time."""
 
 
+DATAFRAME = "dataframe"
+"""The format of a stream or relation whose rows a Python program has given as a DataFrame."""
+PROGRAM = "__main__"
+"""The module of a function that a Python program has given the engine: it lies in no file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A stored table."""
@@ -392,7 +398,8 @@ class Sink:
     kind: str = "memory"
     """A name in `penstock.sinks.SINKS`."""
     target: str | None = None
-    """What that kind needs: a folder, a function as ``module:name``, or nothing."""
+    """What that kind needs: a folder, a function as ``module:name``, or nothing. A callback without
+    one calls what a Python program gives with `penstock.Engine.on`."""
 
     @property
     def folder(self) -> str:

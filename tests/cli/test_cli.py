@@ -454,6 +454,9 @@ CREATE STREAM c (x INT) FROM csv 'file.csv' OPTIONS (latestFirst = true, sep = E
 CREATE STREAM d (x INT) FROM json;
 CREATE STREAM e (x STRING) FROM kafka OPTIONS (subscribe = 'topic');
 CREATE RELATION f (x INT) FROM csv 'file.csv' OPTIONS (header = true);
+CREATE RELATION g (x INT) FROM csv 'nowhere/*.csv';
+CREATE RELATION h (x INT) FROM csv '*.csv';
+CREATE STREAM i (x INT) FROM csv 'nowhere/*';
 CREATE QUERY q AS SELECT x FROM a""")
     assert main(["explain", "app.sql", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["notes"] == [
@@ -465,7 +468,8 @@ CREATE QUERY q AS SELECT x FROM a""")
         "modification times",
         "stream c: file.csv is a file, and a stream is read from a folder of files",
         "stream d: the source json needs a path: FROM json 'folder'",
-        "stream e: the source kafka needs the option kafka.bootstrap.servers"]
+        "stream e: the source kafka needs the option kafka.bootstrap.servers",
+        "relation g: no file or folder matches nowhere/*.csv"]
 
 
 def test_explain_points_at_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from penstock.events.measures import (
     Waits,
 )
 from penstock.events.orders import CONJUNCTIONS_KEPT, OrderMeasures, Profiling
+from penstock.events.summary_html import summary_html
 from penstock.model import Block
 
 WARNINGS_KEPT = 100
@@ -171,6 +172,9 @@ class Summary:
         for query in list(self.queries.values()):
             faults.extend(query.faults())
         return faults
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
 
     # -- the run -------------------------------------------------------------------------------
 

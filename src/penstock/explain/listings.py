@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.explain.plans import explain_query, when_read
-from penstock.explain.refresh_preview import renewals
-from penstock.explain.segment_preview import segments
+from penstock.explain.explanation import Explanation
+from penstock.explain.plans import when_read
+from penstock.html_tables import html_table
 from penstock.language import Showing
 from penstock.language.settings import SETTINGS
 from penstock.model import (
@@ -21,7 +21,6 @@ from penstock.model import (
     Stream,
     Variable,
 )
-from penstock.planning import plan
 from penstock.policies import FAMILIES, texts
 from penstock.rendering import span
 
@@ -36,6 +35,13 @@ class Listing:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+
+
+def overview_html(application: Application) -> str:
+    """What an application declares, as tables for a notebook."""
+    lists = ((what.lower(), _LISTS[what](application))
+             for what in ("STREAMS", "RELATIONS", "VIEWS", "FUNCTIONS", "QUERIES"))
+    return "".join(html_table(what, found.columns, found.rows) for what, found in lists)
 
 
 def listed(shown: Showing, defaults: Mapping[str, str]) -> Listing:
@@ -186,10 +192,7 @@ def _about_query(application: Application, query: Query) -> Iterator[tuple[str, 
 
 def _plan_of(application: Application, name: str) -> list[str]:
     """The shared plan as the query sees it: its streams, its paths, and who else is on them."""
-    made = plan(application)
-    chosen = texts(application.settings)
-    return explain_query(application, made, name, segments(made, chosen["operators"]),
-                         renewals(made, chosen["refresh"])).splitlines()
+    return Explanation.of(application, name).plan.splitlines()
 
 
 def _statement_of(application: Application, query: Query) -> str | None:

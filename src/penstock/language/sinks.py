@@ -40,7 +40,7 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
         target, _ = _target(cursor, f"the folder of {kind}, in quotes")
         return Sink(kind, resolved(target, folder))
     if wanted == "function":
-        return Sink(kind, _callback(cursor))
+        return Sink(kind, _callback(cursor) if cursor.at_string() else None)
     if cursor.at_string():
         raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
     return Sink(kind)

@@ -37,6 +37,7 @@ from penstock.language import modules_in
 from penstock.model import (
     BOOLEAN,
     OURS,
+    PROGRAM,
     STREAM,
     Branch,
     Call,
@@ -385,11 +386,14 @@ def _neighbours(call: Callable[..., Any]) -> Iterator[ModuleType]:
 
     The function itself knows its file: another application's module may have the same name.
     """
-    file = getattr(inspect.unwrap(call), "__globals__", {}).get("__file__")
+    known = getattr(inspect.unwrap(call), "__globals__", {})
+    file = known.get("__file__")
+    if file is None and known.get("__name__") == PROGRAM:
+        file = "notebook"  # a cell has no file; the modules beside it are in the folder it works in
     if file is None or _is_installed(file):
         return
     for module in modules_in(os.path.dirname(os.path.abspath(file))):
-        if module.__name__ != "__main__":
+        if module.__name__ != PROGRAM:
             yield module
 
 
