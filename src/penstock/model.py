@@ -340,7 +340,9 @@ class Sink:
     kind: str = "memory"
     """A name in `penstock.sinks.SINKS`."""
     target: str | None = None
-    """What that kind needs: a folder, a function as ``module:name``, or nothing."""
+    """What that kind needs: a folder, a function as ``module:name``, a topic, or nothing."""
+    options: Options = ()
+    """How it is reached; only a topic has any."""
 
     @property
     def folder(self) -> str:

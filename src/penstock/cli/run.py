@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from penstock.cli.shared import add_checkpoint, add_master, console, read
+from penstock.cli.shared import add_checkpoint, add_spark, console, read, spark_arguments
 from penstock.policies import FAMILIES
 
 HELP = "run an application"
@@ -30,7 +30,7 @@ def add(parser: ArgumentParser) -> None:
                         help="at the end the account as JSON, as `penstock events --json` gives "
                              "it; all else goes to standard error")
     add_checkpoint(parser, "a new folder in .penstock")
-    add_master(parser)
+    add_spark(parser)
     for family in FAMILIES.values():
         parser.add_argument(f"--{family.name}", metavar="POLICY",
                             help=f"the policy that decides {family.decides}; overrides SET "
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
         checkpoint=arguments.checkpoint or fresh_checkpoint(file, time.time()),
         file=file,
         until_drained=arguments.until_drained,
-        master=arguments.master,
+        spark=spark_arguments(arguments),
         policies={name: text for name in FAMILIES if (text := getattr(arguments, name))},
     )
     if not arguments.json:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 
-from penstock.errors import NotYet, TypeFault, UnknownName
+from penstock.errors import TypeFault, UnknownName
+from penstock.language import kafka
+from penstock.language.options import parse_options
 from penstock.language.places import Place, suggestion
 from penstock.language.tokens import Cursor
 from penstock.model import Query, Sink
@@ -19,8 +21,6 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     """Take the kind of a sink and its target."""
     kind, place = cursor.name("the kind of a sink, such as parquet or memory")
     kind = kind.lower()
-    if kind == "kafka":
-        raise cursor.source.fault(NotYet, "answers into kafka are not supported yet", place)
     known = [name for name, one in SINKS.items() if not one.is_ours]
     if kind not in known:
         hint = suggestion(kind, known) or f"there are {', '.join(known)}"
@@ -32,6 +32,11 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
         return Sink(kind, resolved(target, folder))
     if wanted == "function":
         return Sink(kind, _callback(cursor))
+    if wanted == "topic":
+        topic, place = cursor.string("the topic, in quotes")
+        options = parse_options(cursor) if cursor.word() == "OPTIONS" else ()
+        kafka.check_sink(cursor.source, topic, options, place)
+        return Sink(kind, topic, options)
     if cursor.at_string():
         raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
     return Sink(kind)
@@ -40,9 +45,12 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
 def unfit(query: Query) -> str:
     """Why a sink cannot hold the answers of a query, if it cannot."""
     kind = query.sink.kind
+    if SINKS[kind].target == "topic":
+        return kafka.unsendable(query)
     for output in query.branches[0].select if not SINKS[kind].holds_nested else ():
         if output.expression.type.name in ("ARRAY", "MAP", "STRUCT"):
-            return f"{kind} cannot hold column '{output.name}', which is {output.expression.type}"
+            return (f"{kind} cannot hold column '{output.name}', which is "
+                    f"{output.expression.type}; INTO json holds it")
     return ""
 
 
