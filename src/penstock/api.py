@@ -45,9 +45,9 @@ class Engine:
     ``spark`` is the session to use. Without one the engine starts a local session, and stops it at
     the end. ``checkpoint`` is the folder from which a stopped or killed run resumes. Without one
     the engine uses a temporary folder and deletes it. ``packages`` (``group:name:version``),
-    ``jars`` and ``conf`` are what a session of its own is started with. ``on_event`` is called with every event of a
-    run. With ``reading`` the engine only reads a checkpoint, which another engine may be using:
-    `results` and `ask` work, and calls that change anything are refused.
+    ``jars`` and ``conf`` are what a session of its own is started with. ``on_event`` is called with
+    every event of a run. With ``reading`` the engine only reads a checkpoint, which another engine
+    may be using: `results` and `ask` work, and calls that change anything are refused.
     """
 
     def __init__(

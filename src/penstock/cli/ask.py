@@ -41,7 +41,8 @@ def run(arguments: Namespace) -> int:
     from penstock.api import Engine
     from penstock.language import shows
 
-    with Engine(checkpoint=arguments.checkpoint, reading=True, **spark_arguments(arguments)) as engine:
+    with Engine(checkpoint=arguments.checkpoint, reading=True,
+                **spark_arguments(arguments)) as engine:
         if not shows(arguments.question):
             engine.prepare()  # Spark starts while the question is bound
         with Console(stderr=True).status("asking", spinner="dots"):

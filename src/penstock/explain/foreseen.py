@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock.generators.onoff_options import Options
+from penstock.generators import onoff_options
 from penstock.generators.packets import check_options
 from penstock.language import doubt_of, kafka, read_signature
 from penstock.language.places import suggestion
@@ -75,7 +75,7 @@ def _of_onoff(source: Stream | Relation) -> Iterator[str]:
         check_options(name for name, _ in source.options)
         known = {name: value for name, value in source.options if isinstance(value, str)}
         if len(known) == len(source.options):
-            Options.parse(known)
+            onoff_options.Options.parse(known)
     except ValueError as error:
         yield str(error)
 

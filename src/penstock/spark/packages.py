@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
 SCALA = "2.13"
 """The version of Scala for which Spark 4 is built."""
@@ -31,12 +31,16 @@ class Package:
 
 KAFKA = Package("spark-sql-kafka-0-10", "its connector for Kafka",
                 "org.apache.spark.sql.kafka010.KafkaSourceProvider")
-AVRO = Package("spark-avro", "its functions for Avro", "org.apache.spark.sql.avro.AvroDataToCatalyst")
+PRODUCER = Package("spark-sql-kafka-0-10", "Kafka's producer",
+                   "org.apache.kafka.clients.producer.KafkaProducer")
+"""The connector brings it."""
+AVRO = Package("spark-avro", "its functions for Avro",
+               "org.apache.spark.sql.avro.AvroDataToCatalyst")
 
 
-def lacking(spark: SparkSession, *packages: Package) -> str:
+def lacking(jvm: Any, *packages: Package) -> str:
     """Why Spark cannot do something, and what to add; empty if all packages are there."""
-    missing = [package for package in packages if not has_class(spark, package.sign)]
+    missing = [package for package in packages if not _has_class(jvm, package.sign)]
     if not missing:
         return ""
     what = " and ".join(package.what for package in missing)
@@ -45,11 +49,10 @@ def lacking(spark: SparkSession, *packages: Package) -> str:
             "--jars")
 
 
-def has_class(spark: SparkSession, name: str) -> bool:
+def _has_class(jvm: Any, name: str) -> bool:
     """Whether the driver's JVM finds a class."""
-    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
     try:
-        loader.loadClass(name)
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
     except Py4JJavaError:
         return False
     return True

@@ -231,7 +231,7 @@ def _check_onoff(source: Stream | Relation) -> None:
 
 def _check_kafka(spark: SparkSession, source: Stream | Relation) -> None:
     packages = (KAFKA, AVRO) if kafka.value_format(source) == "avro" else (KAFKA,)
-    if fault := lacking(spark, *packages) or kafka.misfit(source, _read(source)):
+    if fault := lacking(spark._jvm, *packages) or kafka.misfit(source, _read(source)):
         raise SourceError(fault)
 
 
