@@ -88,6 +88,8 @@ _SESSION = {
 }
 
 
+_FREE = ("spark.ui.", "spark.driver.memory")
+"""How settings begin that a user may choose although we do."""
 ARCHIVE_WITHIN = 600.0
 """Seconds that a JVM may take to write its archive and end."""
 
@@ -182,15 +184,15 @@ def session_for_archive(fresh: Path) -> Iterator[SparkSession]:
 
 def configured(master: str, more: SubmitOptions = NONE) -> SparkConf:
     """The configuration of a session of our own; SetupError for a setting that must stay ours."""
-    for name in more.conf:
-        if (name in _CONTEXT or name in _SESSION) and not name.startswith("spark.ui."):
-            raise SetupError(f"{name} is set by Penstock and cannot be another; leave out --conf "
-                             f"{name}")
     given = {**_CONTEXT, "spark.driver.memory": driver_memory()}
     if master.startswith("local"):  # no other machine needs to reach the driver
         given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if is_alone(master):  # then Spark makes a secret of its own
         given["spark.authenticate"] = "true"
+    for name in more.conf:
+        if name in {**given, **_SESSION} and not name.startswith(_FREE):
+            raise SetupError(f"{name} is set by Penstock and cannot be another; leave out --conf "
+                             f"{name}")
     given |= more.settings
     conf = SparkConf().setAppName("penstock").setMaster(master)
     return conf.setAll(list(given.items()))

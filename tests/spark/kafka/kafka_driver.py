@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.spark.crash_driver import Moment, install  # noqa: E402
+from tests.spark.crash_driver import Moment, install
 
 MOMENTS = {
     "staged": Moment("delivery.delivery_log:Deliveries.commit", about="'every'"),

@@ -137,7 +137,9 @@ class Client:
         one.flush()
         one.close()
 
-    def read(self, topic: str, level: str = "read_committed") -> list[tuple[str | None, str | None]]:
+    def read(
+        self, topic: str, level: str = "read_committed"
+    ) -> list[tuple[str | None, str | None]]:
         """All keys and values of a topic, as a reader of this isolation level sees them."""
         jvm = self._jvm
         bytes_ = jvm.org.apache.kafka.common.serialization.ByteArrayDeserializer

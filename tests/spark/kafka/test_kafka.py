@@ -256,7 +256,7 @@ MOMENTS = ("staged", "half a commit", "committed", "in the outbox", "noted", "se
 def test_a_driver_that_is_killed_repeats_nothing(
     broker, spark, topics, tmp_path, moments: tuple[str, ...]
 ) -> None:
-    """JSON in Kafka, its time inside; two queries, one of them over a derived stream, into Kafka."""
+    """JSON in Kafka, its time inside; two queries, one over a derived stream, into Kafka."""
     client, source, out = Client(spark._jvm, broker.servers), topics("in"), topics("out")
     sums = topics("sums")
     cluster = f"kafka.bootstrap.servers = '{broker.servers}'"
