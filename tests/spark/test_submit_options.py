@@ -13,7 +13,7 @@ from penstock.spark.submit_options import SubmitOptions, jars, packages, setting
 
 
 @pytest.mark.parametrize("text", [
-    "", "kafka", "a:b", "a:b:c:d", "a:b:1,", "a:b:1 --conf x", "a:b:1;rm", "-a:b:1", "a:b:1\n",
+    "", "kafka", "a:b", "a:b:c:d", "a:b:1,", "a:b:1 --conf x", "a:b:1;rm", "-a:b:1", "a:b:\n1",
 ])
 def test_what_is_no_package_is_refused(text: str) -> None:
     with pytest.raises(ValueError):

@@ -88,6 +88,7 @@ class Outboxes:
         self._checkpoint, self._connect = checkpoint, connect
         self._warn, self._fail = warn, fail
         self._senders: dict[str, Sender] = {}
+        self._opening = threading.Lock()  # jobs open outboxes from their own threads
 
     def begin(self) -> None:
         """Send what an earlier run has left."""
@@ -102,10 +103,11 @@ class Outboxes:
         cluster = tuple((name, value) for name, value in sink.options
                         if name.lower().startswith("kafka."))
         name = _digest(cluster)
-        if name not in self._senders:
-            noted = self._checkpoint.folder("outbox", name) / "cluster.json"
-            self._checkpoint.write(noted, _noted(cluster))
-        return self._sender(name, cluster).open(sink, queries)
+        with self._opening:
+            if name not in self._senders:
+                noted = self._checkpoint.folder("outbox", name) / "cluster.json"
+                self._checkpoint.write(noted, _noted(cluster))
+            return self._sender(name, cluster).open(sink, queries)
 
     def _sender(self, name: str, options: Any) -> Sender:
         if name not in self._senders:
@@ -224,14 +226,9 @@ class Sender:
     def _run(self) -> None:
         failures = 0
         while not self._closed:
-            with self._changed:
-                self._due = bool(self._waiting())
-                if not self._due:
-                    self._changed.notify_all()
-                    self._changed.wait(LOOK_AGAIN)
-                    continue
             try:
-                self._send()
+                if self._wait_for_files():
+                    self._send()
                 failures = 0
                 self._tell("")
             except RefusedBySink as error:
@@ -247,9 +244,18 @@ class Sender:
                         self._changed.wait(pause)
         self._drop_producer()
 
+    def _wait_for_files(self) -> bool:
+        """Whether there is something to send; wait for a while if not."""
+        with self._changed:
+            self._due = bool(self._waiting())
+            if not self._due:
+                self._changed.notify_all()
+                self._changed.wait(LOOK_AGAIN)
+            return bool(self._waiting())
+
     def _waiting(self) -> list[Outbox]:
-        return [outbox for outbox in self._outboxes.values()
-                if not outbox.refused and self._files(outbox)]
+        return [outbox for outbox in list(self._outboxes.values()) if not outbox.refused
+                and self._files(outbox)]
 
     def _files(self, outbox: Outbox) -> list[Path]:
         return self._store.list(outbox.folder, "run-*")
