@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from tests.spark.crash_driver import Moment, install
 
 MOMENTS = {
-    "staged": Moment("delivery.delivery_log:Deliveries.commit", about="'every'"),
-    "half a commit": Moment("storage.local_store:write_all", "torn", about='"every"'),
-    "committed": Moment("storage.guarded:Log.append", "after", about="'every'"),
+    "staged": Moment("delivery.delivery_log:Deliveries.commit"),
+    "half a commit": Moment("storage.local_store:write_all", "torn", about='"job"'),
+    "committed": Moment("storage.guarded:Log.append", "after", about="'job'"),
     "in the outbox": Moment("delivery.sinks.kafka:KafkaSink._wake"),
     "noted": Moment("delivery.kafka_producer:KafkaProducer.send"),
     "sending": Moment("delivery.kafka_producer:KafkaProducer.send", "12"),

@@ -18,6 +18,8 @@ CHUNK = 1 << 20
 SETTINGS = {
     # A broker that does not answer is noticed soon. What is sent waits in the checkpoint anyway.
     "max.block.ms": "10000",
+    "request.timeout.ms": "10000",
+    "delivery.timeout.ms": "30000",
     # A large job takes longer than Kafka's minute.
     "transaction.timeout.ms": "300000",
     "linger.ms": "5",
@@ -166,7 +168,8 @@ class _as_ours:  # noqa: N801 - it reads as a verb
                 raise RefusedBySink(told) from None
             raise NoAnswer(told) from None
         if isinstance(error, Py4JError):
-            raise NoAnswer("Spark's JVM does not answer") from None
+            told = str(error).splitlines()
+            raise NoAnswer(f"Spark's JVM does not answer: {' '.join(told[:2])}") from None
 
 
 def _causes(error: Any) -> Iterator[tuple[str, str]]:

@@ -294,7 +294,7 @@ class Sender:
         self._producer = self._connect(
             opened(self._cluster), f"penstock-{self._checkpoint.id}-{self._folder.name}")
         committed = self._producer.committed()
-        if committed >= noted["number"]:
+        if noted["files"] and committed >= noted["number"]:
             self._remove(noted["files"])
         return self._producer, max(noted["number"], committed)
 
