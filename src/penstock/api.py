@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,13 @@ from penstock.language import (
     shows,
 )
 from penstock.model import Application, Statement
-from penstock.spark import jvm
+from penstock.spark import jvm, submit_options
 from penstock.spark.delivery.answer_forms import Form, check_form, formed
 from penstock.spark.delivery.following import Following
 from penstock.spark.provided import Provided, StreamTiming
 from penstock.spark.session import SessionStart, activate, forget, lost, tuned
 from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.submit_options import SubmitOptions
 
 # Modules that run, ask and read are imported where they are used: by then `prepare` has started the
 # JVM.
@@ -58,9 +59,10 @@ class Engine:
 
     ``spark`` is the session to use. Without one the engine starts a local session, and stops it at
     the end. ``checkpoint`` is the folder from which a stopped or killed run resumes. Without one
-    the engine uses a temporary folder and deletes it. ``on_event`` is called with every event of a
-    run. With ``reading`` the engine only reads a checkpoint, which another engine may be using:
-    `results` and `ask` work, and calls that change anything are refused.
+    the engine uses a temporary folder and deletes it. ``packages`` (``group:name:version``),
+    ``jars`` and ``conf`` are what a session of its own is started with. ``on_event`` is called with
+    every event of a run. With ``reading`` the engine only reads a checkpoint, which another engine
+    may be using: `results` and `ask` work, and calls that change anything are refused.
     """
 
     def __init__(
@@ -69,11 +71,20 @@ class Engine:
         checkpoint: str | Path | None = None,
         *,
         master: str | None = None,
+        packages: Sequence[str] = (),
+        jars: Sequence[str | Path] = (),
+        conf: Mapping[str, str] | None = None,
         on_event: Callable[[Event], None] | None = None,
         reading: bool = False,
     ) -> None:
         """Open the checkpoint and bind the application it holds; Spark starts when it is needed."""
         self._given, self._master, self._on_event = spark, master, on_event
+        self._more = SubmitOptions(
+            submit_options.packages(",".join(packages)) if packages else (),
+            submit_options.jars(",".join(map(str, jars))) if jars else (),
+            dict(submit_options.setting(f"{name}={value}") for name, value in (conf or {}).items()))
+        if spark is not None and self._more != submit_options.NONE:
+            raise ValueError("packages, jars and conf are given when the session is started")
         self._spark: Session | None = None
         self._start: SessionStart | None = None
         self._reading = reading
@@ -490,7 +501,8 @@ class Engine:
         if self._spark is not None or self._given is not None or self._start is not None:
             return
         log = None if self._reading else self.checkpoint / "spark.log"
-        self._start = SessionStart(self._master, log, brief=brief or self._reading).in_background()
+        self._start = SessionStart(self._master, log, brief=brief or self._reading,
+                                   more=self._more).in_background()
 
     @property
     def session(self) -> Session:

@@ -398,8 +398,10 @@ class Sink:
     kind: str = "memory"
     """A name in `penstock.sinks.SINKS`."""
     target: str | None = None
-    """What that kind needs: a folder, a function as ``module:name``, or nothing. A callback without
-    one calls what a Python program gives with `penstock.Engine.on`."""
+    """What that kind needs: a folder, a function as ``module:name``, a topic, or nothing. The
+    callback without a function is what a Python program gives with `penstock.Engine.on`."""
+    options: Options = ()
+    """How it is reached; only a topic has any."""
 
     @property
     def folder(self) -> str:

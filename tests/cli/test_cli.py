@@ -452,7 +452,7 @@ CREATE STREAM a (x INT) FROM onoff OPTIONS (rate = 'fast');
 CREATE STREAM b (x INT) FROM csv 'folder' OPTIONS (maxFilesPerTrigger = 0, heder = true);
 CREATE STREAM c (x INT) FROM csv 'file.csv' OPTIONS (latestFirst = true, sep = ENV 'NOT_SET');
 CREATE STREAM d (x INT) FROM json;
-CREATE STREAM e (x STRING) FROM kafka OPTIONS (subscribe = 'topic');
+CREATE STREAM e (x STRING) FROM kafka 'topic';
 CREATE RELATION f (x INT) FROM csv 'file.csv' OPTIONS (header = true);
 CREATE RELATION g (x INT) FROM csv 'nowhere/*.csv';
 CREATE RELATION h (x INT) FROM csv '*.csv';
@@ -469,6 +469,8 @@ CREATE QUERY q AS SELECT x FROM a""")
         "stream c: file.csv is a file, and a stream is read from a folder of files",
         "stream d: the source json needs a path: FROM json 'folder'",
         "stream e: the source kafka needs the option kafka.bootstrap.servers",
+        "stream e: Kafka has no column 'x'; if the values have it, say what they are: OPTIONS "
+        "(valueFormat = 'json'), or declare value STRING",
         "relation g: no file or folder matches nowhere/*.csv"]
 
 

@@ -107,7 +107,8 @@ class SparkHost(HostShutdown):
         relations = Relations(spark, checkpoint, self._warn)
         self._versions = RelationVersions(spark, checkpoint, relations)
         self._needs = References(application, relations, provided, self._versions)
-        self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback)
+        self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback,
+                                  warn=self._report_warning, fail=self._report_failure)
         self._windows = SynopsisStore(spark, sizes.bytes(self._setting("synopses")),
                                 LargeGroups(checkpoint))
         self.questions = Questions(spark, checkpoint, self._windows.find, provided)
@@ -332,7 +333,18 @@ class SparkHost(HostShutdown):
             case Wake(at=at):
                 self._wakes.add(at)
             case Finish(outcome=outcome, reason=reason):
-                self._end(outcome, reason)
+                self._finish(outcome, reason)
+
+    def _finish(self, outcome: ev.Outcome, reason: str) -> None:
+        """End as soon as all sinks are through, which another thread waits for."""
+        patience = durations.seconds(self._setting("retry"))
+        threading.Thread(target=self._end_flushed, args=(outcome, reason, patience),
+                         daemon=True).start()
+
+    def _end_flushed(self, outcome: ev.Outcome, reason: str, patience: float) -> None:
+        for query, why in self._delivery.flush(inf, patience).items():
+            self._report_failure(query, why)
+        self._inbox.put(partial(self._end, outcome, reason))
 
     def _end(self, outcome: ev.Outcome, reason: str) -> None:
         if not self._ended.is_set():
@@ -577,6 +589,12 @@ class SparkHost(HostShutdown):
 
     def _warn(self, subject: str, text: str) -> None:
         self._on_event(ev.Warned(at=self._clock.now(), subject=subject, text=text))
+
+    def _report_warning(self, subject: str, text: str) -> None:
+        self._report(ev.Warned(at=self._clock.now(), subject=subject, text=text))
+
+    def _report_failure(self, query: str, reason: str) -> None:
+        self._report(ev.QueryFailed(at=self._clock.now(), query=query, reason=reason))
 
     def _setting(self, name: str) -> str:
         return setting(self.application, name)

@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 from pyspark.storagelevel import StorageLevel
 
 from penstock.model import Relation, quoted
-from penstock.spark.ingest.sources import CORRUPT, check, relation_frame
+from penstock.spark.ingest.source_options import CORRUPT
+from penstock.spark.ingest.sources import check, relation_frame
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.stored_relations import StoredRelations

@@ -81,14 +81,19 @@ class Delivery:
         deliveries: Deliveries,
         callback: Callable[[str, str], Callable[..., Any]],
         say: Callable[[str], None] = print,
+        warn: Callable[[str, str], None] = lambda subject, text: None,
+        fail: Callable[[str, str], None] = lambda query, reason: None,
     ) -> None:
-        """``callback`` finds the function that a query names as its sink."""
+        """``callback`` finds the function that a query names as its sink.
+
+        ``warn`` takes a subject and a text, ``fail`` a query and a reason, from any thread.
+        """
         self._deliveries = deliveries
         self.folders = Folders(checkpoint, files)
         self._staging = Staging(checkpoint, files, lambda: self.folders.known)
         results = str(checkpoint.folder("results"))
         checkpoint.folder("staging")  # who only reads answers makes no folder
-        tools = SinkTools(self._staging, self.folders, files, results, callback, say)
+        tools = SinkTools(self._staging, self.folders, files, results, callback, say, warn, fail)
         self._sinks = make_sinks(tools)
         self._asides = Asides(tools)
         self._writes: tuple[Plan, dict[tuple[Member, ...], tuple[WriteJob, ...]]]
@@ -332,6 +337,22 @@ class Delivery:
         if not waiting:
             self.folders.forget_empty()
         self._deliveries.recovered(waiting, max(jobs, default=0))
+        for sink in self._distinct():
+            sink.begin()
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def flush(self, within: float, patience: float) -> dict[str, str]:
+        """Wait until all sinks are through; return by query why something of it still waits."""
+        waiting: dict[str, str] = {}
+        for sink in self._distinct():
+            waiting |= sink.flush(within, patience)
+        return waiting
+
+    def end(self) -> None:
+        """No sink acts any more."""
+        for sink in self._distinct():
+            sink.end()
 
 
 def _rows_of(

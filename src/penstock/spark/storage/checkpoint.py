@@ -21,6 +21,7 @@
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
       feeds/STREAM/       answers for a derived stream that are in none of its blocks yet
+      outbox/             answers for Kafka that were not sent yet
       runs/STAMP/         the record of each run
       spark.log           what Spark's JVM printed
 

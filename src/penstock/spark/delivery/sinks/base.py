@@ -10,6 +10,9 @@ few verbs::
     discard(job)            nothing of it is needed any more            after a failure, or the end
     recover(job, ...)       the driver died around the line: finish     at the next start
     give_up(job, reason)    stop waiting for somebody else's code       when a job is cancelled
+    begin()                 go on with what earlier runs have left      when a run begins
+    flush(within, ...)      wait until the world has seen everything    before a run ends
+    end()                   let go of everything                        when it has ended
 
 A sink is exactly-once if `stage` shows nothing to anybody, everything that `publish` needs outlives
 the driver, and `publish` may be repeated. Files are such a sink: they wait in the staging folder of
@@ -65,6 +68,10 @@ class SinkTools:
     """Finds a function by its text, ``module:name``, and the query that names it."""
     say: Callable[[str], None] = print
     """Prints a line for people to read."""
+    warn: Callable[[str, str], None] = lambda subject, text: None
+    """Reports something that the user should know, from any thread."""
+    fail: Callable[[str, str], None] = lambda query, reason: None
+    """Reports that a query cannot go on, and why, from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +164,21 @@ class AnswerSink:
     def give_up(self, job: int, reason: str) -> bool:
         """Stop waiting for user code; return False if the sink does not wait for any."""
         return False
+
+    # A sink that publishes into a place of its own, and sends from there, needs these three, too.
+
+    def begin(self) -> None:
+        """A run begins; the jobs of earlier ones are recovered already."""
+
+    def flush(self, within: float, patience: float) -> Mapping[str, str]:
+        """Wait until everything published is sent; return by query why something is not.
+
+        It is over ``within`` this many seconds, or when nothing has moved for ``patience``.
+        """
+        return {}
+
+    def end(self) -> None:
+        """The run has ended."""
 
 
 # --- help for `stage` ----------------------------------------------------------------------------
