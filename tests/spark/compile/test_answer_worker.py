@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.spark.compile.answer_worker import Handing, Pick, RowCounts, hand_over
+from penstock.spark.compile.answer_worker import AnswerCounter, Handing, Pick, hand_over
 
 Row = tuple[int, int, str | None]
 """The member, a value, and the error of a reject."""
@@ -22,7 +22,7 @@ PICKS = (Pick("all", pa.int32(), (("@in0", (0, 1, 2)),)),
          Pick("some", pa.int32(), (("@in0", (1, 2)),)), Pick("none", pa.string(), ()))
 
 
-class Kept(RowCounts):
+class Kept(AnswerCounter):
     """Counts, and keeps what it is given."""
 
     def __init__(self, kept: list[dict[str, Any]]) -> None:

@@ -101,7 +101,7 @@ def _widened(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
          for column, field in zip(columns, schema, strict=True)], schema=schema)
 
 
-class RowCounts:
+class AnswerCounter:
     """The simplest taker: it counts the answers of each member and keeps none."""
 
     def __init__(self, members: int) -> None:

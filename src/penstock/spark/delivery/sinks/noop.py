@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from penstock.plan import Member, Plan
-from penstock.spark.compile.answer_worker import RowCounts
+from penstock.spark.compile.answer_worker import AnswerCounter
 from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.sinks.base import (
@@ -35,7 +35,7 @@ class NoopSink(AnswerSink):
 
     def worker_sink(self, plan: Plan, task: WriteTask) -> WorkerSink:
         """Workers count the rows."""
-        return WorkerSink(partial(RowCounts, len(task.members)), COUNTED)
+        return WorkerSink(partial(AnswerCounter, len(task.members)), COUNTED)
 
     def stage(self, task: WriteTask, answers: Answers) -> Staged:
         """Count the rows; Spark computes them unless the driver knows their number."""
