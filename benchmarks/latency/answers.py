@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -81,9 +82,9 @@ class Filed:
     """Files that `reached` has read. The engine goes on meanwhile, in this process and with a
     thousand files a second, so as few are read as will do."""
 
-    @property
+    @cached_property
     def homes(self) -> list[Path]:
-        """The folders that are watched, in their order."""
+        """The folders that are watched, in their order; asked for once for every file."""
         return [self.root / name for name in folders(self.case)]
 
     @property

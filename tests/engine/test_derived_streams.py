@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.engine.settings import Settings
+from penstock.events import Summary
 from penstock.events import kinds as ev
 from penstock.testing import FakeHost
 
@@ -121,3 +122,31 @@ def test_a_derived_stream_whose_query_leaves_ends_in_a_run_that_drains(drained):
     host.run(until=10.0)
     assert ends(host) == (["few", "s"] if drained else ["s"])
     assert (host.finished is not None) == drained
+
+
+def test_an_operator_policy_schedules_what_comes_out_of_a_join_that_is_a_stream():
+    module = "penstock.demo.detectors"
+    host = FakeHost.of(f"""
+        CREATE STREAM l (ts TIMESTAMP, k INT, a INT) FROM rate TIME ts LATENESS 1 SECOND;
+        CREATE STREAM r (ts TIMESTAMP, k INT, b INT) FROM rate TIME ts LATENESS 1 SECOND;
+        CREATE STREAM pairs TIME ts LATENESS 1 MINUTE AS SELECT l.ts, l.a, r.b FROM l, r
+          WHERE l.k = r.k WINDOW 5 SECONDS;
+        CREATE FUNCTION f FROM '{module}:looks_like_a_scan';
+        CREATE FUNCTION g FROM '{module}:looks_like_a_scan';
+        CREATE QUERY q AS SELECT ts FROM pairs WHERE f(a, b) AND g(b, a);
+    """, "chain", operators={"q#0:python1": (0.1, 0.1), "q#0:python2": (2.0, 1.0),
+                             "q#0:project": (0.001, 1.0)})
+    for number in range(12):
+        for stream in "lr":
+            host.arrive(stream, at=1.0 + number, keys=[1] * 10,
+                        times=[number + part / 10 for part in range(10)])
+    host.end("l", at=14.0)
+    host.end("r", at=14.0)
+    host.run()
+    jobs = [e.work for e in host.record if isinstance(e, ev.JobDecided) and e.kind == "segment"]
+    assert {work.stream for work in jobs} == {"pairs"}
+    (cut,) = [e for e in host.record if isinstance(e, ev.PathCut)][-1:]
+    assert [len(segment) for segment in cut.segments] == [1, 2], "behind the selective predicate"
+    assert {(0, 1), (1, 3)} <= {work.stages for work in jobs}
+    assert host.finished is not None and host.finished.outcome == "drained"
+    assert Summary.of(host.record).accounting() == []

@@ -71,6 +71,8 @@ def conditions(where: Sequence[Expression], computed: Iterable[Expression] = ())
     (True, True)
     """
     expensive = tuple(dict.fromkeys(one for one in where if is_expensive(one)))
+    if not expensive:  # most queries: a thousand of them are planned at once
+        return Conditions((), ())
     needed = Counter(call for one in (*expensive, *computed) for call in _calls(one))
     free = takewhile(_is_deterministic, expensive)
     movable = tuple(

@@ -264,9 +264,14 @@ class FakeHost(VirtualHost):
                 self.arrive(name, event.at, rows, times=times)
 
     def _times(self, name: str, rows: int, event: ev.JobFinished) -> Sequence[float] | None:
-        """The times of some answers: the ends of their windows, or those of the rows they are."""
+        """The times of some answers: the ends of their windows, or those of the rows they are.
+
+        A pair has the time of its later row.
+        """
         if self.application.streams[name].time is None:
             return None
+        if event.kind == "probe":
+            return [pair.later / 1e6 for pair in self._paired[event.job].get(name, ())]
         if event.kind == "refresh":
             return [one.end / 1e6 for one in self._refreshed[event.job]
                     if one.query == name and one.rows]

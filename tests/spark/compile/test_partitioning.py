@@ -32,7 +32,7 @@ def test_long_runs_have_a_task_for_every_core() -> None:
 def test_runs_that_may_be_overtaken_have_tasks_short_against_the_quantum() -> None:
     run = replace(RUN, expected=1.0, yields=True)
     quanta = (float("inf"), 10.0, 1.0, 0.001)
-    assert [tasks(run, quantum) for quantum in quanta] == [4, 4, 12, 40]
+    assert [tasks(run, quantum) for quantum in quanta] == [4, 4, 24, 120]
 
 
 def test_there_are_no_more_tasks_than_rows() -> None:
@@ -52,13 +52,13 @@ def test_rows_are_dealt_out_for_long_runs_and_gathered_for_short_ones(spark: Any
 
     long = replace(RUN, expected=2.0, yields=True)
     large = replace(long, blocks=(replace(RUN.blocks[0], bytes=5_000_000),))
-    assert [partitions(long, before) for before in (1, 30)] == [12, 12], "it was one small file"
-    assert [partitions(large, before) for before in (1, 30)] == [12, 30]
+    assert [partitions(long, before) for before in (1, 30)] == [24, 24], "it was one small file"
+    assert [partitions(large, before) for before in (1, 30)] == [24, 30]
     train = replace(large, yields=False)
     assert [partitions(train, blocks) for blocks in (3, 4, 5)] == [2, 4, 5], "3: a core idles"
     kept = replace(RUN, parts=(7,))
     assert [partitions(kept, before) for before in (1, 30)] == [1, 2]
-    assert [partitions(replace(kept, expected=0.4, yields=True), n) for n in (1, 30)] == [4, 4]
+    assert [partitions(replace(kept, expected=0.4, yields=True), n) for n in (1, 30)] == [6, 6]
     assert partitions(replace(kept, expected=2.0), 3) == 2
     assert partitions(RUN, 30) == 30
 

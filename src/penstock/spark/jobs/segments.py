@@ -125,6 +125,8 @@ class Segments:
         """The queries one of whose predicates raised for all rows that came to it."""
         stages = {operator.text: operator.id for operator in order.path.conjunction}
         found: dict[str, int] = {}
+        if not measured:
+            return found
         for member in order.job.members:
             for predicate in conditions(order.plan.branch(member).where).movable:
                 told = measured.get(stages.get(render(predicate), ""))
