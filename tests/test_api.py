@@ -275,7 +275,7 @@ def test_the_rows_of_a_relation_are_copied_and_replaced_whole(
         with monkeypatch.context() as disk:
             disk.setattr(pq, "write_table", _full_disk)
             with pytest.raises(OSError, match="No space"):
-                engine.relation("users", frame.head(0))
+                engine.relation("users", frame.tail(1))
         assert kept(tmp_path, "users").num_rows == 2
         engine.relation("users", frame.head(1))
         assert engine.application == before
@@ -339,7 +339,7 @@ def test_a_plan_in_python_is_what_the_command_prints(
 
 def test_a_summary_tells_what_failed_and_what_was_warned_of() -> None:
     summary = Summary.of([
-        EngineStarted(at=1.0, streams=("s",), policies={"operators": "fifo"}),
+        EngineStarted(at=1.0, streams=("s",), policies={"operators": "fifo"}, cores=2),
         QueryAdded(at=1.0, query="q", inputs=(("s",),)),
         QueryFailed(at=2.0, query="q", reason="<no>"),
         Warned(at=2.0, subject="spool", text="it is full")])
@@ -357,9 +357,9 @@ def test_the_names_of_the_package_are_listed() -> None:
 
 @pytest.mark.parametrize("method", [Engine.results, Engine.follow, Engine.ask])
 def test_the_type_of_an_answer_follows_from_its_form(method: Callable[..., object]) -> None:
-    forms = [str(inspect.signature(one).parameters["to"].annotation)
+    forms = [inspect.signature(one).parameters["to"].annotation
              for one in typing.get_overloads(method)]
-    assert forms == [f'Literal["{form}"]' for form in FORMS]
+    assert forms == [f"Literal[{form!r}]" for form in FORMS]
 
 
 def test_a_form_that_there_is_not_is_refused_before_anything_is_read() -> None:

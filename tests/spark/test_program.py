@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.api import Engine
 from penstock.errors import RunError, SourceError, TypeFault
 from tests.spark.kit import eventually
 from tests.spark.test_engine import put, sources
@@ -102,6 +103,10 @@ def test_dataframes_go_in_and_come_out(engine, theirs: SparkSession, tmp_path: P
         assert [len(t) for t in e.follow("counted", to="pandas")] == [3]
         asked = e.ask("SELECT COUNT(*) AS n FROM packets WHERE odd(src)", to="spark")
         assert asked.collect()[0]["n"] == 70
+        with Engine(spark=e.session, checkpoint=e.checkpoint, reading=True) as reader:
+            placed = reader.ask("SELECT s.site, COUNT(*) AS n FROM packets p JOIN sites s "
+                                "ON p.port = s.port GROUP BY s.site ORDER BY s.site")
+        assert placed.to_pydict() == {"site": ["a", "b"], "n": [47, 47]}
         assert theirs.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
         e.relation("sites", SITES.assign(site="c"))  # from the next run on
