@@ -199,8 +199,13 @@ class Sender:
             self._changed.notify_all()
 
     def flush(self, until: float, patience: float) -> dict[str, str]:
-        """Wait until nothing is left to send; return the queries of which answers wait, and why."""
+        """Wait until nothing is left to send; return the queries of which answers wait, and why.
+
+        For what an earlier run has left, nobody waits.
+        """
         with self._changed:
+            if not any(outbox.queries for outbox in self._outboxes.values()):
+                return {}
             while self._due and not self._closed:
                 now = time.monotonic()
                 if now >= until or now >= self._troubled + patience:
