@@ -292,8 +292,9 @@ class Sender:
 
     def _connected(self) -> tuple[Producer, int]:
         """The producer, and the number of the last transaction; what that has sent is removed."""
-        noted = self._checkpoint.read(self._sending) if self._store.has(self._sending) else {
-            "number": 0, "files": []}
+        nothing: dict[str, Any] = {"number": 0, "files": []}
+        noted = (self._checkpoint.read(self._sending) if self._store.has(self._sending)
+                 else nothing)
         if self._producer is not None:
             return self._producer, noted["number"]
         self._producer = self._connect(
