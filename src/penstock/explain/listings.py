@@ -10,6 +10,7 @@ from penstock.explain.explanation import Explanation
 from penstock.explain.plans import when_read
 from penstock.html_tables import html_table
 from penstock.language import Showing
+from penstock.language.kafka import topic_of
 from penstock.language.settings import SETTINGS
 from penstock.model import (
     Application,
@@ -213,7 +214,8 @@ def _columns(columns: Sequence[Field]) -> str:
 def _source(source: Stream | Relation) -> str:
     if isinstance(source, Stream) and source.derived:
         return f"the query {source.name}"
-    return f"{source.format} '{source.path}'" if source.path else source.format
+    named = source.path or topic_of(source)
+    return f"{source.format} '{named}'" if named else source.format
 
 
 def _view_reads(view: SqlView) -> str:

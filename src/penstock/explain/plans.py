@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
+from penstock.language.kafka import topic_of
 from penstock.model import STREAM, Application, Query, Relation, Sink, SqlView, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.early_selections import (
@@ -125,7 +126,7 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
         "computed": {made.name: render(made.expression) for made in stream.computed},
         "format": stream.format,
         "derived": stream.derived,
-        "path": stream.path,
+        "path": stream.path or topic_of(stream),
         "time": stream.time,
         "lateness": stream.lateness,
         "read_by": [*(path.id for path in plan.paths if path.reads == stream.name),

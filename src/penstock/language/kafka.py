@@ -88,6 +88,12 @@ def source_options(
     return options
 
 
+def topic_of(source: Stream | Relation) -> str | None:
+    """The topic that a source reads, or several, as the user has named them."""
+    found = dict(source.options).get("subscribe") if source.format == "kafka" else None
+    return found if isinstance(found, str) else None
+
+
 def value_format(source: Stream | Relation) -> str:
     """How the values of a topic are read; empty if its columns are Kafka's own."""
     found = {name.lower(): value for name, value in source.options}.get("valueformat", "")

@@ -168,8 +168,8 @@ class _as_ours:  # noqa: N801 - it reads as a verb
                 raise RefusedBySink(told) from None
             raise NoAnswer(told) from None
         if isinstance(error, Py4JError):
-            told = str(error).splitlines()
-            raise NoAnswer(f"Spark's JVM does not answer: {' '.join(told[:2])}") from None
+            said = " ".join(str(error).splitlines()[:2])
+            raise NoAnswer(f"Spark's JVM does not answer: {said}") from None
 
 
 def _causes(error: Any) -> Iterator[tuple[str, str]]:

@@ -199,8 +199,13 @@ class Sender:
             self._changed.notify_all()
 
     def flush(self, until: float, patience: float) -> dict[str, str]:
-        """Wait until nothing is left to send; return the queries of which answers wait, and why."""
+        """Wait until nothing is left to send; return the queries of which answers wait, and why.
+
+        For what an earlier run has left, nobody waits.
+        """
         with self._changed:
+            if not any(outbox.queries for outbox in self._outboxes.values()):
+                return {}
             while self._due and not self._closed:
                 now = time.monotonic()
                 if now >= until or now >= self._troubled + patience:
@@ -287,8 +292,9 @@ class Sender:
 
     def _connected(self) -> tuple[Producer, int]:
         """The producer, and the number of the last transaction; what that has sent is removed."""
-        noted = self._checkpoint.read(self._sending) if self._store.has(self._sending) else {
-            "number": 0, "files": []}
+        nothing: dict[str, Any] = {"number": 0, "files": []}
+        noted = (self._checkpoint.read(self._sending) if self._store.has(self._sending)
+                 else nothing)
         if self._producer is not None:
             return self._producer, noted["number"]
         self._producer = self._connect(
