@@ -264,13 +264,13 @@ def sessions(
     found = list(dict.fromkeys((*grouping.aggregates, *times)))
     first, last = (Column(f"agg{found.index(one)}", TIMESTAMP, ANSWER) for one in times)
     gap = Literal(timedelta(microseconds=window.gap), Type("INTERVAL"))
-    ends = dict(zip(WINDOW_COLUMNS, (first, Call("add_interval", (last, gap), TIMESTAMP)),
-                    strict=True))
+    end = Call("add_interval", (last, gap), TIMESTAMP)
+    ends: dict[Expression, Expression] = dict(zip(WINDOW_COLUMNS, (first, end), strict=True))
 
     def placed(expression: Expression) -> Expression:
         if isinstance(expression, Call | PythonCall):
             return replace(expression, args=tuple(map(placed, expression.args)))
-        return ends.get(expression, expression) if isinstance(expression, Column) else expression
+        return ends.get(expression, expression)
 
     named = tuple(replace(o, expression=placed(o.expression)) for o in outputs)
     having = tuple(map(placed, grouping.having))

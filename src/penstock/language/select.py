@@ -273,11 +273,12 @@ class _SelectBinder:
         """A query within this one."""
         around = self.place(tree)
         enclosing = parentheses_around(self.tokens, around) or around
-        clauses = [*self.windows, *([self.empty] if self.empty is not None else [])]
-        inside = [w for w in clauses if enclosing.start < w.place.start < enclosing.end]
+        clauses = [clause.place for clause in self.windows]
+        clauses += [self.empty.place] if self.empty is not None else []
+        inside = [place for place in clauses if enclosing.start < place.start < enclosing.end]
         if inside:
             message = "a window aggregate or join within a query is not supported yet"
-            raise self.source.fault(NotYet, message, inside[0].place, _ALONE)
+            raise self.source.fault(NotYet, message, inside[0], _ALONE)
         unfinished = self.unfinished | ({name_key(name)} if name else set())
         binder = _SelectBinder(self.source, self.catalogue, around, (), self.tokens, self.named,
                                unfinished, self.asked, within=True)

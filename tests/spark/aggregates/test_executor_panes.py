@@ -78,7 +78,7 @@ BEYOND = "".join(f"CREATE QUERY {name} AS SELECT k, {{}} FROM packets GROUP BY k
                  for name, by in {
     "paused": "SESSION(ts, INTERVAL '5' SECOND)",
     "silent": "TUMBLE(ts, INTERVAL '10' SECOND) EMPTY GROUPS FOR 10 SECONDS"}.items()).format(
-        selected(EXACT), selected(EXACT))
+        *[selected(list(EXACT)[::3])] * 2)
 """Sessions, and groups without rows."""
 COMPARED = (
     f"{DECLARED} CREATE QUERY whole AS SELECT k, COUNT(*) AS v0, SUM(length) AS v1 {WINDOW};"
