@@ -76,8 +76,9 @@ class FakeEngine:
 
     def __init__(
         self, spark: Any = None, checkpoint: Any = None, *, master: Any = None,
-        reading: bool = False,
+        reading: bool = False, packages: Any = (), jars: Any = (), conf: Any = None,
     ) -> None:
+        self.given = packages, jars, conf
         self.checkpoint, self.master, self.reading = Path(checkpoint), master, reading
         self.summary, self.calls = Summary(), [""]
         self.checkpoint.mkdir(parents=True, exist_ok=True)
