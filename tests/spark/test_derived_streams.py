@@ -141,7 +141,8 @@ def test_what_is_derived_during_a_run_that_drains_is_drained_too(engine, tmp_pat
     with engine() as e:
         e.execute("""
             CREATE STREAM packets (ts TIMESTAMP, src INT, length INT)
-              FROM onoff OPTIONS (rate = 200, rows = 1200, seed = 5) TIME ts LATENESS 1 HOUR;
+              FROM onoff OPTIONS (rate = 300, rows = 1200, seed = 5, pace = 'clock') TIME ts
+                LATENESS 1 HOUR;
             CREATE QUERY first AS SELECT ts FROM packets;
         """, folder=tmp_path)
         e.start(until_drained=True)
