@@ -132,3 +132,14 @@ def test_a_query_is_explained_with_those_that_share_its_path() -> None:
     assert "big, small share s" in text and "big -> parquet '/x'" in text
     assert "synopses" not in text and "small -> " not in text
     assert "synopses" in "\n".join(row[0] or "" for row in listing("EXPLAIN QUERY per").rows)
+
+
+def test_sessions_and_empty_groups_are_described() -> None:
+    text = TEXT + """
+        CREATE QUERY visits AS SELECT a FROM s GROUP BY a, SESSION(ts, INTERVAL '5' MINUTE);
+        CREATE QUERY quiet AS SELECT a FROM s [WINDOW 1 MIN] GROUP BY a EMPTY GROUPS FOR 1 HOUR;
+    """
+    visits, quiet = ({row[1]: row[2] for row in listing(f"DESCRIBE {name}", text).rows}
+                     for name in ("visits", "quiet"))
+    assert (visits["sessions"], "window" in visits) == ("with gaps below 5 min", False)
+    assert (quiet["window"], quiet["empty groups"]) == ("1 min", "for 1 h")

@@ -73,8 +73,11 @@ def render_window(window: Window) -> str:
     >>> render_window(Window(length=600_000_000, slide=2_500_000, exactly=True))
     '[WINDOW 10 min SLIDE EXACTLY 2500 ms]'
     """
+    if window.gap:
+        return f"[SESSION {_span(window.gap)}]"
     exactly = "EXACTLY " if window.exactly else ""
-    return f"[WINDOW {_span(window.length)} SLIDE {exactly}{_span(window.slide)}]"
+    empty = f" EMPTY GROUPS FOR {_span(window.kept)}" if window.kept else ""
+    return f"[WINDOW {_span(window.covered)} SLIDE {exactly}{_span(window.slide)}{empty}]"
 
 
 def render_aggregate(aggregate: Aggregate) -> str:

@@ -128,8 +128,9 @@ class Core:
         for department in departments:
             out.extend(department.notes())
         out.extend(self.paths.queues.memory.news(at, self.state.blocks.hot_bytes))
-        self._drain_derived(out)
-        self._finish(at, out)
+        if not isinstance(event, _JOINING):
+            self._drain_derived(out)
+            self._finish(at, out)
         return out
 
     # --- what a host may ask -----------------------------------------------------------------
@@ -202,6 +203,7 @@ class Core:
                 self._add_query(event)
             case ev.StreamEnded(stream=stream):
                 state.open.pop(stream, None)
+                state.ended[stream] = None
             case ev.StreamFailed(stream=stream, reason=reason):
                 state.open.pop(stream, None)
                 state.broken[stream] = reason
@@ -249,7 +251,9 @@ class Core:
         for member, stream in event.members:
             self.state.readers.setdefault(stream, {})[member] = None
             self._goals.join(member, event.owed(member))
-        lifetime = self.plan.query(event.query).lifetime
+        query = self.plan.query(event.query)
+        self.state.expect((*query.streams, *([query.name] if query.derives else [])))
+        lifetime = query.lifetime
         if lifetime is not None:
             joined = event.at if event.joined is None else event.joined
             self._lifetimes.begin(event.query, joined + lifetime)

@@ -31,6 +31,9 @@ class Evaluation:
     """A task goes on in an order of its own if that saves this part of its cost; 0 if never."""
     enough: int = 0
     """It must have profiled so many dropped rows before."""
+    lookahead: int = 0
+    """Rows that a task profiles before it begins, to choose its order by them. 0 if the order was
+    decided by what is known."""
 
 
 AS_WRITTEN = Evaluation()

@@ -120,6 +120,7 @@ def _query(summary: Summary, query: QueryMeasures) -> dict[str, Any]:
         "delivered_before": query.delivered_before,
         "last_delivery": query.last_delivery,
         "window": query.window,
+        "gap": query.gap,
         "join": query.join,
         "join_rows": query.join_rows,
         "answers": query.answers,

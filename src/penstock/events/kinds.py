@@ -169,7 +169,10 @@ class QueryAdded:
     priority: int = 1
     lifetime: float | None = None
     window: tuple[int, int] | None = None
-    """The window and the slide of a window aggregate, in microseconds."""
+    """The window and the slide of a window aggregate, in microseconds. Of sessions: how far back
+    an answer looks, and the gap."""
+    gap: int = 0
+    """Of sessions: how long nothing comes after the last row of one, in microseconds."""
     since: int | None = None
     """A window aggregate answers for windows that end after this, in microseconds. A window join
     answers with pairs whose later rows are not before this."""
@@ -212,7 +215,8 @@ class QueryAdded:
                           sink=sink, also=tuple(also),
                           latency=query.latency, backlog=backlog, delivered=delivered,
                           joined=joined, priority=query.priority, lifetime=query.lifetime,
-                          window=None if window is None else (window.length, window.slide),
+                          window=None if window is None else (window.covered, window.slide),
+                          gap=0 if window is None else window.gap,
                           since=since, join=None if join is None else (join.lower, join.upper),
                           join_rows=join is not None and join.rows, partial=partial)
 

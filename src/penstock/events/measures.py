@@ -207,6 +207,8 @@ class QueryMeasures:
     window: tuple[int, int] | None = None
     """The window and the slide of a window aggregate, in microseconds. Its rows in go into panes,
     and its rows out are answers."""
+    gap: int = 0
+    """Of sessions: their gap, in microseconds."""
     join: tuple[int, int] | None = None
     """The bounds of a window join: the right row's time minus the left one's, in microseconds."""
     join_rows: bool = False

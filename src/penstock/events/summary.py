@@ -20,6 +20,7 @@ from penstock.events.measures import (
     Waits,
 )
 from penstock.events.orders import CONJUNCTIONS_KEPT, OrderMeasures, Profiling
+from penstock.events.summary_html import summary_html
 from penstock.model import Block
 
 WARNINGS_KEPT = 100
@@ -171,6 +172,9 @@ class Summary:
         for query in list(self.queries.values()):
             faults.extend(query.faults())
         return faults
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -329,7 +333,7 @@ class Summary:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
         query = QueryMeasures(event.query, (event.sink, *event.also), event.latency)
-        query.window, query.join = event.window, event.join
+        query.window, query.gap, query.join = event.window, event.gap, event.join
         query.join_rows = event.join_rows
         query.delivered_before = event.delivered
         self.queries[event.query] = query

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
+from penstock.language.kafka import topic_of
 from penstock.model import STREAM, Application, Query, Relation, Sink, SqlView, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.early_selections import (
@@ -125,7 +126,7 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
         "computed": {made.name: render(made.expression) for made in stream.computed},
         "format": stream.format,
         "derived": stream.derived,
-        "path": stream.path,
+        "path": stream.path or topic_of(stream),
         "time": stream.time,
         "lateness": stream.lateness,
         "read_by": [*(path.id for path in plan.paths if path.reads == stream.name),
@@ -305,8 +306,12 @@ def _group(plan: Plan, group: Group, renewal: Renewal | None) -> dict[str, Any]:
 def _asking(plan: Plan, group: Group, name: str, renewal: Renewal | None) -> dict[str, Any]:
     """A query of a group, with times in microseconds instead of panes."""
     window = _window(plan, name)
-    told = {"name": name, "window": window.length, "slide": window.slide,
+    told = {"name": name, "window": window.covered, "slide": window.slide,
             "exactly": window.exactly}
+    if window.gap:
+        told = {"name": name, "gap": window.gap}
+    if window.kept:
+        told["empty_groups"] = window.kept
     if renewal is not None:
         told["period"] = renewal.periods[name] * group.pane
     return told
@@ -473,12 +478,19 @@ def _windows_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Queries of the same window and slide, in one line."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for query in queries:
+        if "gap" in query:
+            alike.setdefault((f"sessions with gaps below {span(query['gap'])}", "", ""),
+                             []).append(query["name"])
+            continue
         slide = ("exactly " if query["exactly"] else "") + span(query["slide"])
         period = query.get("period", query["slide"])
         often = f", answered every {span(period)}" if period != query["slide"] else ""
+        if "empty_groups" in query:
+            often += f", with empty groups for {span(query['empty_groups'])}"
         alike.setdefault((span(query["window"]), slide, often), []).append(query["name"])
     for (window, slide, often), names in alike.items():
-        yield f"window {window}, slide {slide}{often}: {_names(names, 'queries')}"
+        told = f"window {window}, slide {slide}{often}" if slide else window
+        yield f"{told}: {_names(names, 'queries')}"
 
 
 def _costs_text(group: Mapping[str, Any]) -> Iterator[str]:

@@ -11,20 +11,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.functions import PythonFunction
 from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute, modules_in
+from penstock.language.program_parts import ProgramPart, program_parts
 from penstock.language.showing import HEADS as SHOWING
 from penstock.language.showing import Showing
 from penstock.language.signatures import Signature, doubt_of, read_signature
 from penstock.language.statements import Load, StatementBinder, declared_name, one_select
 from penstock.language.tokens import is_complete, statement_texts
 from penstock.language.tokens import statements as split
-from penstock.model import Application, OneTimeQuery, Statement
+from penstock.model import PROGRAM, Application, OneTimeQuery, Statement
 
 __all__ = [
     "Bound",
+    "ProgramPart",
     "Showing",
     "bind",
     "bind_all",
@@ -37,6 +40,7 @@ __all__ = [
     "load_function",
     "read_signature",
     "modules_in",
+    "program_parts",
     "shows",
     "sizes",
     "statement_texts",
@@ -93,11 +97,12 @@ def bind_statements(
 ) -> Application:
     """The application that was declared by these statements, such as those of a checkpoint.
 
-    Without ``importing`` no module is: what was known of a function is in its statement.
+    Without ``importing`` no module is: what was known of a function is in its statement. That holds
+    of a function of a Python program in any case, since the program may give it later.
     """
     catalogue = Catalogue()
     for statement in statements:
-        found = load if importing else _remembered(statement)
+        found = _found(statement, load if importing else _remembered(statement))
         _add(statement.text, catalogue, statement.folder, found)
     return catalogue.application()
 
@@ -107,6 +112,15 @@ def _remembered(statement: Statement) -> Load:
         return read_signature
     signature = Signature(statement.returns, statement.arity, statement.deterministic)
     return lambda module, attribute, folder: signature
+
+
+def _found(statement: Statement, load: Load) -> Load:
+    remembered = _remembered(statement)
+
+    def look(module: str, attribute: str, folder: str) -> PythonFunction | Signature:
+        return (remembered if module == PROGRAM else load)(module, attribute, folder)
+
+    return look
 
 
 def bind_question(

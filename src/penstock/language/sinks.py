@@ -6,6 +6,8 @@ import posixpath
 import re
 
 from penstock.errors import NotYet, TypeFault, UnknownName
+from penstock.language import kafka
+from penstock.language.options import parse_options
 from penstock.language.places import Place, suggestion
 from penstock.language.tokens import Cursor
 from penstock.model import Query, Sink
@@ -25,8 +27,6 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     """Take the kind of a sink and its target."""
     kind, place = cursor.name("the kind of a sink, such as parquet or memory")
     kind = kind.lower()
-    if kind == "kafka":
-        raise cursor.source.fault(NotYet, "answers into kafka are not supported yet", place)
     if kind in _TABLES:
         message = f"there is no writer of {kind} tables for this version of Spark"
         raise cursor.source.fault(NotYet, message, place, _TABLES[kind])
@@ -40,7 +40,12 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
         target, _ = _target(cursor, f"the folder of {kind}, in quotes")
         return Sink(kind, resolved(target, folder))
     if wanted == "function":
-        return Sink(kind, _callback(cursor))
+        return Sink(kind, _callback(cursor) if cursor.at_string() else None)
+    if wanted == "topic":
+        topic, place = cursor.string("the topic, in quotes")
+        options = parse_options(cursor) if cursor.word() == "OPTIONS" else ()
+        kafka.check_sink(cursor.source, topic, options, place)
+        return Sink(kind, topic, options)
     if cursor.at_string():
         raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
     return Sink(kind)
@@ -63,11 +68,16 @@ def parse_sinks(cursor: Cursor, folder: str) -> tuple[Sink, ...]:
 
 def unfit(query: Query) -> str:
     """Why a sink cannot hold the answers of a query, if it cannot."""
-    for kind in (sink.kind for sink in query.sinks):
+    for one in query.by_sink:
+        kind = one.sink.kind
+        if SINKS[kind].target == "topic":
+            if fault := kafka.unsendable(one):
+                return fault
+            continue
         for output in query.branches[0].select if not SINKS[kind].holds_nested else ():
             if output.expression.type.name in ("ARRAY", "MAP", "STRUCT"):
                 return (f"{kind} cannot hold column '{output.name}', which is "
-                        f"{output.expression.type}")
+                        f"{output.expression.type}; INTO json holds it")
     return ""
 
 

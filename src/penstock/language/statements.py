@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token
 
 from penstock.errors import LanguageError, Refused, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
-from penstock.language import durations, functions, showing, sinks, types
+from penstock.language import durations, functions, kafka, showing, sinks, types
 from penstock.language.aggregates import is_aggregate
 from penstock.language.catalogue import Catalogue
 from penstock.language.coercion import article
@@ -202,7 +202,7 @@ class StatementBinder:
 
     def _stream(self, cursor: Cursor, name: str) -> Stream:
         columns, computed = stream_columns(cursor, name, self.catalogue.functions)
-        format_, path = self._origin(cursor)
+        format_, path, at = self._origin(cursor)
         options: Options = ()
         time, unit, lateness, late_place = None, "", 0.0, None
         own: dict[str, float] = {}
@@ -224,6 +224,7 @@ class StatementBinder:
             raise cursor.source.fault(
                 TypeFault, "LATENESS needs TIME", late_place, "name the column that holds the time"
             )
+        path, options = _with_topic(cursor.source, format_, path, options, at)
         return Stream(name, columns, format_, path, options, time, lateness, unit,
                       computed=computed, derived=False, **own)
 
@@ -255,10 +256,11 @@ class StatementBinder:
 
     def _relation(self, cursor: Cursor, name: str) -> Relation:
         columns = _columns(cursor)
-        format_, path = self._origin(cursor)
+        format_, path, at = self._origin(cursor)
         options = parse_options(cursor) if cursor.word() == "OPTIONS" else ()
         refresh = _period(cursor) if cursor.take("REFRESH") else None
         cursor.end("OPTIONS, REFRESH or the end of the statement")
+        path, options = _with_topic(cursor.source, format_, path, options, at)
         return Relation(name, columns, format_, path, options, refresh)
 
     def _refreshed(self, cursor: Cursor) -> str:
@@ -278,17 +280,19 @@ class StatementBinder:
             raise cursor.source.fault(TypeFault, message, place, hint)
         return known.name
 
-    def _origin(self, cursor: Cursor) -> tuple[str, str | None]:
+    def _origin(self, cursor: Cursor) -> tuple[str, str | None, Place]:
+        """The source, its path or topic, and where it is written."""
         cursor.expect("FROM")
-        format_, _ = cursor.name("a source such as parquet, csv, json, kafka or rate")
+        format_, at = cursor.name("a source such as parquet, csv, json, kafka or rate")
         while cursor.take("."):
             format_ += "." + cursor.name("the rest of the source's name")[0]
         path = None
         if cursor.at_string():
-            path, place = cursor.string("a path")
-            sinks.check_path(cursor, path, place)
-            path = sinks.resolved(path, self.folder)
-        return (format_ if "." in format_ else format_.lower()), path
+            path, at = cursor.string("a path")
+            sinks.check_path(cursor, path, at)
+            if format_.lower() != "kafka":
+                path = sinks.resolved(path, self.folder)
+        return (format_ if "." in format_ else format_.lower()), path, at
 
     # --- functions -----------------------------------------------------------------------------
 
@@ -321,7 +325,7 @@ class StatementBinder:
 
     def _check_fits(self, query: Query, source: Source, place: Place) -> None:
         if unfit := sinks.unfit(query):
-            raise source.fault(TypeFault, unfit, place, "INTO json holds it")
+            raise source.fault(TypeFault, unfit, place)
 
     def _select(
         self, cursor: Cursor, name: str, into: tuple[Sink, ...], options: Mapping[str, object]
@@ -411,6 +415,15 @@ class StatementBinder:
         except ValueError as error:
             raise cursor.source.fault(TypeFault, str(error), value_place) from None
         self.catalogue.record(Statement("setting", name, written, self.folder))
+
+
+def _with_topic(
+    source: Source, format_: str, path: str | None, options: Options, at: Place
+) -> tuple[str | None, Options]:
+    """The path and the options of a source: a topic of Kafka is an option of it."""
+    if format_ != "kafka":
+        return path, options
+    return None, kafka.source_options(source, path, options, at)
 
 
 def _timing(cursor: Cursor, columns: Sequence[Field]) -> tuple[str | None, str, float]:

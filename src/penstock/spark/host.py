@@ -47,7 +47,7 @@ from penstock.engine.timeouts import written
 from penstock.errors import CheckpointError, PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
 from penstock.language import durations, sizes
-from penstock.model import Application, Query, Stream
+from penstock.model import Application, Query, Stream, name_key
 from penstock.plan import Group
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.large_groups import LargeGroups
@@ -71,6 +71,7 @@ from penstock.spark.jobs.refreshes import Refreshes
 from penstock.spark.jobs.rows_read import BlockReaders
 from penstock.spark.jobs.segments import Order, Segments
 from penstock.spark.jobs.task_progress import tasks_done
+from penstock.spark.provided import Provided
 from penstock.spark.questions import Questions
 from penstock.spark.session import lost
 from penstock.spark.stopping import TICK, HostShutdown
@@ -91,6 +92,7 @@ class SparkHost(HostShutdown):
         clock: Clock,
         on_event: Callable[[ev.Event], None],
         until_drained: bool,
+        provided: Provided,
     ) -> None:
         """Recover what an earlier run left in the checkpoint; nothing is read yet."""
         super().__init__()
@@ -101,13 +103,15 @@ class SparkHost(HostShutdown):
         self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
+        self._provided = provided
         relations = Relations(spark, checkpoint, self._warn)
         self._versions = RelationVersions(spark, checkpoint, relations)
-        self._needs = References(application, relations, self._versions)
-        self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback)
+        self._needs = References(application, relations, provided, self._versions)
+        self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback,
+                                  warn=self._report_warning, fail=self._report_failure)
         self._windows = SynopsisStore(spark, sizes.bytes(self._setting("synopses")),
                                 LargeGroups(checkpoint))
-        self.questions = Questions(spark, checkpoint, self._windows.find)
+        self.questions = Questions(spark, checkpoint, self._windows.find, provided)
         self._parts = IntermediateStore(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
@@ -329,7 +333,18 @@ class SparkHost(HostShutdown):
             case Wake(at=at):
                 self._wakes.add(at)
             case Finish(outcome=outcome, reason=reason):
-                self._end(outcome, reason)
+                self._finish(outcome, reason)
+
+    def _finish(self, outcome: ev.Outcome, reason: str) -> None:
+        """End as soon as all sinks are through, which another thread waits for."""
+        patience = durations.seconds(self._setting("retry"))
+        threading.Thread(target=self._end_flushed, args=(outcome, reason, patience),
+                         daemon=True).start()
+
+    def _end_flushed(self, outcome: ev.Outcome, reason: str, patience: float) -> None:
+        for query, why in self._delivery.flush(inf, patience).items():
+            self._report_failure(query, why)
+        self._inbox.put(partial(self._end, outcome, reason))
 
     def _end(self, outcome: ev.Outcome, reason: str) -> None:
         if not self._ended.is_set():
@@ -464,7 +479,8 @@ class SparkHost(HostShutdown):
         spool.check_offsets()
         ingest = self._ingests[stream.name] = Ingest(
             self._spark, self._checkpoint, self._files, spool, self._clock, self._wall,
-            self._inbox.put, durations.seconds(self._setting("retry")), self._room)
+            self._inbox.put, durations.seconds(self._setting("retry")), self._room,
+            self._provided.frames.get(name_key(stream.name)))
         try:
             ingest.open(self._until_drained)
         except CheckpointError:
@@ -573,6 +589,12 @@ class SparkHost(HostShutdown):
 
     def _warn(self, subject: str, text: str) -> None:
         self._on_event(ev.Warned(at=self._clock.now(), subject=subject, text=text))
+
+    def _report_warning(self, subject: str, text: str) -> None:
+        self._report(ev.Warned(at=self._clock.now(), subject=subject, text=text))
+
+    def _report_failure(self, query: str, reason: str) -> None:
+        self._report(ev.QueryFailed(at=self._clock.now(), query=query, reason=reason))
 
     def _setting(self, name: str) -> str:
         return setting(self.application, name)

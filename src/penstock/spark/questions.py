@@ -11,7 +11,7 @@ another process runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import gcd
 
@@ -48,6 +48,7 @@ from penstock.spark.compile.relation_versions import RelationVersions
 from penstock.spark.compile.relations import Relations
 from penstock.spark.delivery.stored_answers import Results
 from penstock.spark.ingest.sources import plain
+from penstock.spark.provided import Provided
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Spool
@@ -66,13 +67,15 @@ class Questions:
     checkpoint: Checkpoint
     synopsis: Callable[[str], GroupSynopsis | None] | None = None
     """The synopses of the engine that runs here, by group; None if none runs."""
+    provided: Provided = field(default_factory=Provided)
 
     def answer(self, application: Application, asked_for: OneTimeQuery) -> pa.Table:
         """The answer to a bound question."""
-        relations = Relations(self.spark, None, lambda subject, text: None)
+        relations = Relations(self.spark, self.checkpoint)
         answers = {stream.name: stream for stream in asked_for.answers}
         needs = References(
             replace(application, streams={**application.streams, **answers}), relations,
+            self.provided,
             RelationVersions(self.spark, self.checkpoint, relations).look(application.relations))
         query = asked_for.query
         plan = planned([query])

@@ -429,6 +429,8 @@ class FakeHost(VirtualHost):
         path = self.planned.path(job.path)
         first = max(job.first - path.before_python, 0)
         last = len(path.conditions) or min(job.last - path.before_python, path.movable)
+        if path.shared:  # it is one stage
+            last = path.movable
         if self.drops is None or first >= last:
             return None
         return drawn(self.drops(job), path.conjunction, self.operators, job.evaluation, job.rows,

@@ -402,6 +402,8 @@ JOIN_TOTALS: tuple[Shown[QueryMeasures], ...] = (
 
 
 def _length(_: Summary, query: QueryMeasures) -> str:
+    if query.gap:
+        return "session"
     return span(query.window[0]) if query.window else "-"
 
 

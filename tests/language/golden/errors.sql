@@ -550,7 +550,7 @@ CREATE QUERY q INTO json 'out', csv 'text' AS SELECT path FROM readings
 -- case: a comma after the last sink
 CREATE QUERY q INTO memory, AS SELECT src FROM packets
 -- gives:
--- UnknownName: query q, line 1, column 29: no sink 'as'; there are parquet, csv, json, console, memory, callback, noop
+-- UnknownName: query q, line 1, column 29: no sink 'as'; there are parquet, csv, json, console, memory, callback, kafka, noop
 --   CREATE QUERY q INTO memory, AS SELECT src FROM packets
 --                               ^^
 

@@ -60,6 +60,7 @@ from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.compile.shared_conjunction import SharedConjunction
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -92,12 +93,15 @@ class PathAnswers:
     """The members in the order in which ``@member`` numbers them."""
     columns: Callable[[Field], SparkColumn]
     """Where the frame holds an output of this name and type."""
-    row: SparkColumn | None = None
-    """A rejected row as JSON."""
-    shown: tuple[SparkColumn, ...] = ()
+    row: Callable[[], SparkColumn] | None = None
+    """A rejected row as JSON. It takes milliseconds to describe, and there is seldom one."""
+    shown: Callable[[], Sequence[SparkColumn]] = tuple
     """The columns in it."""
     progress: Progress | None = None
     reading: Reading | ProbeReading | None = None
+    taken: tuple[str, ...] = ()
+    """If workers hand the answers to their sink, the columns of what its takers tell. Then the
+    frame has these rows, without a member, and the rejects."""
 
     @property
     def has_rejects(self) -> bool:
@@ -127,9 +131,16 @@ class PathAnswers:
         extra = []
         if self.row is not None:  # outputs of rejected rows are not computed: they might raise
             columns = [sf.when(ours(ERROR).isNull(), column) for column in columns]
-            extra = [ours(ERROR), sf.when(ours(ERROR).isNotNull(), self.row).alias(ROW)]
+            extra = [ours(ERROR), sf.when(ours(ERROR).isNotNull(), self.row()).alias(ROW)]
         named = [column.alias(output_name(n)) for n, column in enumerate(columns)]
         return self.frame.select(member.alias(MEMBER), *named, *extra).toArrow()
+
+    def told(self) -> pa.Table | None:
+        """What the takers told, by one Spark job, if workers hand the answers to their sink."""
+        if not self.taken:
+            return None
+        told = self.frame.where(ours(MEMBER).isNull())
+        return told.select(*(ours(name) for name in self.taken)).toArrow()
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets, if already known; here only Spark can say."""
@@ -145,6 +156,8 @@ class PathAnswers:
         ``@member`` is the position among the members given to `Compiler.answers`. Rejected rows are
         left out.
         """
+        if self.taken:
+            raise PlanError("answers that workers have handed to their sink are not in Spark")
         fields = distinct(self.branches[member] for member in members)
         columns = [self._merged(wanted, fields).alias(wanted.name) for wanted in merged(fields)]
         return self._rows_of(members).select(ours(MEMBER), *columns)
@@ -154,7 +167,7 @@ class PathAnswers:
         if self.row is None:
             raise PlanError("only paths that call Python have rejects")
         rejected = self.frame.where(ours(ERROR).isNotNull())
-        return rejected.select(ours(MEMBER), self.row.alias("row"), ours(ERROR).alias("error"))
+        return rejected.select(ours(MEMBER), self.row().alias("row"), ours(ERROR).alias("error"))
 
     def first_error(self) -> str:
         """What Python raised for some row that it rejected."""
@@ -313,17 +326,19 @@ class Compiler:
     def answers(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
         evaluation: Evaluation = AS_WRITTEN, scan: FileScan | None = None,
+        sink: WorkerSink | None = None,
     ) -> PathAnswers:
         """The answers of some members of a path to a block of its stream.
 
         With ``first`` the block has already passed the stages before it. With a ``scan`` the block
-        is the frame of that scan, whose rows Python workers read themselves.
+        is the frame of that scan, whose rows Python workers read themselves. A ``sink`` that takes
+        all answers may be handed them by the workers.
         """
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
         branches = {member: self._branch(path, member) for member in members}
         if path.shared:
-            return self._through_shared(path, branches, block, evaluation, scan)
+            return self._through_shared(path, branches, block, evaluation, scan, sink)
         if path.expensive:
             return self._through_python(path, branches, block, first, evaluation, scan)
         rows = self._joined(path, block)
@@ -531,7 +546,7 @@ class Compiler:
             *(answers.columns(Field(name, expression.type)).alias(places[expression].name)
               for expression, name in named.items()))
         known = held.where(compiled(places[time]).isNotNull())
-        return Summarised(known, places[time], answers, places, answers.shown)
+        return Summarised(known, places[time], answers, places, tuple(answers.shown()))
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
@@ -618,17 +633,20 @@ class Compiler:
         columns = _columns(branch, pipeline.stage.outputs)
         stage = pipeline.stage
         return PathAnswers(
-            progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
+            progress.frame, branches, columns, lambda: stage.row, lambda: stage.shown, progress)
 
     def _through_shared(
         self, path: Path, branches: dict[Member, Branch], block: DataFrame,
-        evaluation: Evaluation, scan: FileScan | None,
+        evaluation: Evaluation, scan: FileScan | None, sink: WorkerSink | None,
     ) -> PathAnswers:
         """The answers of queries that have predicates in common."""
         trip = self._shared(path, branches, evaluation, scan)
-        progress = trip.run(self._joined(path, block) if scan is None else block)
+        progress, is_handed = trip.run(
+            self._joined(path, block) if scan is None else block, sink)
         progress.observe(REJECTED, ours(ERROR).isNotNull())
-        return PathAnswers(progress.frame, branches, trip.outputs(), trip.row(), (), progress)
+        taken = tuple(sink.told.names) if sink and is_handed else ()
+        return PathAnswers(
+            progress.frame, branches, trip.outputs(), trip.row, progress=progress, taken=taken)
 
     def _shared(
         self, path: Path, branches: Mapping[Member, Branch], evaluation: Evaluation = AS_WRITTEN,

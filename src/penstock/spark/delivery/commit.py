@@ -23,6 +23,7 @@ from penstock.model import Application, Query
 from penstock.plan import Member, Plan
 from penstock.spark.aggregates.synopsis_store import LateRows
 from penstock.spark.compile.compiler import Summarised
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.asides import Asides
 from penstock.spark.delivery.delivery_log import Deliveries
@@ -80,14 +81,19 @@ class Delivery:
         deliveries: Deliveries,
         callback: Callable[[str, str], Callable[..., Any]],
         say: Callable[[str], None] = print,
+        warn: Callable[[str, str], None] = lambda subject, text: None,
+        fail: Callable[[str, str], None] = lambda query, reason: None,
     ) -> None:
-        """``callback`` finds the function that a query names as its sink."""
+        """``callback`` finds the function that a query names as its sink.
+
+        ``warn`` takes a subject and a text, ``fail`` a query and a reason, from any thread.
+        """
         self._deliveries = deliveries
         self.folders = Folders(checkpoint, files)
         self._staging = Staging(checkpoint, files, lambda: self.folders.known)
         results = str(checkpoint.folder("results"))
         checkpoint.folder("staging")  # who only reads answers makes no folder
-        tools = SinkTools(self._staging, self.folders, files, results, callback, say)
+        tools = SinkTools(self._staging, self.folders, files, results, callback, say, warn, fail)
         self._sinks = make_sinks(tools)
         self._asides = Asides(tools)
         self._writes: tuple[Plan, dict[tuple[Member, ...], tuple[WriteJob, ...]]]
@@ -115,6 +121,15 @@ class Delivery:
         return any([sink.give_up(job, reason) for sink in self._distinct()])
 
     # --- a job -------------------------------------------------------------------------------
+
+    def worker_sink(self, job: SegmentJob, plan: Plan) -> WorkerSink | None:
+        """How Python workers may hand the answers of a job to their only sink, if they may."""
+        writes = self._writes_of(plan, job.members)
+        if len(writes) != 1:
+            return None
+        (write,) = writes
+        return self._sinks[write.kind].worker_sink(
+            plan, WriteTask(job.number, 0, job.members, write))
 
     def deliver(self, job: Job, plan: Plan, answers: Answers) -> Delivered:
         """Have answers computed and staged, commit the job, and have them published."""
@@ -322,6 +337,22 @@ class Delivery:
         if not waiting:
             self.folders.forget_empty()
         self._deliveries.recovered(waiting, max(jobs, default=0))
+        for sink in self._distinct():
+            sink.begin()
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def flush(self, within: float, patience: float) -> dict[str, str]:
+        """Wait until all sinks are through; return by query why something of it still waits."""
+        waiting: dict[str, str] = {}
+        for sink in self._distinct():
+            waiting |= sink.flush(within, patience)
+        return waiting
+
+    def end(self) -> None:
+        """No sink acts any more."""
+        for sink in self._distinct():
+            sink.end()
 
 
 def _rows_of(
