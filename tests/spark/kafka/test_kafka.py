@@ -111,7 +111,7 @@ def test_answers_are_records_with_a_key(engine, broker, client, topics, tmp_path
         CREATE QUERY odd INTO kafka '{told}' OPTIONS ({cluster}, key = 'id') AS
           SELECT id, name FROM s WHERE id % 2 = 1;
         CREATE QUERY few INTO kafka '{told}' OPTIONS ({cluster}, key = 'id') AS
-          SELECT id, NULL AS nothing FROM s WHERE id < 3;
+          SELECT id, CAST(NULL AS INT) AS nothing FROM s WHERE id < 3;
         CREATE QUERY names INTO kafka '{texts}' OPTIONS ({cluster}, valueFormat = 'text') AS
           SELECT name FROM s WHERE id < 4;
     """, folder=tmp_path)
@@ -166,8 +166,8 @@ def test_a_record_that_kafka_refuses_fails_its_query_alone(
         CREATE QUERY small INTO kafka '{good}' OPTIONS (
           kafka.bootstrap.servers = '{broker.servers}') AS SELECT id FROM s;
         CREATE QUERY large INTO kafka '{bad}' OPTIONS (
-          kafka.bootstrap.servers = '{broker.servers}') AS
-          SELECT REPEAT('x', 1100000) AS text FROM s;
+          kafka.bootstrap.servers = '{broker.servers}', kafka.max.request.size = 900) AS
+          SELECT REPEAT('x', 1000) AS text FROM s;
     """, folder=tmp_path)
     one.start()
     eventually(lambda: one.status().queries["large"].state == "failed", "it fails")

@@ -269,6 +269,8 @@ class Sender:
         """Send the next files in one transaction."""
         producer, noted = self._connected()
         batch = self._batch()
+        if not batch:  # an earlier transaction had all of it
+            return
         number = noted + 1
         names = [str(file.relative_to(self._folder)) for files in batch.values() for file in files]
         self._checkpoint.write(self._sending, {"number": number, "files": names})
