@@ -28,8 +28,8 @@ SETTINGS = {
 """Settings of the producer, unless the sink's options name others."""
 _ANSWER_WITHIN = 10
 """Seconds that the broker may take to tell what was committed."""
-# Compiled by Janino, with which Spark compiles its own generated code. Py4J remembers methods by the
-# names of their classes, so that each compiled class needs a name of its own.
+# Compiled by Janino, with which Spark compiles its own generated code. Py4J remembers methods by
+# the names of their classes, so each compiled class needs a name of its own.
 _LOOP = """
 public class {name} {
   public void send(org.apache.kafka.clients.producer.Producer producer, String topic, byte[] rows) {
