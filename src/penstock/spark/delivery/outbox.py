@@ -274,11 +274,11 @@ class Sender:
         number = noted + 1
         names = [str(file.relative_to(self._folder)) for files in batch.values() for file in files]
         self._checkpoint.write(self._sending, {"number": number, "files": names})
-        outboxes = [(self._outboxes[folder], files) for folder, files in batch.items()]
-        topics = dict.fromkeys(str(outbox.sink.target) for outbox, _ in outboxes)
-        producer.send(number, {topic: _all_records(
-            (outbox, files) for outbox, files in outboxes if outbox.sink.target == topic)
-            for topic in topics})
+        by_topic: dict[str, list[tuple[Outbox, list[Path]]]] = {}
+        for folder, files in batch.items():
+            outbox = self._outboxes[folder]
+            by_topic.setdefault(str(outbox.sink.target), []).append((outbox, files))
+        producer.send(number, {topic: _records(some) for topic, some in by_topic.items()})
         self._remove(names)
 
     def _batch(self) -> dict[Path, list[Path]]:
@@ -354,7 +354,7 @@ def _refusal(outbox: Outbox) -> str:
             f"wait in {outbox.folder}")
 
 
-def _all_records(of: Iterable[tuple[Outbox, Sequence[Path]]]) -> Iterator[Record]:
+def _records(of: Sequence[tuple[Outbox, Sequence[Path]]]) -> Iterator[Record]:
     for outbox, files in of:
         yield from outbox.records(files)
 
