@@ -10,7 +10,7 @@ from penstock.explain.plans import explain_query
 from penstock.explain.refresh_preview import renewals
 from penstock.explain.segment_preview import segments
 from penstock.language import Showing
-from penstock.language.kafka import topic_of
+from penstock.language.kafka_options import topic_of
 from penstock.language.settings import SETTINGS
 from penstock.model import (
     Application,

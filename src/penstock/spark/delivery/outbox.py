@@ -26,7 +26,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.language.kafka import sent_as
+from penstock.language.kafka_options import sent_as
 from penstock.model import Sink, Variable
 from penstock.spark.delivery.kafka_producer import Record, RefusedBySink
 from penstock.spark.ingest.source_options import opened
@@ -254,6 +254,7 @@ class Sender:
         with self._changed:
             self._due = bool(self._waiting())
             if not self._due:
+                self._single = False
                 self._changed.notify_all()
                 self._changed.wait(LOOK_AGAIN)
             return bool(self._waiting())
