@@ -160,6 +160,8 @@ IN_SEVERAL_ROOMS = {
     "host": "what carries out the decisions of an engine or a scheduler",
     "predictions": "what another policy would have done: computed, and shown",
     "refreshes": "refreshes of answers: as events, as Spark jobs, in virtual time",
+    "relation_versions": "versions of relations that change: decided, and stored",
+    "relations": "stored relations: what the record says of them, and their rows",
     "results": "what came of it: of simulations, and the command for the answers of a query",
     "retries": "what is tried again: jobs in the engine, streams at ingest",
     "settings": "SET: what it may say, and what the engine knows of it",

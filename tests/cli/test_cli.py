@@ -76,10 +76,10 @@ class FakeEngine:
 
     def __init__(
         self, spark: Any = None, checkpoint: Any = None, *, master: Any = None,
-        packages: Any = (), jars: Any = (), conf: Any = None, reading: bool = False,
+        reading: bool = False, packages: Any = (), jars: Any = (), conf: Any = None,
     ) -> None:
+        self.given = packages, jars, conf
         self.checkpoint, self.master, self.reading = Path(checkpoint), master, reading
-        self.started_with = packages, jars, conf
         self.summary, self.calls = Summary(), [""]
         self.checkpoint.mkdir(parents=True, exist_ok=True)
         FakeEngine.made.append(self)
@@ -261,6 +261,13 @@ def test_run_shows_what_the_text_asks_for_and_ends_with_json(
     assert "packets" in told.err and "balanced" in told.err
 
 
+def test_the_demo_ends_with_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--seconds", "1", "--rate", "100", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["run"]["state"] == "drained"
+    assert "Twenty-two" in told.err and "what next" in told.err
+
+
 def test_run_takes_a_master_and_a_policy() -> None:
     assert main(["run", "app.sql", "--master", "spark://h:1", "--operators", "mixed('x')"]) == 0
     engine = FakeEngine.made[0]
@@ -274,7 +281,7 @@ def test_spark_is_started_with_packages_jars_and_settings(command: list[str]) ->
     Path("one.jar").touch()
     assert main([*command, "--packages", "a:b:1,c:d:2", "--jars", "one.jar", "--conf",
                  "spark.driver.memory=1g", "--conf", "spark.x=a=b c"]) == 0
-    assert FakeEngine.made[0].started_with == (
+    assert FakeEngine.made[0].given == (
         ("a:b:1", "c:d:2"), (str(Path("one.jar").resolve()),),
         {"spark.driver.memory": "1g", "spark.x": "a=b c"})
 
@@ -465,6 +472,9 @@ CREATE STREAM c (x INT) FROM csv 'file.csv' OPTIONS (latestFirst = true, sep = E
 CREATE STREAM d (x INT) FROM json;
 CREATE STREAM e (x STRING) FROM kafka 'topic';
 CREATE RELATION f (x INT) FROM csv 'file.csv' OPTIONS (header = true);
+CREATE RELATION g (x INT) FROM csv 'nowhere/*.csv';
+CREATE RELATION h (x INT) FROM csv '*.csv';
+CREATE STREAM i (x INT) FROM csv 'nowhere/*';
 CREATE QUERY q AS SELECT x FROM a""")
     assert main(["explain", "app.sql", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["notes"] == [
@@ -478,7 +488,8 @@ CREATE QUERY q AS SELECT x FROM a""")
         "stream d: the source json needs a path: FROM json 'folder'",
         "stream e: the source kafka needs the option kafka.bootstrap.servers",
         "stream e: Kafka has no column 'x'; if the values have it, say what they are: OPTIONS "
-        "(valueFormat = 'json'), or declare value STRING"]
+        "(valueFormat = 'json'), or declare value STRING",
+        "relation g: no file or folder matches nowhere/*.csv"]
 
 
 def test_explain_points_at_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.entry import BROKEN
-from penstock.events import Summary
+from penstock.events import Summary, digest
 from penstock.model import Application
 from penstock.sinks import SINKS
 from penstock.spark.submit_options import SubmitOptions
@@ -102,6 +103,16 @@ def run_job(
     return outcome
 
 
+def run_and_tell(
+    job: RunRequest, out: Console, as_json: bool, then: Callable[[Engine], None] | None = None
+) -> int:
+    """Run an application, print its account as JSON if asked to, and return the exit status."""
+    ending = run_job(job, out, then)
+    if as_json:
+        print(json.dumps(digest(ending.summary), indent=2))
+    return ending.status
+
+
 def _is_held_up() -> bool:
     """Whether a job that does not return would keep the process alive."""
     return any(thread.name.startswith("penstock-run") for thread in enumerate_threads())
@@ -157,7 +168,7 @@ def _report(
     show_account(console, outcome.summary, told=told)
     penstock = how_called()
     readable = [query.name for query in application.queries.values()
-                if SINKS[query.sink.kind].is_readable]
+                if any(SINKS[sink.kind].is_readable for sink in query.sinks)]
     if readable:
         more = f" (or another of {len(readable)} queries)" if len(readable) > 1 else ""
         see = f"{penstock} results {job.checkpoint} {shlex.quote(readable[0])}"

@@ -68,6 +68,13 @@ def _parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return parsed
 
 
+def add_account_json(parser: ArgumentParser) -> None:
+    """Declare the option that makes the account of a run JSON."""
+    parser.add_argument("--json", action="store_true",
+                        help="at the end the account as JSON, as `penstock events --json` gives "
+                             "it; all else goes to standard error")
+
+
 def positive(text: str) -> float:
     """A positive number, such as of seconds or of packets a second."""
     value = float(text)
@@ -92,6 +99,13 @@ def read(file: Path) -> str:
         raise CallFault(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise CallFault(f"{file} is not text in UTF-8: {error.reason}") from error
+
+
+def teller(as_json: bool) -> Console:
+    """Where a run is shown: standard error if JSON goes to standard output."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False) if as_json else console()
 
 
 def console() -> Console:

@@ -22,7 +22,7 @@ import py4j.java_gateway
 from py4j.java_gateway import JavaObject
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import SetupError
 from penstock.java import require_java
@@ -31,6 +31,8 @@ from penstock.spark.submit_options import NONE, SubmitOptions
 
 Session: TypeAlias = SparkSession
 """A Spark session, for modules that must not import pyspark themselves."""
+Frame: TypeAlias = DataFrame
+"""A DataFrame of Spark, for the same."""
 
 # Failures are reported as events: Py4J would print traces of its own if no logging is set up.
 logging.getLogger("py4j").addHandler(logging.NullHandler())

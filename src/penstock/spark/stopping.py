@@ -153,8 +153,8 @@ class HostShutdown:
 
     def _let_go(self) -> None:
         """Release what is held; Spark itself may be gone."""
-        closing = [self._delivery.end, self._needs.relations.close, self._parts.close,
-                   self._windows.close, *(spool.close for spool in self._spools.values())]
+        closing = [self._delivery.end, self._needs.close, self._parts.close, self._windows.close,
+                   *(spool.close for spool in self._spools.values())]
         for close in closing:
             try:
                 close()

@@ -45,6 +45,7 @@ from pyspark.sql import functions as F
 from penstock.model import Query
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.sink_folders import Folders
 from penstock.spark.delivery.staging import Move, Staging
@@ -138,6 +139,14 @@ class AnswerSink:
         """Compute answers and stage them. Any exception fails the job."""
         raise NotImplementedError
 
+    def worker_sink(self, plan: Plan, task: WriteTask) -> WorkerSink | None:
+        """How workers may hand the answers over, instead of giving them to Spark.
+
+        They do so only if they need Spark for no column. Then `stage` finds in `answers.told()`
+        what became of them.
+        """
+        return None
+
     def publish(self, staged: Staged) -> Published:
         """Let the world see what `stage` prepared; repeating it must have no further effect."""
         return Published()
@@ -225,6 +234,12 @@ def _counts(observation: Observation, members: Sequence[Member]) -> Mapping[str,
 def rows_of(numbers: np.ndarray, members: Sequence[Member]) -> dict[str, int]:
     """The rows of each query, by the ``@member`` of every row."""
     return by_query(np.bincount(numbers, minlength=len(members)), members)
+
+
+def sum_of(counts: pa.ChunkedArray, members: int) -> np.ndarray:
+    """The rows of every member, from what takers told: 64-bit numbers."""
+    each = [np.frombuffer(one, np.int64) for one in counts.to_pylist()]
+    return sum(each, np.zeros(members, np.int64))
 
 
 def by_query(sizes: np.ndarray, members: Sequence[Member]) -> dict[str, int]:
