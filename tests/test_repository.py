@@ -157,7 +157,6 @@ IN_SEVERAL_ROOMS = {
     "files": "files: the sinks of that kind, and how they are listed and moved",
     "fleet": "many simulations at once: on this machine, and on a cluster",
     "functions": "functions that SQL may call: those of Python, and those of the language",
-    "kafka": "topics: how they are written in SQL, and the sink",
     "host": "what carries out the decisions of an engine or a scheduler",
     "predictions": "what another policy would have done: computed, and shown",
     "refreshes": "refreshes of answers: as events, as Spark jobs, in virtual time",

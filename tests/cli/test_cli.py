@@ -276,6 +276,23 @@ def test_run_takes_a_master_and_a_policy() -> None:
     assert engine.checkpoint.parent == Path(".penstock")
 
 
+@pytest.mark.parametrize("command", [["run", "app.sql"], ["ask", "state", "SELECT 1"]])
+def test_spark_is_started_with_packages_jars_and_settings(command: list[str]) -> None:
+    Path("one.jar").touch()
+    assert main([*command, "--packages", "a:b:1,c:d:2", "--jars", "one.jar", "--conf",
+                 "spark.driver.memory=1g", "--conf", "spark.x=a=b c"]) == 0
+    assert FakeEngine.made[0].given == (
+        ("a:b:1", "c:d:2"), (str(Path("one.jar").resolve()),),
+        {"spark.driver.memory": "1g", "spark.x": "a=b c"})
+
+
+def test_what_spark_is_started_with_has_a_shape(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "app.sql", "--packages", "kafka"])
+    assert ended.value.code == 2
+    assert "'kafka' is no package; write GROUP:NAME:VERSION" in capsys.readouterr().err
+
+
 def test_a_failed_query_gives_status_1_and_its_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from penstock.generators import onoff_options
 from penstock.generators.packets import check_options
-from penstock.language import doubt_of, kafka, program_parts, read_signature
+from penstock.language import doubt_of, kafka_options, program_parts, read_signature
 from penstock.language.places import suggestion
 from penstock.language.source_checks import FILES, doubts
 from penstock.model import (
@@ -54,7 +54,7 @@ def _of_source(source: Stream | Relation) -> Iterator[str]:
     yield from _of_variables(source.options)
     yield from doubts(source.format, source.options, stream=isinstance(source, Stream))
     read = source.read if isinstance(source, Stream) else source.columns
-    if fault := kafka.misfit(source, read):
+    if fault := kafka_options.misfit(source, read):
         yield fault
     if source.format in FILES:
         yield from _of_path(source)

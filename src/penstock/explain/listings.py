@@ -10,7 +10,7 @@ from penstock.explain.explanation import Explanation
 from penstock.explain.plans import when_read
 from penstock.html_tables import html_table
 from penstock.language import Showing
-from penstock.language.kafka import topic_of
+from penstock.language.kafka_options import topic_of
 from penstock.language.settings import SETTINGS
 from penstock.model import (
     Application,

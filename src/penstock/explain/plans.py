@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
-from penstock.language.kafka import topic_of
+from penstock.language.kafka_options import topic_of
 from penstock.model import STREAM, Application, Query, Relation, Sink, SqlView, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.early_selections import (

@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from penstock.errors import NotYet, TypeFault, UnknownName
-from penstock.language import kafka
+from penstock.language import kafka_options
 from penstock.language.options import parse_options
 from penstock.language.places import Place, suggestion
 from penstock.language.tokens import Cursor
@@ -44,7 +44,7 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     if wanted == "topic":
         topic, place = cursor.string("the topic, in quotes")
         options = parse_options(cursor) if cursor.word() == "OPTIONS" else ()
-        kafka.check_sink(cursor.source, topic, options, place)
+        kafka_options.check_sink(cursor.source, topic, options, place)
         return Sink(kind, topic, options)
     if cursor.at_string():
         raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
@@ -71,7 +71,7 @@ def unfit(query: Query) -> str:
     for one in query.by_sink:
         kind = one.sink.kind
         if SINKS[kind].target == "topic":
-            if fault := kafka.unsendable(one):
+            if fault := kafka_options.unsendable(one):
                 return fault
             continue
         for output in query.branches[0].select if not SINKS[kind].holds_nested else ():

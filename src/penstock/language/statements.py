@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token
 
 from penstock.errors import LanguageError, Refused, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
-from penstock.language import durations, functions, kafka, showing, sinks, types
+from penstock.language import durations, functions, kafka_options, showing, sinks, types
 from penstock.language.aggregates import is_aggregate
 from penstock.language.catalogue import Catalogue
 from penstock.language.coercion import article
@@ -423,7 +423,7 @@ def _with_topic(
     """The path and the options of a source: a topic of Kafka is an option of it."""
     if format_ != "kafka":
         return path, options
-    return None, kafka.source_options(source, path, options, at)
+    return None, kafka_options.source_options(source, path, options, at)
 
 
 def _timing(cursor: Cursor, columns: Sequence[Field]) -> tuple[str | None, str, float]:

@@ -81,10 +81,10 @@ CREATE QUERY q INTO kafka 'sizes' OPTIONS (kafka.bootstrap.servers = 'a:1', keys
 --                             ^^^^^^^
 
 -- case: an option that is ours
-CREATE QUERY q INTO kafka 'sizes' OPTIONS (kafka.bootstrap.servers = 'a:1', kafka.transactional.id = 'x') AS SELECT src FROM packets
+CREATE QUERY q INTO kafka 'sizes' OPTIONS (kafka.bootstrap.servers = 'a:1', kafka.acks = 1) AS SELECT src FROM packets
 -- gives:
--- Refused: query q, line 1, column 27: the option kafka.transactional.id is not taken: it tells the transactions of this checkpoint from others
---   CREATE QUERY q INTO kafka 'sizes' OPTIONS (kafka.bootstrap.servers = 'a:1', kafka.transactional.id = 'x') AS SELECT src
+-- Refused: query q, line 1, column 27: the option kafka.acks is not taken: answers are sent in transactions
+--   CREATE QUERY q INTO kafka 'sizes' OPTIONS (kafka.bootstrap.servers = 'a:1', kafka.acks = 1) AS SELECT src FROM packets
 --                             ^^^^^^^
 
 -- case: a key that is no column

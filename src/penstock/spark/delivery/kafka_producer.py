@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
+from uuid import uuid4
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -27,9 +28,10 @@ SETTINGS = {
 """Settings of the producer, unless the sink's options name others."""
 _ANSWER_WITHIN = 10
 """Seconds that the broker may take to tell what was committed."""
-# Compiled by Janino, with which Spark compiles its own generated code.
+# Compiled by Janino, with which Spark compiles its own generated code. Py4J remembers methods by
+# the names of their classes, so each compiled class needs a name of its own.
 _LOOP = """
-public class PenstockRecords {
+public class {name} {
   public void send(org.apache.kafka.clients.producer.Producer producer, String topic, byte[] rows) {
     java.nio.ByteBuffer from = java.nio.ByteBuffer.wrap(rows);
     while (from.hasRemaining()) {
@@ -75,10 +77,10 @@ class KafkaProducer:
             bytes_ = jvm.org.apache.kafka.common.serialization.ByteArraySerializer
             self._producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(
                 self._map({**self._settings, "transactional.id": id}), bytes_(), bytes_())
-            self._loop = _loop(jvm)
         try:
             with _as_ours():
                 self._producer.initTransactions()
+                self._loop = _loop(jvm)
         except BaseException:
             self.close()
             raise
@@ -129,11 +131,12 @@ class KafkaProducer:
 
 def _loop(jvm: Any) -> Any:
     """The loop over records, in the JVM."""
+    name = f"PenstockRecords{uuid4().hex}"
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(
         jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(_LOOP)
-    return compiler.getClassLoader().loadClass("PenstockRecords").newInstance()
+    compiler.cook(_LOOP.replace("{name}", name))
+    return compiler.getClassLoader().loadClass(name).newInstance()
 
 
 def _chunks(records: Iterable[Record]) -> Iterator[bytes]:

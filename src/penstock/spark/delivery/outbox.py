@@ -26,7 +26,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.language.kafka import sent_as
+from penstock.language.kafka_options import sent_as
 from penstock.model import Sink, Variable
 from penstock.spark.delivery.kafka_producer import Record, RefusedBySink
 from penstock.spark.ingest.source_options import opened
@@ -254,6 +254,7 @@ class Sender:
         with self._changed:
             self._due = bool(self._waiting())
             if not self._due:
+                self._single = False
                 self._changed.notify_all()
                 self._changed.wait(LOOK_AGAIN)
             return bool(self._waiting())
@@ -269,14 +270,16 @@ class Sender:
         """Send the next files in one transaction."""
         producer, noted = self._connected()
         batch = self._batch()
+        if not batch:  # an earlier transaction had all of it
+            return
         number = noted + 1
         names = [str(file.relative_to(self._folder)) for files in batch.values() for file in files]
         self._checkpoint.write(self._sending, {"number": number, "files": names})
-        outboxes = [(self._outboxes[folder], files) for folder, files in batch.items()]
-        topics = dict.fromkeys(str(outbox.sink.target) for outbox, _ in outboxes)
-        producer.send(number, {topic: _all_records(
-            (outbox, files) for outbox, files in outboxes if outbox.sink.target == topic)
-            for topic in topics})
+        by_topic: dict[str, list[tuple[Outbox, list[Path]]]] = {}
+        for folder, files in batch.items():
+            outbox = self._outboxes[folder]
+            by_topic.setdefault(str(outbox.sink.target), []).append((outbox, files))
+        producer.send(number, {topic: _records(some) for topic, some in by_topic.items()})
         self._remove(names)
 
     def _batch(self) -> dict[Path, list[Path]]:
@@ -352,7 +355,7 @@ def _refusal(outbox: Outbox) -> str:
             f"wait in {outbox.folder}")
 
 
-def _all_records(of: Iterable[tuple[Outbox, Sequence[Path]]]) -> Iterator[Record]:
+def _records(of: Sequence[tuple[Outbox, Sequence[Path]]]) -> Iterator[Record]:
     for outbox, files in of:
         yield from outbox.records(files)
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from penstock.language import kafka
+from penstock.language import kafka_options
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark.compile.data_types import data_type, schema
 from penstock.spark.ingest.source_options import CORRUPT
@@ -26,9 +26,9 @@ def columns_of(
     options: Mapping[str, str],
 ) -> DataFrame:
     """The columns ``read`` of a frame of Spark's source kafka, and `@corrupt` if there may be."""
-    own = kafka.own_columns(source, read)
+    own = kafka_options.own_columns(source, read)
     names = {name_key(column.name): name for name, column in own.items()}
-    form = kafka.value_format(source)
+    form = kafka_options.value_format(source)
     if not form:
         return records.select(*[_own(column, names.get(name_key(column.name), column.name))
                                 for column in read])

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
 from penstock.generators import onoff_options, packets
-from penstock.language import kafka
+from penstock.language import kafka_options
 from penstock.language.source_checks import FILES, refused
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark.compile import expressions
@@ -230,8 +230,8 @@ def _check_onoff(source: Stream | Relation) -> None:
 
 
 def _check_kafka(spark: SparkSession, source: Stream | Relation) -> None:
-    packages = (KAFKA, AVRO) if kafka.value_format(source) == "avro" else (KAFKA,)
-    if fault := lacking(spark._jvm, *packages) or kafka.misfit(source, _read(source)):
+    packages = (KAFKA, AVRO) if kafka_options.value_format(source) == "avro" else (KAFKA,)
+    if fault := lacking(spark._jvm, *packages) or kafka_options.misfit(source, _read(source)):
         raise SourceError(fault)
 
 
