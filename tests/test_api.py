@@ -247,16 +247,16 @@ def test_what_cannot_be_given_is_refused_with_a_reason(tmp_path: Path) -> None:
         with pytest.raises(TypeFault, match="there is a stream 'ports' already"):
             engine.relation("ports", {"a": [1]})
         assert engine.application == before
-        assert not (tmp_path / "relations").exists()
+        assert not (tmp_path / "given").exists()
 
 
 # --- relations that the checkpoint keeps -----------------------------------------------------
 
 
 def kept(checkpoint: Path, name: str) -> pa.Table:
-    entry = json.loads((checkpoint / "relations.json").read_text())
+    entry = json.loads((checkpoint / "given.json").read_text())
     found = entry.get("content", entry)[name]
-    return pq.read_table(checkpoint / "relations" / name / f"{found['version']:08d}")
+    return pq.read_table(checkpoint / "given" / name / f"{found['version']:08d}")
 
 
 def test_the_rows_of_a_relation_are_copied_and_replaced_whole(
@@ -282,7 +282,7 @@ def test_the_rows_of_a_relation_are_copied_and_replaced_whole(
         assert kept(tmp_path, "users").num_rows == 1
         for rows in (frame, frame, frame.tail(1)):
             engine.relation("users", rows)
-        assert len(list((tmp_path / "relations" / "users").iterdir())) == 2
+        assert len(list((tmp_path / "given" / "users").iterdir())) == 2
         with pytest.raises(TypeFault, match="relation 'users' exists already and is declared diff"):
             engine.relation("users", {"id": [1]})
         assert kept(tmp_path, "users")["site"].to_pylist() == ["b"]
@@ -292,7 +292,7 @@ def test_the_rows_of_a_relation_are_copied_and_replaced_whole(
     found, faults = inspected(tmp_path)
     assert "relation users: its rows are here" in found
     assert faults == []
-    file = max((tmp_path / "relations" / "users").rglob("*.parquet"))
+    file = max((tmp_path / "given" / "users").rglob("*.parquet"))
     assert file.stat().st_mode & 0o077 == 0
     file.write_bytes(file.read_bytes()[:-1])
     _, faults = inspected(tmp_path)

@@ -54,7 +54,8 @@ DOCUMENTS = [ROOT / "README.md", *PAGES]
 ON_SPARK = [ROOT / "README.md", *(ROOT / "docs" / name for name in (
     "explanation/window-aggregates.md", "how-to/ask-questions.md",
     "how-to/queries-over-queries.md", "how-to/recover-after-a-crash.md",
-    "how-to/python-and-notebooks.md", "how-to/run-on-a-cluster.md", "how-to/see-answers.md",
+    "how-to/python-and-notebooks.md", "how-to/relations-that-change.md",
+    "how-to/run-on-a-cluster.md", "how-to/see-answers.md",
     "how-to/the-shell.md", "how-to/write-a-sink.md", "reference/python.md",
     "reference/running.md", "tutorial/first-queries.md"))]
 OTHERS = [ROOT / name for name in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,13 @@ from penstock.language import (
     shows,
 )
 from penstock.model import Application, Statement
-from penstock.spark import jvm
+from penstock.spark import jvm, submit_options
 from penstock.spark.delivery.answer_forms import Form, check_form, formed
 from penstock.spark.delivery.following import Following
 from penstock.spark.provided import Provided, StreamTiming
 from penstock.spark.session import SessionStart, activate, forget, lost, tuned
 from penstock.spark.storage.checkpoint import Checkpoint
+from penstock.spark.submit_options import SubmitOptions
 
 # Modules that run, ask and read are imported where they are used: by then `prepare` has started the
 # JVM.
@@ -58,9 +59,10 @@ class Engine:
 
     ``spark`` is the session to use. Without one the engine starts a local session, and stops it at
     the end. ``checkpoint`` is the folder from which a stopped or killed run resumes. Without one
-    the engine uses a temporary folder and deletes it. ``on_event`` is called with every event of a
-    run. With ``reading`` the engine only reads a checkpoint, which another engine may be using:
-    `results` and `ask` work, and calls that change anything are refused.
+    the engine uses a temporary folder and deletes it. ``packages`` (``group:name:version``),
+    ``jars`` and ``conf`` are what a session of its own is started with. ``on_event`` is called with
+    every event of a run. With ``reading`` the engine only reads a checkpoint, which another engine
+    may be using: `results` and `ask` work, and calls that change anything are refused.
     """
 
     def __init__(
@@ -69,11 +71,20 @@ class Engine:
         checkpoint: str | Path | None = None,
         *,
         master: str | None = None,
+        packages: Sequence[str] = (),
+        jars: Sequence[str | Path] = (),
+        conf: Mapping[str, str] | None = None,
         on_event: Callable[[Event], None] | None = None,
         reading: bool = False,
     ) -> None:
         """Open the checkpoint and bind the application it holds; Spark starts when it is needed."""
         self._given, self._master, self._on_event = spark, master, on_event
+        self._more = SubmitOptions(
+            submit_options.packages(",".join(packages)) if packages else (),
+            submit_options.jars(",".join(map(str, jars))) if jars else (),
+            dict(submit_options.setting(f"{name}={value}") for name, value in (conf or {}).items()))
+        if spark is not None and self._more != submit_options.NONE:
+            raise ValueError("packages, jars and conf are given when the session is started")
         self._spark: Session | None = None
         self._start: SessionStart | None = None
         self._reading = reading
@@ -112,13 +123,18 @@ class Engine:
         """Bind statements and put them into force, even while the engine runs.
 
         If any statement cannot be bound, nothing changes. Relative paths start at ``folder``.
+        REFRESH RELATION has a run read a relation again; without one there is nothing to do.
         Returned is a table for each SHOW, DESCRIBE and EXPLAIN among the statements.
         """
         self._refuse_if_closed()
-        fresh, shown = bind_all(sql, self._application, folder=folder, load=self._provided.load)
-        if fresh != self._application:
-            self._put_into_force(fresh)
-        return tuple(map(_listing, shown))
+        bound = bind_all(sql, self._application, folder=folder, load=self._provided.load)
+        if bound.application != self._application:
+            self._put_into_force(bound.application)
+        if bound.refreshed:
+            self._refuse_if_reading()
+            if self._host is not None and not self._host.wait(0):
+                self._host.refresh(bound.refreshed)
+        return tuple(map(_listing, bound.shown))
 
     def load(self, sql: str, *, folder: str | Path = ".") -> tuple[pyarrow.Table, ...]:
         """Make this text the whole application; queries that it lacks are dropped.
@@ -126,7 +142,8 @@ class Engine:
         Returned is a table for each SHOW, DESCRIBE and EXPLAIN in it.
         """
         self._refuse_if_closed()
-        fresh, shown = bind_all(sql, folder=folder, load=self._provided.load)
+        bound = bind_all(sql, folder=folder, load=self._provided.load)
+        fresh = bound.application
         for name, stream in self._application.streams.items():
             if name in fresh.streams and (fresh.streams[name] != stream or stream.derived and (
                     fresh.queries[name] != self._application.queries[name])):
@@ -134,7 +151,7 @@ class Engine:
                     f"stream {name} is not the one that {self.checkpoint} was begun with; "
                     "put its declaration back, or name another --checkpoint")
         self._put_into_force(fresh)
-        return tuple(map(_listing, shown))
+        return tuple(map(_listing, bound.shown))
 
     def _put_into_force(self, application: Application) -> None:
         self._refuse_if_reading()
@@ -484,7 +501,8 @@ class Engine:
         if self._spark is not None or self._given is not None or self._start is not None:
             return
         log = None if self._reading else self.checkpoint / "spark.log"
-        self._start = SessionStart(self._master, log, brief=brief or self._reading).in_background()
+        self._start = SessionStart(self._master, log, brief=brief or self._reading,
+                                   more=self._more).in_background()
 
     @property
     def session(self) -> Session:
@@ -538,10 +556,10 @@ class Engine:
 
 
 def _one_listing(sql: str, application: Application) -> pyarrow.Table:
-    after, shown = bind_all(sql, application)
-    if len(shown) != 1 or after != application:
+    bound = bind_all(sql, application)
+    if len(bound.shown) != 1 or bound.application != application or bound.refreshed:
         raise RunError("a question is one statement")
-    return _listing(shown[0])
+    return _listing(bound.shown[0])
 
 
 def _listing(shown: Showing) -> pyarrow.Table:

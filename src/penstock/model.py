@@ -179,6 +179,10 @@ def is_expensive(expression: Expression) -> bool:
 
 # --- windows and aggregates --------------------------------------------------------------------
 
+LONGEST_SESSION = 48
+"""The gaps after which a session is cut: a day, if the gap is half an hour."""
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """The length of time that an answer covers, and how often it is refreshed, in microseconds."""
@@ -188,6 +192,44 @@ class Window:
     exactly: bool = False
     """Whether answers come at the multiples of the slide and at no other time; otherwise the slide
     is the longest time between two answers."""
+    gap: int = 0
+    """Of sessions: how long nothing comes after the last row of one. ``length`` is then how far an
+    answer looks back, and the slide is the gap."""
+    kept: int = 0
+    """Of EMPTY GROUPS: for how long before the window a row makes its group known. It is part of
+    ``length``, since an answer looks back so far."""
+
+    @classmethod
+    def of_sessions(cls, gap: int) -> Window:
+        """Sessions with this gap.
+
+        >>> Window.of_sessions(10).length, Window.of_sessions(10).longest
+        (980, 480)
+        """
+        return cls(2 * (LONGEST_SESSION + 1) * gap, gap, exactly=True, gap=gap)
+
+    @property
+    def covered(self) -> int:
+        """The time that an answer is about."""
+        return self.length - self.kept
+
+    def keeping(self, time: int) -> Window:
+        """The window with rows for groups that are empty, but known from up to so long before it.
+
+        >>> Window(60, 20).keeping(300)
+        Window(length=360, slide=20, exactly=False, gap=0, kept=300)
+        """
+        return replace(self, length=self.length + time, kept=time)
+
+    @property
+    def longest(self) -> int:
+        """When a session has lasted for so long, it is cut at the next multiple of this."""
+        return LONGEST_SESSION * self.gap
+
+    @property
+    def recent(self) -> int:
+        """Of sessions: how recent a row must be for one to be due, or to be cut; otherwise 0."""
+        return 2 * self.gap
 
     def reaches_back(self, answered: int) -> int:
         """The time before which a row is in no window that is still to be answered.
@@ -201,9 +243,14 @@ class Window:
 
         >>> Window(10, 30, exactly=True).reaches_back(90)
         90
+
+        A row of a session has its gap until the session is answered:
+
+        >>> Window.of_sessions(10).reaches_back(90)
+        80
         """
         last = answered // self.slide * self.slide if self.exactly else answered
-        return min(last + self.slide - self.length, answered)
+        return min(last + self.slide - (self.recent or self.covered), answered)
 
 
 SketchMethod: TypeAlias = OneOf["", "hll", "fm", "kll", "count_min", "ams"]
@@ -239,6 +286,8 @@ class Grouping:
     aggregates: tuple[Aggregate, ...]
     """Each aggregate once, in the order in which they are first written."""
     having: tuple[Expression, ...] = ()
+    session: tuple[Aggregate, ...] = ()
+    """Of sessions: the aggregates that say when one begins and ends, MIN and MAX of the time."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -321,6 +370,9 @@ class Relation:
     format: str
     path: str | None = None
     options: Options = ()
+    refresh: float | None = None
+    """Seconds after which it is read again; infinite if that is done when asked for only. None if
+    it is read once, when a run begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,8 +398,10 @@ class Sink:
     kind: str = "memory"
     """A name in `penstock.sinks.SINKS`."""
     target: str | None = None
-    """What that kind needs: a folder, a function as ``module:name``, or nothing. A callback without
-    one calls what a Python program gives with `penstock.Engine.on`."""
+    """What that kind needs: a folder, a function as ``module:name``, a topic, or nothing. The
+    callback without a function is what a Python program gives with `penstock.Engine.on`."""
+    options: Options = ()
+    """How it is reached; only a topic has any."""
 
     @property
     def folder(self) -> str:
@@ -358,6 +412,10 @@ class Sink:
     def function(self) -> str:
         """The function that is called, as ``module:name``; empty where a sink names none."""
         return self._named("function")
+
+    def __str__(self) -> str:
+        """The sink as a query writes it."""
+        return self.kind if self.target is None else f"{self.kind} '{self.target}'"
 
     def _named(self, target: str) -> str:
         kind = SINKS.get(self.kind)
@@ -507,11 +565,12 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A standing query: the union of its branches, delivered to a sink."""
+    """A standing query: the union of its branches, delivered to its sinks."""
 
     name: str
     branches: tuple[Branch, ...]
     sink: Sink = Sink()
+    """Where its answers go, or the first of several such places."""
     latency: float | None = None
     """Seconds from arrival to delivery that the user can bear."""
     priority: int = 1
@@ -523,6 +582,24 @@ class Query:
     """What comes of a Python function that rejects every row: ``keep`` warns, ``fail`` stops."""
     views: tuple[str, ...] = ()
     """The views that it reads, directly or not; its branches hold what they stand for."""
+    also: tuple[Sink, ...] = ()
+    """The other sinks to which the same answers go."""
+
+    @property
+    def sinks(self) -> tuple[Sink, ...]:
+        """All sinks, in the order written."""
+        return self.sink, *self.also
+
+    @property
+    def by_sink(self) -> tuple[Query, ...]:
+        """The query once for each of its sinks, as if it had only this one."""
+        return tuple(replace(self, sink=sink, also=()) for sink in self.sinks) if self.also else (
+            self,)
+
+    @property
+    def into(self) -> str:
+        """Its sinks as it writes them."""
+        return ", ".join(map(str, self.sinks))
 
     @property
     def derives(self) -> bool:

@@ -76,8 +76,9 @@ class FakeEngine:
 
     def __init__(
         self, spark: Any = None, checkpoint: Any = None, *, master: Any = None,
-        reading: bool = False,
+        reading: bool = False, packages: Any = (), jars: Any = (), conf: Any = None,
     ) -> None:
+        self.given = packages, jars, conf
         self.checkpoint, self.master, self.reading = Path(checkpoint), master, reading
         self.summary, self.calls = Summary(), [""]
         self.checkpoint.mkdir(parents=True, exist_ok=True)
@@ -258,6 +259,13 @@ def test_run_shows_what_the_text_asks_for_and_ends_with_json(
     told = capsys.readouterr()
     assert json.loads(told.out)["run"]["state"] == "drained"
     assert "packets" in told.err and "balanced" in told.err
+
+
+def test_the_demo_ends_with_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--seconds", "1", "--rate", "100", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["run"]["state"] == "drained"
+    assert "Twenty-two" in told.err and "what next" in told.err
 
 
 def test_run_takes_a_master_and_a_policy() -> None:
@@ -445,7 +453,7 @@ CREATE STREAM a (x INT) FROM onoff OPTIONS (rate = 'fast');
 CREATE STREAM b (x INT) FROM csv 'folder' OPTIONS (maxFilesPerTrigger = 0, heder = true);
 CREATE STREAM c (x INT) FROM csv 'file.csv' OPTIONS (latestFirst = true, sep = ENV 'NOT_SET');
 CREATE STREAM d (x INT) FROM json;
-CREATE STREAM e (x STRING) FROM kafka OPTIONS (subscribe = 'topic');
+CREATE STREAM e (x STRING) FROM kafka 'topic';
 CREATE RELATION f (x INT) FROM csv 'file.csv' OPTIONS (header = true);
 CREATE RELATION g (x INT) FROM csv 'nowhere/*.csv';
 CREATE RELATION h (x INT) FROM csv '*.csv';
@@ -462,6 +470,8 @@ CREATE QUERY q AS SELECT x FROM a""")
         "stream c: file.csv is a file, and a stream is read from a folder of files",
         "stream d: the source json needs a path: FROM json 'folder'",
         "stream e: the source kafka needs the option kafka.bootstrap.servers",
+        "stream e: Kafka has no column 'x'; if the values have it, say what they are: OPTIONS "
+        "(valueFormat = 'json'), or declare value STRING",
         "relation g: no file or folder matches nowhere/*.csv"]
 
 

@@ -124,6 +124,48 @@ def test_a_derived_stream_whose_query_leaves_ends_in_a_run_that_drains(drained):
     assert (host.finished is not None) == drained
 
 
+def test_what_is_derived_during_a_run_that_drains_is_drained_too():
+    """Its query and its reader join when `s` has ended, and when it still brings rows."""
+    host = FakeHost.of(SOURCE + "CREATE STREAM t (ts TIMESTAMP, a INT) FROM rate TIME ts;"
+                       "CREATE QUERY other AS SELECT a FROM t;"
+                       "CREATE QUERY more AS SELECT a FROM s;")
+    host.arrive("s", at=1.0, times=(0.5, 1.5, 2.5, 5.0, 9.5))
+    host.end("s", at=7.0)
+    host.end("t", at=20.0)
+    host.run(until=5.0)
+    host.add(COUNTS)
+    host.arrive("s", at=6.0, times=(9.6, 11.0, 12.5))
+    host.run(until=10.0)
+    assert ends(host) == ["s", "counts"]
+    host.add(TOTALS + LAST + "CREATE STREAM few AS SELECT a FROM t;")
+    host.arrive("t", at=12.0, times=(1.0, 1.5))
+    host.run()
+    assert ends(host) == ["s", "counts", "totals", "t", "few"]
+    counted = [(a.end // 10**6, a.rows) for a in host.answers if a.query == "counts"]
+    assert counted[-3:] == [(10, 2), (12, 1), (14, 1)]
+    arrived = [event.block for event in host.record if isinstance(event, ev.BlockArrived)]
+    assert sum(b.rows for b in arrived if b.stream == "counts") == len(counted)
+    assert [a.rows for a in host.answers if a.query == "last"], "windows over it are answered"
+    assert [block.stream for block in arrived][-1] == "few"
+    assert host.finished is not None and host.finished.outcome == "drained"
+
+
+def test_a_stream_that_comes_during_a_run_that_drains_is_read_to_its_end():
+    host = FakeHost.of(SOURCE + "CREATE QUERY q AS SELECT a FROM s;")
+    host.arrive("s", at=1.0)
+    host.end("s", at=20.0)
+    host.run(until=5.0)
+    host.add("CREATE STREAM t (ts TIMESTAMP, a INT) FROM rate TIME ts; "
+             "CREATE QUERY r AS SELECT COUNT(*) AS n FROM t [WINDOW 2 SECONDS];")
+    host.run(until=30.0)
+    assert host.finished is None, "t may bring rows"
+    host.arrive("t", at=31.0, times=(1.0, 1.5))
+    host.end("t", at=32.0)
+    host.run()
+    assert [a.rows for a in host.answers if a.query == "r"] == [2]
+    assert host.finished is not None and host.finished.outcome == "drained"
+
+
 def test_an_operator_policy_schedules_what_comes_out_of_a_join_that_is_a_stream():
     module = "penstock.demo.detectors"
     host = FakeHost.of(f"""

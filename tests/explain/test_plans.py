@@ -249,3 +249,19 @@ views
     views = explain_json(application, plan(application))["views"]
     assert [(view["name"], view["views"], view["queries"]) for view in views] == [
         ("web", [], ["sites", "counts"]), ("placed", ["web"], ["sites"])]
+
+
+def test_sessions_and_empty_groups_are_told() -> None:
+    application = bind(DECLARED + """
+        CREATE QUERY visits AS
+          SELECT src, COUNT(*) FROM packets GROUP BY src, SESSION(ts, INTERVAL '30' MINUTE);
+        CREATE QUERY quiet AS SELECT src, COUNT(*) FROM packets
+          GROUP BY src, TUMBLE(ts, INTERVAL '1' MINUTE) EMPTY GROUPS FOR 1 HOUR;
+    """)
+    made = plan(application)
+    text = explain(application, made)
+    assert "\n      sessions with gaps below 30 min: visits\n" in text
+    assert "\n      window 1 min, slide exactly 1 min, with empty groups for 1 h: quiet\n" in text
+    (group,) = explain_json(application, made)["groups"]
+    assert [{"name": "visits", "gap": 1_800_000_000}, 60_000_000, 3_600_000_000] == [
+        group["queries"][0], group["queries"][1]["window"], group["queries"][1]["empty_groups"]]

@@ -60,6 +60,8 @@ CREATE QUERY joined INTO parquet 'out/joined'
 CREATE QUERY detected INTO json 'out/detected' AS SELECT src, name FROM lines WHERE odd(src);
 CREATE QUERY conjoined INTO parquet 'out/conjoined'
     AS SELECT src, port FROM plain WHERE odd(src) AND light(port);
+CREATE QUERY both INTO parquet 'out/both', json '{far}-both', memory
+    AS SELECT src, port FROM plain WHERE port > 50;
 CREATE QUERY c1 INTO json 'out/common' AS SELECT src, port FROM lines WHERE light(src) AND src > 3;
 CREATE QUERY c2 INTO json 'out/common' AS SELECT src, name FROM lines WHERE light(src);
 """
@@ -73,6 +75,18 @@ CREATE QUERY e2 INTO parquet 'out/windows' AS SELECT port, COUNT(*) AS n, MEDIAN
     FROM lines GROUP BY port, TUMBLE(ts, INTERVAL '6' SECOND) HAVING COUNT(*) > 1;
 """
 """Answered at the multiples of their slides only, so that it does not matter when."""
+SESSIONS = """
+CREATE QUERY sessions AS SELECT src % 3 AS k, COUNT(*) AS n, SUM(port) AS total, LAST(name) AS last
+    FROM plain GROUP BY src % 3, SESSION(ts, INTERVAL '4' SECOND);
+"""
+"""A row of each key every three seconds, but for those without a time or late, so some sessions end
+soon and one is cut."""
+EMPTY = """
+CREATE QUERY emptied AS SELECT src % 5 AS k, COUNT(*) AS n, SUM(port) AS total FROM plain
+    WHERE src % 5 <> 3 OR src % 25 = 3 GROUP BY src % 5, TUMBLE(ts, INTERVAL '3' SECOND)
+    EMPTY GROUPS FOR 12 SECONDS;
+"""
+"""A group that has a row every 25 seconds is known for half of them."""
 JOINED = """
 CREATE QUERY near INTO parquet 'out/near' AS SELECT p.src, l.src AS other FROM plain p, lines l
     WHERE p.port = l.port WINDOW 3 SECONDS;
@@ -109,9 +123,10 @@ STAGED = "SET operators = 'greedy';"
 """Paths through Python are left and taken up again; what is undisturbed runs them whole."""
 FAR = "SET synopses = '1 byte';"
 """The panes of all window aggregates are on the executors."""
-EVERYTHING = FEW + MORE + WINDOWED + JOINED + DERIVED
-QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED,
-           "joins": SLICED + JOINED, "derived": DERIVED, "executors": FAR + WINDOWED,
+EVERYTHING = FEW + MORE + WINDOWED + SESSIONS + EMPTY + JOINED + DERIVED
+QUERIES = {"ingest": FEW, "delivery": STAGED + FEW + MORE, "windows": WINDOWED + SESSIONS + EMPTY,
+           "joins": SLICED + JOINED, "derived": DERIVED,
+           "executors": FAR + WINDOWED + SESSIONS + EMPTY,
            "one": STAGED + SLICED + EVERYTHING, "other": FAR + EVERYTHING,
            "undisturbed": EVERYTHING}
 FUNCTIONS = """
@@ -142,9 +157,16 @@ OUTPUTS = {
     "detected": "SELECT * FROM read_json('{root}/out/detected/*')",
     "conjoined": "SELECT * FROM read_parquet('{root}/out/conjoined/*')",
     "common": "SELECT * FROM read_json('{root}/out/common/*')",
+    "both": "SELECT src, port FROM read_parquet('{root}/out/both/*')",
+    "json of both": "SELECT src, port FROM read_json('{far}-both/*.json')",
+    "memory of both": f"SELECT src, port FROM {RESULTS} WHERE query = 'both'",
     "rejected by conjoined": "SELECT * FROM read_json('{root}/checkpoint/rejects/conjoined/*')",
     "hopping": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
                "WHERE query = 'hopping'",
+    "sessions": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
+                "WHERE query = 'sessions'",
+    "emptied": f"SELECT window_start, window_end, k, n, total FROM {RESULTS} "
+               "WHERE query = 'emptied'",
     "windows": "SELECT * FROM read_parquet('{root}/out/windows/*', union_by_name = true)",
     "near": "SELECT src, other FROM read_parquet('{root}/out/near/*')",
     "wide": f"SELECT src, other, name FROM {RESULTS} WHERE query = 'wide'",
@@ -173,7 +195,7 @@ def _driver():
     return module
 
 
-CHAINS, found = _driver().CHAINS, _driver().found
+CHAINS, CHANGES, found = _driver().CHAINS, _driver().CHANGES, _driver().found
 STEPS = max(len(chain) for chain in CHAINS.values())
 
 
@@ -291,13 +313,16 @@ def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, 
     for stream in ("plain", "lines"):
         assert sum(expected.rows(f"late {stream}").values()) == STEPS - 5
     assert sum(expected.rows("malformed lines").values()) == STEPS
+    assert any(", 0, None)" in row for row in expected.rows("emptied"))
     assert all(expected.rows(output) for output in (
-        "near", "wide", "next", "latest", "tallied", "three", "fewer", "sums", "met"))
+        "sessions", "near", "wide", "next", "latest", "tallied", "three", "fewer", "sums", "met"))
     for name in chains:
         site = sites[name]
         for output in site.outputs():
             assert site.rows(output) == expected.rows(output), f"{output} after the chain {name}"
         assert_nothing_is_left(site)
+    both = expected.rows("both")
+    assert both and both == expected.rows("json of both") == expected.rows("memory of both")
 
 
 def killed_again_and_again(site: Site) -> None:

@@ -134,3 +134,29 @@ def test_a_run_that_is_stopped_goes_on_with_its_derived_streams(engine, tmp_path
 
 def _has_read(e, rows: int) -> bool:
     return "web" in e.status().streams and e.status().streams["web"].read >= rows
+
+
+def test_what_is_derived_during_a_run_that_drains_is_drained_too(engine, tmp_path):
+    """All rows that come after it are answered for, in the windows over it too."""
+    with engine() as e:
+        e.execute("""
+            CREATE STREAM packets (ts TIMESTAMP, src INT, length INT)
+              FROM onoff OPTIONS (rate = 200, rows = 1200, seed = 5) TIME ts LATENESS 1 HOUR;
+            CREATE QUERY first AS SELECT ts FROM packets;
+        """, folder=tmp_path)
+        e.start(until_drained=True)
+        eventually(lambda: "packets" in e.status().streams
+                   and e.status().streams["packets"].read > 0, "rows come")
+        e.execute("""
+            CREATE STREAM small TIME ts LATENESS 1 HOUR AS
+              SELECT ts, src FROM packets WHERE length < 1000;
+            CREATE QUERY counted AS SELECT COUNT(*) AS n FROM small
+              GROUP BY TUMBLE(ts, INTERVAL '1' SECOND);
+        """)
+        assert e.wait(60)
+        summary = e.status()
+        assert (summary.run.state, summary.failures()) == ("drained", [])
+        assert summary.accounting() == []
+        derived = summary.queries["small"].rows_out
+        assert 0 < derived == summary.streams["small"].read
+        assert sum(e.results("counted")["n"].to_pylist()) == derived

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
 
-from penstock.cli.shared import add_checkpoint, console, positive, read
+from penstock.cli.shared import add_account_json, add_checkpoint, positive, read, teller
 
 HELP = "see it at work"
 ABOUT = "Twenty-two standing queries over bursty packets."
@@ -25,6 +25,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--rate", type=positive, metavar="N",
                         help="packets a second (default: what this machine carries with ease, by "
                              "a quick measurement)")
+    add_account_json(parser)
     add_checkpoint(parser, "penstock-demo/checkpoint, emptied first")
 
 
@@ -33,10 +34,10 @@ def run(arguments: Namespace) -> int:
     from rich.text import Text
 
     from penstock import demo
-    from penstock.cli.running import RunRequest, how_called, run_job
+    from penstock.cli.running import RunRequest, how_called, run_and_tell
     from penstock.demo.machine import suitable_rate
 
-    out = console()
+    out = teller(arguments.json)
     rate = arguments.rate or suitable_rate()
     folder = Path("penstock-demo")
     checkpoint = arguments.checkpoint or folder / "checkpoint"
@@ -52,4 +53,4 @@ def run(arguments: Namespace) -> int:
         brief=arguments.seconds <= BRIEF,
     )
     show = partial(demo.show_answers, console=out, file=file, penstock=how_called())
-    return run_job(job, out, then=show).status
+    return run_and_tell(job, out, arguments.json, then=show)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from penstock.cli.shared import add_checkpoint, add_master, console, read
+from penstock.cli.shared import (
+    add_account_json,
+    add_checkpoint,
+    add_spark,
+    read,
+    spark_arguments,
+    teller,
+)
 from penstock.policies import FAMILIES
 
 HELP = "run an application"
@@ -26,11 +32,9 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("application", type=Path, metavar="app.sql", help="a file of statements")
     parser.add_argument("--until-drained", action="store_true",
                         help="read bounded inputs to their end, answer, and stop")
-    parser.add_argument("--json", action="store_true",
-                        help="at the end the account as JSON, as `penstock events --json` gives "
-                             "it; all else goes to standard error")
+    add_account_json(parser)
     add_checkpoint(parser, "a new folder in .penstock")
-    add_master(parser)
+    add_spark(parser)
     for family in FAMILIES.values():
         parser.add_argument(f"--{family.name}", metavar="POLICY",
                             help=f"the policy that decides {family.decides}; overrides SET "
@@ -39,10 +43,7 @@ def add(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Run the application, show it, and account for it."""
-    from rich.console import Console
-
-    from penstock.cli.running import RunRequest, run_job
-    from penstock.events import digest
+    from penstock.cli.running import RunRequest, run_and_tell
 
     file: Path = arguments.application
     job = RunRequest(
@@ -52,14 +53,10 @@ def run(arguments: Namespace) -> int:
         checkpoint=arguments.checkpoint or fresh_checkpoint(file, time.time()),
         file=file,
         until_drained=arguments.until_drained,
-        master=arguments.master,
+        spark=spark_arguments(arguments),
         policies={name: text for name in FAMILIES if (text := getattr(arguments, name))},
     )
-    if not arguments.json:
-        return run_job(job, console()).status
-    ending = run_job(job, Console(stderr=True, highlight=False))
-    print(json.dumps(digest(ending.summary), indent=2))
-    return ending.status
+    return run_and_tell(job, teller(arguments.json), arguments.json)
 
 
 def fresh_checkpoint(file: Path, now: float) -> Path:

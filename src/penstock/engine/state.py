@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from penstock.engine.blocks import Blocks
+from penstock.engine.relation_versions import ChangingRelations
 from penstock.engine.settings import Settings
 from penstock.plan import Member, Plan
 
@@ -16,8 +18,11 @@ class EngineState:
     settings: Settings
     plan: Plan = field(default_factory=lambda: Plan((), ()))
     blocks: Blocks = field(init=False)
+    relations: ChangingRelations = field(init=False)
     open: dict[str, None] = field(default_factory=dict)
     """Streams that may bring more blocks."""
+    ended: dict[str, None] = field(default_factory=dict)
+    """Streams that have brought all their blocks."""
     broken: dict[str, str] = field(default_factory=dict)
     """Streams that cannot be read any more, and why."""
     readers: dict[str, dict[Member, None]] = field(default_factory=dict)
@@ -26,6 +31,13 @@ class EngineState:
     def __post_init__(self) -> None:
         """No block has come yet."""
         self.blocks = Blocks(self.settings.retention)
+        self.relations = ChangingRelations(self.blocks)
+
+    def expect(self, streams: Iterable[str]) -> None:
+        """A query has joined that reads or derives these: those that are new may bring blocks."""
+        for stream in streams:
+            if stream not in self.ended and stream not in self.broken:
+                self.open.setdefault(stream)
 
     def is_alive(self, query: str) -> bool:
         """Whether a query takes new blocks."""

@@ -16,7 +16,7 @@ def summary_html(summary: Summary) -> str:
     streams = [(s.name, s.state, s.read, s.late, s.rejected, s.reason)
                for s in list(summary.streams.values())]
     queries = [(q.name, q.state, q.rows_in, q.rows_out, q.filtered, q.rejected, q.late,
-                _seconds(q.latency.whole().percentile(0.99)), q.sink, q.reason)
+                _seconds(q.latency.whole().percentile(0.99)), ", ".join(q.sinks), q.reason)
                for q in list(summary.queries.values())]
     return (html_lines(_lines(summary))
             + html_table("streams", ("name", "state", "read", "late", "rejected", "reason"),

@@ -10,12 +10,20 @@ from collections.abc import Iterator
 from glob import glob
 from pathlib import Path
 
-from penstock.generators.onoff_options import Options
+from penstock.generators import onoff_options
 from penstock.generators.packets import check_options
-from penstock.language import doubt_of, program_parts, read_signature
+from penstock.language import doubt_of, kafka, program_parts, read_signature
 from penstock.language.places import suggestion
 from penstock.language.source_checks import FILES, doubts
-from penstock.model import DATAFRAME, PROGRAM, Application, Relation, Stream, Variable
+from penstock.model import (
+    DATAFRAME,
+    PROGRAM,
+    Application,
+    Options,
+    Relation,
+    Stream,
+    Variable,
+)
 
 _SOURCES = (*FILES, "kafka", "onoff", "rate", "rate-micro-batch", "socket")
 """The sources that Spark and Penstock bring; others come with packages."""
@@ -29,6 +37,9 @@ def notes(application: Application, imported: bool = False) -> list[str]:
             found += [f"{kind} {name}: {doubt}" for doubt in _of_source(source)]
     if not imported:
         found += _of_functions(application)
+    for query in application.queries.values():
+        for sink in query.sinks:
+            found += [f"query {query.name}: {doubt}" for doubt in _of_variables(sink.options)]
     return [*found, *_of_callbacks(application), *map(str, program_parts(application))]
 
 
@@ -40,13 +51,20 @@ def _of_source(source: Stream | Relation) -> Iterator[str]:
     elif source.format not in _SOURCES and "." not in source.format:
         hint = suggestion(source.format, _SOURCES) or "it must come with a package"
         yield f"Spark brings no source '{source.format}'; {hint}"
-    for name, value in source.options:
+    yield from _of_variables(source.options)
+    yield from doubts(source.format, source.options, stream=isinstance(source, Stream))
+    read = source.read if isinstance(source, Stream) else source.columns
+    if fault := kafka.misfit(source, read):
+        yield fault
+    if source.format in FILES:
+        yield from _of_path(source)
+
+
+def _of_variables(options: Options) -> Iterator[str]:
+    for name, value in options:
         if isinstance(value, Variable) and value.name not in os.environ:
             yield (f"the environment variable {value.name}, which option {name} names, is not set "
                    "here")
-    yield from doubts(source.format, source.options, stream=isinstance(source, Stream))
-    if source.format in FILES:
-        yield from _of_path(source)
 
 
 def _of_path(source: Stream | Relation) -> Iterator[str]:
@@ -70,7 +88,7 @@ def _of_onoff(source: Stream | Relation) -> Iterator[str]:
         check_options(name for name, _ in source.options)
         known = {name: value for name, value in source.options if isinstance(value, str)}
         if len(known) == len(source.options):
-            Options.parse(known)
+            onoff_options.Options.parse(known)
     except ValueError as error:
         yield str(error)
 
@@ -89,8 +107,8 @@ def _of_functions(application: Application) -> Iterator[str]:
 def _of_callbacks(application: Application) -> Iterator[str]:
     folders = {s.name: s.folder for s in application.statements if s.kind == "query"}
     for query in application.queries.values():
-        if query.sink.function:
-            module, _, attribute = query.sink.function.partition(":")
+        for called in (sink.function for sink in query.sinks if sink.function):
+            module, _, attribute = called.partition(":")
             doubt = doubt_of(module, attribute, folders.get(query.name, "."))
             if doubt:
                 yield f"query {query.name}: its callback may not be found: {doubt}"

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.explain.explanation import Explanation
+from penstock.explain.plans import when_read
 from penstock.html_tables import html_table
 from penstock.language import Showing
+from penstock.language.kafka import topic_of
 from penstock.language.settings import SETTINGS
 from penstock.model import (
     Application,
@@ -66,8 +68,8 @@ def _streams(application: Application) -> Listing:
 
 
 def _relations(application: Application) -> Listing:
-    return Listing(("name", "columns", "source"), tuple(
-        (relation.name, _columns(relation.columns), _source(relation))
+    return Listing(("name", "columns", "source", "read"), tuple(
+        (relation.name, _columns(relation.columns), _source(relation), when_read(relation))
         for relation in application.relations.values()))
 
 
@@ -162,6 +164,8 @@ def _about_source(source: Stream | Relation) -> Iterator[tuple[str, str | None]]
     for name, value in source.options:
         told = f"ENV '{value.name}'" if isinstance(value, Variable) else value
         yield f"option {name}", "(hidden)" if told == value and _SECRET.search(name) else told
+    if isinstance(source, Relation):
+        yield "read", when_read(source)
     if isinstance(source, Stream):
         yield "time", source.time or "of arrival"
         if source.unit:
@@ -175,9 +179,12 @@ def _about_query(application: Application, query: Query) -> Iterator[tuple[str, 
     yield "reads", ", ".join(query.streams)
     yield "sink", _sink(query)
     window = query.branches[0].window
-    if window is not None:
-        yield "window", span(window.length)
+    if window is not None and window.gap:
+        yield "sessions", f"with gaps below {span(window.gap)}"
+    elif window is not None:
+        yield "window", span(window.covered)
         yield "slide", span(window.slide) + (" exactly" if window.exactly else "")
+        yield "empty groups", f"for {span(window.kept)}" if window.kept else None
     yield "priority", str(query.priority)
     yield "latency", None if query.latency is None else f"{query.latency:g} s"
     yield "lifetime", None if query.lifetime is None else f"{query.lifetime:g} s"
@@ -207,7 +214,8 @@ def _columns(columns: Sequence[Field]) -> str:
 def _source(source: Stream | Relation) -> str:
     if isinstance(source, Stream) and source.derived:
         return f"the query {source.name}"
-    return f"{source.format} '{source.path}'" if source.path else source.format
+    named = source.path or topic_of(source)
+    return f"{source.format} '{named}'" if named else source.format
 
 
 def _view_reads(view: SqlView) -> str:
@@ -219,4 +227,4 @@ def _view_reads(view: SqlView) -> str:
 def _sink(query: Query) -> str:
     if query.derives:
         return f"the stream {query.name}"
-    return f"{query.sink.kind} '{query.sink.target}'" if query.sink.target else query.sink.kind
+    return query.into

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.functions import PythonFunction
 from penstock.language import durations, sizes
@@ -25,6 +26,7 @@ from penstock.language.tokens import statements as split
 from penstock.model import PROGRAM, Application, OneTimeQuery, Statement
 
 __all__ = [
+    "Bound",
     "ProgramPart",
     "Showing",
     "bind",
@@ -60,7 +62,17 @@ def bind(
     of a CREATE FUNCTION, through ``load(module, attribute, folder)``. Any text gives an Application
     or a `penstock.errors.LanguageError` with the place of the fault.
     """
-    return bind_all(text, onto, folder=folder, load=load)[0]
+    return bind_all(text, onto, folder=folder, load=load).application
+
+
+class Bound(NamedTuple):
+    """What a text means."""
+
+    application: Application
+    shown: tuple[Showing, ...] = ()
+    """What it asks to be shown."""
+    refreshed: tuple[str, ...] = ()
+    """The relations that it wants to be read again."""
 
 
 def bind_all(
@@ -69,15 +81,15 @@ def bind_all(
     *,
     folder: str | Path = ".",
     load: Load = load_function,
-) -> tuple[Application, tuple[Showing, ...]]:
-    """What `bind` returns, and what the text asks to be shown.
+) -> Bound:
+    """What `bind` returns, and what else the text asks for.
 
-    >>> bind_all("CREATE STREAM s (a INT) FROM rate; SHOW STREAMS")[1][0].what
+    >>> bind_all("CREATE STREAM s (a INT) FROM rate; SHOW STREAMS").shown[0].what
     'STREAMS'
     """
     catalogue = Catalogue.of(onto)
-    shown = _add(text, catalogue, str(folder), load)
-    return catalogue.application(), shown
+    binder = _add(text, catalogue, str(folder), load)
+    return Bound(catalogue.application(), tuple(binder.shown), tuple(binder.refreshed))
 
 
 def bind_statements(
@@ -134,11 +146,11 @@ def shows(text: str) -> bool:
     return first is not None and first.text.upper() in SHOWING
 
 
-def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> tuple[Showing, ...]:
+def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> StatementBinder:
     binder = StatementBinder(catalogue, folder, load)
     statements = list(split(text))
     catalogue.later = {declared_name(tokens) for tokens in statements}
     for ordinal, tokens in enumerate(statements, 1):
         catalogue.later.discard(declared_name(tokens))
         binder.bind(tokens, text, ordinal)
-    return tuple(binder.shown)
+    return binder

@@ -38,7 +38,7 @@ _CLAUSES = (
 )
 """Clauses that are read, if only to be refused by name; any other is a syntax error."""
 
-STANDARD = ("HOP", "TUMBLE")
+STANDARD = ("HOP", "TUMBLE", "SESSION")
 """The windows of standard SQL."""
 
 _SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION")
@@ -143,7 +143,8 @@ def _prepared(tokens: Sequence[Token]) -> list[Token]:
     """The tokens as sqlglot understands them: ``ARRAY(`` is no type, ``(TABLE s`` is a name."""
     prepared = []
     for before, token, after in _neighbours(list(_with_intervals(tokens))):
-        if token.token_type in _CONSTRUCTORS and after is TokenType.L_PAREN:
+        called = token.token_type in _CONSTRUCTORS or token.token_type is TokenType.SESSION
+        if called and after is TokenType.L_PAREN:
             token = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
         if token.token_type is TokenType.TABLE and after in _NAMES and before in _ARGUMENT:
             continue

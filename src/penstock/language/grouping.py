@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from sqlglot import exp
 
@@ -23,9 +24,12 @@ from penstock.model import (
     Call,
     Column,
     Expression,
+    Grouping,
     Literal,
     Output,
     PythonCall,
+    Type,
+    Window,
 )
 
 _IGNORING = ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE", "ANY_VALUE")
@@ -250,6 +254,27 @@ def _is_column(node: exp.Column, rows: ExpressionBinder) -> bool:
 
 def _has_alias(item: exp.Expr) -> bool:
     return isinstance(item, exp.Alias)
+
+
+def sessions(
+    grouping: Grouping, outputs: Sequence[Output], window: Window, time: Expression
+) -> tuple[Grouping, tuple[Output, ...]]:
+    """A grouping by sessions: one begins with its first row, and ends a gap after its last."""
+    times = tuple(Aggregate(function, (time,), TIMESTAMP) for function in ("MIN", "MAX"))
+    found = list(dict.fromkeys((*grouping.aggregates, *times)))
+    first, last = (Column(f"agg{found.index(one)}", TIMESTAMP, ANSWER) for one in times)
+    gap = Literal(timedelta(microseconds=window.gap), Type("INTERVAL"))
+    end = Call("add_interval", (last, gap), TIMESTAMP)
+    ends: dict[Expression, Expression] = dict(zip(WINDOW_COLUMNS, (first, end), strict=True))
+
+    def placed(expression: Expression) -> Expression:
+        if isinstance(expression, Call | PythonCall):
+            return replace(expression, args=tuple(map(placed, expression.args)))
+        return ends.get(expression, expression)
+
+    named = tuple(replace(o, expression=placed(o.expression)) for o in outputs)
+    having = tuple(map(placed, grouping.having))
+    return Grouping(grouping.keys, tuple(found), having, times), named
 
 
 def windowed(outputs: Sequence[Output]) -> list[Output]:

@@ -20,6 +20,7 @@ _INSTEAD = {
     "PLACING": "write CONCAT(LEFT(a, 1), 'x', SUBSTR(a, 3))",
     "SYSTEM_TIME": "leave FOR SYSTEM_TIME AS OF out: a relation is read when the run begins",
     "~": "write RLIKE '^a' for a regular expression",
+    "FILL": "write EMPTY GROUPS FOR 1 HOUR: groups known for so long have counts of 0",
     "CREATE": "a ; ends the statement before",
 }
 _ENDS_JOIN = (
@@ -67,9 +68,6 @@ def _check_foreign_windows(tokens: Sequence[Token], source: Source) -> None:
         if word == "CUMULATE":
             hint = "write HOP(...), whose windows have one size"
             raise source.fault(Refused, "CUMULATE is not admitted", place, hint)
-        if word in ("SESSION", "SESSION_WINDOW") and token.token_type is not TokenType.IDENTIFIER:
-            hint = "TUMBLE and HOP are windows of fixed length"
-            raise source.fault(Refused, "there are no session windows", place, hint)
 
 
 def _check_joins(tokens: Sequence[Token], source: Source) -> None:

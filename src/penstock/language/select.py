@@ -14,6 +14,7 @@ from penstock.language import coercion, comparisons, types
 from penstock.language.binder import ExpressionBinder, describe
 from penstock.language.catalogue import Catalogue
 from penstock.language.dialect import place_of_node
+from penstock.language.empty_groups import EmptyGroups, take_empty_groups
 from penstock.language.expressions import expression_binder
 from penstock.language.grouping import (
     WINDOW_COLUMNS,
@@ -22,6 +23,7 @@ from penstock.language.grouping import (
     group_keys,
     grouped_by,
     is_aggregate,
+    sessions,
     windowed,
 )
 from penstock.language.inlining import (
@@ -58,6 +60,7 @@ from penstock.language.windows import (
 from penstock.model import (
     ANSWERS,
     HELD,
+    TIMESTAMP,
     Branch,
     Call,
     Column,
@@ -124,10 +127,11 @@ def bind_select(
     ``unfinished`` is the name of the stream that is derived by it.
     """
     around = Place(tokens[0].start, tokens[-1].end + 1)
-    rest, windows = take_windows(understood(tokens, source), source)
+    rest, empty = take_empty_groups(understood(tokens, source), source)
+    rest, windows = take_windows(rest, source)
     tree = parsed(rest, source, around)
     names = {name_key(name) for name in (view, unfinished) if name}
-    binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, names)
+    binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, names, empty=empty)
     try:
         branches = binder.query(tree)
         if view:
@@ -176,7 +180,11 @@ def bind_asked(
 ) -> AskedSelect:
     """The branches of a question, and how its rows are ordered."""
     around = Place(tokens[0].start, tokens[-1].end + 1)
-    rest, windows = take_windows(tokens, source)
+    rest, empty = take_empty_groups(tokens, source)
+    if empty is not None:
+        raise source.fault(NotYet, "EMPTY GROUPS in a question is not supported yet", empty.place,
+                           "CREATE QUERY answers for them")
+    rest, windows = take_windows(rest, source)
     tree = parsed(rest, source, around)
     binder = _SelectBinder(source, catalogue, around, windows, tokens, {}, set(), asked=True)
     try:
@@ -194,13 +202,14 @@ class _SelectBinder:
     def __init__(
         self, source: Source, catalogue: Catalogue, around: Place, windows: Sequence[Clause],
         tokens: Sequence[Token], named: Mapping[str, Inlined], unfinished: Set[str],
-        asked: bool = False, within: bool = False,
+        asked: bool = False, within: bool = False, empty: EmptyGroups | None = None,
     ) -> None:
         """``named`` are the queries of WITH that it sees, by their names in lower case.
 
         ``unfinished`` are the names of what is being declared, which cannot be read yet. ``asked``
         says that the whole is a question, and ``within`` that this is a query within another.
         """
+        self.empty = empty
         self.source, self.catalogue, self.around = source, catalogue, around
         self.windows, self.tokens = windows, tokens
         self.named, self.unfinished = dict(named), unfinished
@@ -264,10 +273,12 @@ class _SelectBinder:
         """A query within this one."""
         around = self.place(tree)
         enclosing = parentheses_around(self.tokens, around) or around
-        inside = [w for w in self.windows if enclosing.start < w.place.start < enclosing.end]
+        clauses = [clause.place for clause in self.windows]
+        clauses += [self.empty.place] if self.empty is not None else []
+        inside = [place for place in clauses if enclosing.start < place.start < enclosing.end]
         if inside:
             message = "a window aggregate or join within a query is not supported yet"
-            raise self.source.fault(NotYet, message, inside[0].place, _ALONE)
+            raise self.source.fault(NotYet, message, inside[0], _ALONE)
         unfinished = self.unfinished | ({name_key(name)} if name else set())
         binder = _SelectBinder(self.source, self.catalogue, around, (), self.tokens, self.named,
                                unfinished, self.asked, within=True)
@@ -442,6 +453,11 @@ class _SelectBinder:
 
     def _branch(self, select: exp.Select, read: _Read, reason: exp.Expr | None) -> Branch:
         streams, inputs, joined = read.streams, read.inputs, read.joined
+        if self.empty is not None and (reason is None or len(streams) > 1):
+            message = "only a window aggregate over one stream has EMPTY GROUPS"
+            hint = "make the pairs a stream: CREATE STREAM name AS SELECT ..., and aggregate that"
+            raise self.source.fault(NotYet if len(streams) > 1 else TypeFault, message,
+                                    self.empty.place, hint if len(streams) > 1 else "")
         if len(streams) > 1:
             return self._window_join(select, read, reason)
         stream = streams[0]
@@ -461,6 +477,12 @@ class _SelectBinder:
         self.is_held = window is None
         timed = Input(stream.name, HELD if window is None else self._time(window))
         grouping, outputs = self._grouped(select, streams, inputs)
+        if read.hop is not None and read.hop.partition is not None:
+            self._check_partition(read.hop.partition, grouping.keys, inputs, read.hop.clause.place)
+        if self.empty is not None and timed.window is not None:
+            timed = replace(timed, window=self._keeping(timed.window, self.empty))
+        if timed.window is not None and timed.window.gap and window is not None:
+            grouping, outputs = self._of_sessions(grouping, outputs, timed.window, stream, window)
         return Branch((timed,), outputs, condition, lookups, grouping)
 
     def _window_join(
@@ -633,6 +655,40 @@ class _SelectBinder:
         binder.aliases = {name_key(item.alias): binder.bind(item.this) for item in named}
         having = self._condition(binder, select, "having")
         return Grouping(keys, tuple(binder.aggregates), having), outputs
+
+    def _check_partition(
+        self, partition: Sequence[exp.Expr], keys: Sequence[Expression],
+        inputs: Sequence[FromItem], place: Place,
+    ) -> None:
+        """SESSION in FROM is partitioned by what is grouped by: each group has its sessions."""
+        binder = self._binder(inputs[:1], "PARTITION BY")
+        if {binder.bind(node) for node in partition} != set(keys):
+            message = "sessions are those of the groups, so PARTITION BY and GROUP BY name the same"
+            hint = "write GROUP BY src, SESSION(ts, INTERVAL '30' MINUTE) for sessions of each src"
+            raise self.source.fault(TypeFault, message, place, hint)
+
+    def _keeping(self, window: Window, empty: EmptyGroups) -> Window:
+        """A window that is answered for known groups without rows, too."""
+        if window.gap:
+            message = "a session begins with a row, so none has an empty group"
+            raise self.source.fault(TypeFault, message, empty.place, "leave EMPTY GROUPS out")
+        return window.keeping(empty.kept)
+
+    def _of_sessions(
+        self, grouping: Grouping, outputs: Sequence[Output], window: Window, stream: Stream,
+        clause: Clause,
+    ) -> tuple[Grouping, tuple[Output, ...]]:
+        """A window aggregate over sessions, whose ends are those of its rows and the gap."""
+        if self.asked:
+            message = "sessions in a question are not supported yet"
+            raise self.source.fault(NotYet, message, clause.place,
+                                    "CREATE QUERY answers them as they end")
+        time = _time_of(stream)
+        if time is None or time.type != TIMESTAMP:
+            message = f"sessions need a TIMESTAMP as TIME, and {stream.name} has none"
+            hint = "compute one in CREATE STREAM: at TIMESTAMP AS (...), and TIME at"
+            raise self.source.fault(TypeFault, message, clause.place, hint)
+        return sessions(grouping, outputs, window, time)
 
     # --- FROM and JOIN -------------------------------------------------------------------------
 

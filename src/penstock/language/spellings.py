@@ -8,6 +8,7 @@ at what the user wrote.
 | ``window(ts, '10 minutes', '5 minutes')``, ``window.start`` | ``HOP(ts, ...)``, ``window_start`` |
 | ``TUMBLE_START(ts, ...)``, ``HOP_END(ts, ...)`` | ``window_start``, ``window_end`` |
 | ``TUMBLE(DATA => TABLE s, TIMECOL => ..., SIZE => ...)`` | the arguments by their order |
+| ``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), ...)`` | ``SESSION(TABLE s, ..., k)`` |
 | ``WINDOWSTART``, ``WINDOWEND`` | ``window_start``, ``window_end`` |
 | ``PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)`` | ``PERCENTILE(x, p)`` |
 | ``FIRST(x) IGNORE NULLS`` | ``FIRST(x)`` |
@@ -196,6 +197,22 @@ def _by_order(tokens: list[Token], source: Source) -> list[Token]:
     return found
 
 
+def _partitioned(tokens: list[Token], source: Source) -> list[Token]:
+    """``SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)``: the keys come after the gap."""
+    for index, token in enumerate(tokens):
+        if token.token_type is not TokenType.PARTITION_BY or _word(tokens, index - 4) != "SESSION":
+            continue
+        closing = _closing(tokens, index - 3)
+        after = next((n for n in range(index, closing) if _word(tokens, n + 1) == "DESCRIPTOR"),
+                     closing)
+        keys = tokens[index + 1 : after]
+        if keys and keys[0].token_type is TokenType.L_PAREN:
+            keys = keys[1:-1]
+        moved = [*tokens[:index], *tokens[after:closing], *tokens[after : after + 1], *keys]
+        return [*moved, *tokens[closing:]]
+    return tokens
+
+
 def _percentiles(tokens: list[Token], source: Source) -> list[Token]:
     """``PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)``."""
     found: list[Token] = []
@@ -249,6 +266,7 @@ _REWRITES: tuple[Callable[[list[Token], Source], list[Token]], ...] = (
     _spark_windows,
     _ends_of_windows,
     _by_order,
+    _partitioned,
     _percentiles,
     _without_nulls,
 )

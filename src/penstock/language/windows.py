@@ -7,7 +7,7 @@ HOP and TUMBLE are calls in its tree, in GROUP BY or in FROM.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -25,7 +25,7 @@ MOST_ANSWERS = 1_000
 _BEGINS = (TokenType.NUMBER, TokenType.INTERVAL, TokenType.STRING)
 _TABLES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN)
 """What a bracketed window may follow: a stream's name, its alias, or ``TABLE(...)``."""
-_KSQL = ("TUMBLING", "HOPPING")
+_KSQL = ("TUMBLING", "HOPPING", "SESSION")
 _TABLE = ("a stream", "DESCRIPTOR(ts)")
 _AFTER = (TokenType.R_PAREN, TokenType.GROUP_BY, TokenType.HAVING, TokenType.UNION)
 """What may follow a window without brackets, if anything does."""
@@ -105,7 +105,8 @@ def _ksql(cursor: Cursor, first: Place, begin: int) -> Clause:
     """``WINDOW HOPPING (SIZE 10 MINUTES, ADVANCE BY 2 MINUTES)``, as ksqlDB writes it."""
     kind = cursor.advance().text.upper()
     cursor.expect("(")
-    cursor.expect("SIZE")
+    if kind != "SESSION":
+        cursor.expect("SIZE")
     length = _length(cursor, "a window")
     slide = length
     if kind == "HOPPING":
@@ -121,7 +122,8 @@ def _ksql(cursor: Cursor, first: Place, begin: int) -> Clause:
     last = cursor.tokens[cursor.index - 1]
     place = first.until(Place(last.start, last.end + 1))
     _check_position(cursor, begin, False, place, also=(TokenType.WHERE,))
-    return Clause(place, Window(length, slide, exactly=True), slides=True)
+    window = Window.of_sessions(length) if kind == "SESSION" else None
+    return Clause(place, window or Window(length, slide, exactly=True), slides=True)
 
 
 def _rows(cursor: Cursor) -> int | None:
@@ -182,11 +184,13 @@ def misplaced(place: Place, source: Source) -> LanguageError:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """HOP or TUMBLE as written: the column it looks at, and the window."""
+    """HOP, TUMBLE or SESSION as written: the column it looks at, and the window."""
 
     name: str
     time: exp.Expr
     clause: Clause
+    partition: tuple[exp.Expr, ...] | None = None
+    """What sessions in FROM are partitioned by."""
 
 
 def is_standard(node: exp.Expr | None) -> bool:
@@ -217,7 +221,10 @@ def hopping_table(table: exp.Expr, around: Place) -> tuple[exp.Expr, Hop] | None
     named = table.copy()
     named.set("this", stream.this.copy())
     named.set("db", stream.args.get("table"))
-    return named, _hop(call, [descriptor.expressions[0], *lengths], _TABLE, around)
+    if name != "SESSION":
+        return named, _hop(call, [descriptor.expressions[0], *lengths], _TABLE, around)
+    hop = _hop(call, [descriptor.expressions[0], *lengths[:1]], _TABLE, around)
+    return named, replace(hop, partition=tuple(lengths[1:]))
 
 
 def _is_descriptor(node: exp.Expr) -> bool:
@@ -228,7 +235,7 @@ def _is_descriptor(node: exp.Expr) -> bool:
 def _hop(node: exp.Expr, given: Sequence[exp.Expr], first: Sequence[str], around: Place) -> Hop:
     """From the time and the durations; ``first`` is what stands before the durations."""
     name = node.name.upper()
-    words = {"HOP": ("a slide", "a size"), "TUMBLE": ("a size",)}[name]
+    words = {"HOP": ("a slide", "a size"), "TUMBLE": ("a size",), "SESSION": ("a gap",)}[name]
     if len(given) != 1 + len(words):
         *others, last = (*first, *words)
         raise Misfit(TypeFault, f"{name} takes {', '.join(others)} and {last}")
@@ -242,6 +249,8 @@ def _hop(node: exp.Expr, given: Sequence[exp.Expr], first: Sequence[str], around
     check_pace(lengths[0])
     place = place_of_node(node) or around
     window = Window(length=lengths[-1], slide=lengths[0], exactly=True)
+    if name == "SESSION":
+        window = Window.of_sessions(lengths[0])
     return Hop(name, given[0], Clause(place, window))
 
 

@@ -138,4 +138,5 @@ def _group(plan: Plan, path: Path, members: Sequence[Member]) -> Group:
 
 def pane_of(windows: Sequence[Window]) -> int:
     """The longest slice of which all windows and all slides are multiples."""
-    return gcd(*(length for window in windows for length in (window.length, window.slide)))
+    return gcd(*(length for window in windows
+                 for length in (window.length, window.covered, window.slide)))

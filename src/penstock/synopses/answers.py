@@ -22,6 +22,7 @@ from penstock.synopses.array_layout import OBJECTS
 from penstock.synopses.families import ROWS, Family, Measure
 from penstock.synopses.ring import Totals
 
+_COUNTS = ("COUNT", "COUNT_DISTINCT", "APPROX_COUNT_DISTINCT", "APPROX_F2")
 _WIDE = Context(prec=100, rounding=ROUND_HALF_UP)
 
 
@@ -50,6 +51,21 @@ def answer(aggregate: Aggregate, sources: Iterable[Family], scope: WindowTotals)
     if function == "APPROX_TOPK":
         return _approximate_topk(aggregate, first, others[0], scope)
     return _CELLS[function](aggregate, first, scope)
+
+
+def nothing(aggregate: Aggregate, groups: int) -> pa.Array:
+    """The aggregate of groups without rows, as of rows whose values are all NULL.
+
+    >>> from penstock.model import BIGINT
+    >>> nothing(Aggregate("COUNT", (), BIGINT), 2).to_pylist()
+    [0, 0]
+    """
+    target = arrow_type(aggregate.type)
+    if aggregate.function in _COUNTS:
+        return pa.array([0] * groups, target)
+    if aggregate.function in ("TOPK", "APPROX_TOPK"):
+        return pa.array([[]] * groups, target)
+    return pa.nulls(groups, target)
 
 
 def typed(values: np.ndarray, null: np.ndarray | None, type_: Type) -> pa.Array:

@@ -14,10 +14,11 @@ import pyarrow as pa
 from penstock.errors import PlanError
 from penstock.model import Aggregate, Type
 from penstock.plan import EARLIEST
-from penstock.synopses.answers import WindowTotals, answer
+from penstock.synopses.answers import WindowTotals, answer, nothing
 from penstock.synopses.dictionaries import Keys
 from penstock.synopses.families import ROWS, Family, families, gathered
 from penstock.synopses.ring import FILLED, Ring, Totals
+from penstock.synopses.sessions import SessionRule, Times, due
 
 SPARE = 64
 """Dead keys or cells that may stay whatever the number of the living: renumbering costs more."""
@@ -33,6 +34,15 @@ class Question:
     length: int
     """Panes of the window."""
     aggregates: tuple[Aggregate, ...]
+    session: SessionRule | None = None
+    """What a session is, if sessions are asked for: the answer is for those due at the end."""
+    kept: int = 0
+    """So many first panes of the window only say which groups are known."""
+
+    @property
+    def is_of_one_window(self) -> bool:
+        """Whether the answer is about the rows of the window alone, whatever their panes."""
+        return self.session is None and not self.kept
 
 
 class Synopsis:
@@ -87,12 +97,54 @@ class Synopsis:
         ones on the way. An answer has the columns ``key0``, ... and ``agg0``, ..., and a row for
         every group that has rows in the window.
         """
+        plain = [one for one in questions if one.is_of_one_window]
+        if len(plain) < len(questions):
+            told = dict(zip(map(id, plain), self.scan(end, plain), strict=True))
+            return [told[id(one)] if one.is_of_one_window else self._one(end, one)
+                    for one in questions]
         lengths = {question.length for question in questions}
         if lengths and (min(lengths) < 1 or max(lengths) > self.span):
             raise PlanError(f"windows of {min(lengths)} to {max(lengths)} panes over {self.span}")
         with np.errstate(all="ignore"):  # infinities add up to NaN, as they do in Spark
             found = self._at_once(end, questions)
             return self._one_by_one(end, questions) if found is None else found
+
+    def _one(self, end: int, question: Question) -> pa.RecordBatch:
+        """The answer to a question that is about more than the rows of one window."""
+        if question.session is not None:
+            return self._sessions(end, question, question.session)
+        asks = question.aggregates
+        found, known = self.scan(end, [Question(question.length - question.kept, asks),
+                                       Question(question.length, asks[:1])])
+        empty = known.filter(pa.array(~np.isin(self._ids(known), self._ids(found))))
+        columns = [empty[f"key{n}"] for n in range(self._width)]
+        columns += [nothing(aggregate, len(empty)) for aggregate in asks]
+        return pa.concat_batches([found, pa.RecordBatch.from_arrays(columns, schema=found.schema)])
+
+    def _sessions(self, end: int, question: Question, rule: SessionRule) -> pa.RecordBatch:
+        """The sessions that are due at the end of a pane: each is scanned like a window."""
+
+        def times(number: int) -> Times:
+            (found,) = self.scan((number + 1) * rule.panes, [Question(rule.panes, rule.times)])
+            first, last = (np.asarray(found[name].cast(pa.int64())) for name in ("agg0", "agg1"))
+            return self._ids(found), first, last
+
+        found = due(rule, end // rule.panes, question.length // rule.panes, len(self._keys), times)
+        answers = []
+        for first, last in sorted(set(zip(found.firsts.tolist(), found.lasts.tolist(),
+                                          strict=True))):
+            window = Question((last - first + 1) * rule.panes, question.aggregates)
+            (answer,) = self.scan((last + 1) * rule.panes, [window])
+            keys = found.keys[(found.firsts == first) & (found.lasts == last)]
+            answers.append(answer.filter(pa.array(np.isin(self._ids(answer), keys))))
+        if not answers:
+            (answer,) = self.scan(end, [Question(1, question.aggregates)])
+            return answer.slice(0, 0)
+        return pa.concat_batches(answers)
+
+    def _ids(self, answer: pa.RecordBatch) -> np.ndarray:
+        """The numbers of the keys of an answer."""
+        return self._keys.ids([answer[f"key{n}"] for n in range(self._width)], len(answer))
 
     def _at_once(self, end: int, questions: Sequence[Question]) -> list[pa.RecordBatch] | None:
         """The answers from running sums; None: they do not serve.

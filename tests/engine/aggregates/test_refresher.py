@@ -515,3 +515,33 @@ def test_a_query_is_answered_once_for_an_end_though_its_task_changes() -> None:
     made.use(5.0, policy("edf"))
     made.use(5.0, policy("aggressive"))
     assert settle(made) == []
+
+
+@given(st.sets(st.integers(0, 120), min_size=1, max_size=25), st.integers(1, 6), st.integers(1, 30),
+       st.integers(1, 5), st.integers(1, 8), st.booleans(), st.integers(0, 6))
+def test_windows_with_empty_groups_go_on_while_groups_are_known_and_end_with_the_last_row(
+    rows: set[int], covers: int, kept: int, period: int, size: int, beside: bool, crash: int
+) -> None:
+    """Whatever else is in the group, however rows come in blocks, and across a restart."""
+    panes, found = sorted(rows), list[int]()
+    query = WindowQuery("q", covers + kept, period, exactly=True, covers=covers)
+    others = (WindowQuery("long", 40, 7, exactly=True),) if beside else ()
+
+    def begun() -> Refresher:
+        made = Refresher(policy("hybrid"), drained=True)
+        made.adopt(0.0, [QueryGroup("g", (query, *others))],
+                   {"q": found[-1], "long": found[-1]} if found else {})
+        return made
+
+    made = begun()
+    for number in range(0, len(panes), size):
+        known = panes[: number + size]
+        if number // size == crash:
+            made = begun()  # what is needed is closed again
+        made.close("g", known[-1] + 1, filled=known)
+        found += [end for end, names in settle(made) if "q" in names]
+    made.conclude("g")
+    found += [end for end, names in settle(made) if "q" in names]
+    assert found == [end for end in range(panes[0] + 1, panes[-1] + covers + 1)
+                     if end % period == 0
+                     and any(end - covers - kept <= pane < end for pane in panes)]

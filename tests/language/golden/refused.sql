@@ -292,20 +292,6 @@ SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL '10' us, INTERVAL '2' MIN
 --   SELECT COUNT(*) FROM packets GROUP BY HOP(ts, INTERVAL '10' us, INTERVAL '2' MINUTE)
 --                                         ^^^
 
--- case: a session window
-SELECT src, COUNT(*) FROM packets GROUP BY src, SESSION(ts, INTERVAL '5' MINUTE)
--- gives:
--- Refused: query q1, line 1, column 49: there are no session windows; TUMBLE and HOP are windows of fixed length
---   SELECT src, COUNT(*) FROM packets GROUP BY src, SESSION(ts, INTERVAL '5' MINUTE)
---                                                   ^^^^^^^
-
--- case: a session window of Spark
-SELECT src, COUNT(*) FROM packets GROUP BY src, session_window(ts, '5 minutes')
--- gives:
--- Refused: query q1, line 1, column 49: there are no session windows; TUMBLE and HOP are windows of fixed length
---   SELECT src, COUNT(*) FROM packets GROUP BY src, session_window(ts, '5 minutes')
---                                                   ^^^^^^^^^^^^^^
-
 -- case: a query that reads a query
 CREATE QUERY a AS SELECT ts, src FROM packets;
 CREATE QUERY b AS SELECT src FROM a

@@ -249,9 +249,11 @@ SELECT count(*) FROM packets GROUP BY window(ts, '10 minutes', '5 minutes', '2 m
 -- case: spark 36
 SELECT src, count(*) FROM packets GROUP BY src, session_window(ts, '30 minutes')
 -- gives:
--- Refused: query q1, line 1, column 49: there are no session windows; TUMBLE and HOP are windows of fixed length
---   SELECT src, count(*) FROM packets GROUP BY src, session_window(ts, '30 minutes')
---                                                   ^^^^^^^^^^^^^^
+-- QUERY q1 INTO memory
+-- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS count: BIGINT
+-- FROM packets [SESSION 30 min]
+-- GROUP BY src AS key0
+-- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
 -- case: spark 37
 SELECT src, count_if(port = 22) AS ssh, bool_or(port = 23) AS telnet, every(length > 0) AS whole FROM packets GROUP BY src, window(ts, '1 minute')
@@ -493,9 +495,11 @@ SELECT window_start, COUNT(*) AS n FROM TABLE(CUMULATE(TABLE packets, DESCRIPTOR
 -- case: flink 7
 SELECT src, COUNT(*) AS n FROM TABLE(SESSION(TABLE packets PARTITION BY src, DESCRIPTOR(ts), INTERVAL '5' MINUTES)) GROUP BY src, window_start, window_end
 -- gives:
--- Refused: query q1, line 1, column 38: there are no session windows; TUMBLE and HOP are windows of fixed length
---   SELECT src, COUNT(*) AS n FROM TABLE(SESSION(TABLE packets PARTITION BY src, DESCRIPTOR(ts), INTERVAL '5' MINUTES)) GROU
---                                        ^^^^^^^
+-- QUERY q1 INTO memory
+-- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 300 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS n: BIGINT
+-- FROM packets [SESSION 5 min]
+-- GROUP BY src AS key0
+-- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
 -- case: flink 8
 SELECT TUMBLE_START(ts, INTERVAL '1' MINUTE) AS begun, src, COUNT(*) AS n FROM packets GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE), src
@@ -747,9 +751,11 @@ SELECT src, WINDOWSTART AS begun, WINDOWEND AS done, SUM(length) AS octets FROM 
 -- case: ksqldb 4
 SELECT src, COUNT(*) AS n FROM packets WINDOW SESSION (30 MINUTES) GROUP BY src EMIT CHANGES
 -- gives:
--- Refused: query q1, line 1, column 47: there are no session windows; TUMBLE and HOP are windows of fixed length
---   SELECT src, COUNT(*) AS n FROM packets WINDOW SESSION (30 MINUTES) GROUP BY src EMIT CHANGES
---                                                 ^^^^^^^
+-- QUERY q1 INTO memory
+-- SELECT agg1 AS window_start: TIMESTAMP, agg2 + INTERVAL 1800 SECOND AS window_end: TIMESTAMP, key0 AS src: INT, agg0 AS n: BIGINT
+-- FROM packets [SESSION 30 min]
+-- GROUP BY src AS key0
+-- AGGREGATE COUNT(*) AS agg0: BIGINT, MIN(ts) AS agg1: TIMESTAMP, MAX(ts) AS agg2: TIMESTAMP
 
 -- case: ksqldb 5
 SELECT src, COUNT(*) AS n FROM packets WINDOW TUMBLING (SIZE 1 MINUTE, GRACE PERIOD 5 SECONDS) GROUP BY src EMIT CHANGES

@@ -53,6 +53,27 @@ SINK_ASKS = [
 ORDERED_ASKS = [
     Ask("ordered", tuple(ORDERED), 20, 5, keys=("src",)),
     Ask("ordered_all", tuple(list(ORDERED)[:-1]), 10, 3, "hop", where="odd(length)")]
+SESSIONS = {
+    "sessions_by": ("src AS k0, COUNT(*) AS n, SUM(length) AS total, "
+                    "COLLECT_LIST(port, 3) AS ports",
+                    "src, SESSION(ts, INTERVAL '3' SECOND)"),
+    "sessions_wide": ("src AS k0, COUNT(*) AS n, MEDIAN(length) AS middle",
+                      "src, session_window(ts, '20 seconds') HAVING COUNT(*) > 4"),
+    "sessions_all": ("COUNT(*) AS n, COUNT(DISTINCT port) AS ports",
+                     "SESSION(ts, INTERVAL '500' MILLISECONDS)"),
+}
+"""The SELECT lists and groups of sessions; those of the last are longer than 48 gaps."""
+SESSION_SQL = "".join(f"CREATE QUERY {name} AS SELECT {select} FROM packets GROUP BY {by};"
+                      for name, (select, by) in SESSIONS.items())
+EMPTY_SQL = """
+    CREATE QUERY empty_by AS SELECT src AS k0, COUNT(*) AS n, SUM(length) AS total,
+        COUNT(DISTINCT port) AS ports, TOPK(port, 1) AS top FROM packets
+        GROUP BY src, HOP(ts, INTERVAL '1' SECOND, INTERVAL '2' SECOND) EMPTY GROUPS FOR 5 SECONDS;
+    CREATE QUERY empty_all AS SELECT COUNT(*) AS n, AVG(length) AS mean
+        FROM packets [WINDOW 1 SECOND SLIDE EXACTLY 500 MS] WHERE odd(length) AND src = 8
+        EMPTY GROUPS FOR 20 SECONDS HAVING COUNT(*) = 0;
+"""
+"""The hours between rows are longer than any group is known."""
 TIMELESS = Ask("timeless", ("COUNT(*)", "MAX(length)"), 2, 0.5, keys=("src",), stream="bare")
 TOP = """
     CREATE QUERY top AS SELECT src AS k0, TOPK(port, 2) AS v0, TOPK(name, 3, length) AS v1
@@ -100,7 +121,7 @@ def shared(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
 
     sys.modules.pop("aggregate_functions", None)
     with Engine(spark=spark, checkpoint=folder / "checkpoint", on_event=watch) as engine:
-        engine.execute(declared(folder, queries, TOP), folder=folder)
+        engine.execute(declared(folder, queries, TOP + SESSION_SQL + EMPTY_SQL), folder=folder)
         summary = engine.run()
         assert (summary.run.state, summary.failures()) == ("drained", [])
         assert summary.accounting() == []
@@ -135,6 +156,91 @@ def test_generated_aggregates_give_the_answers_of_duckdb(
             except AssertionError as fault:
                 faults.append(str(fault)[:600])
     assert not faults, "\n\n".join(faults)
+
+
+def sessions(gap: float, by_source: bool) -> dict[tuple[Any, ...], list[tuple[Any, ...]]]:
+    """The rows of each session, by key and first time; long ones are cut at multiples of 48 gaps.
+    """
+    found: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    apart, most = timedelta(seconds=gap), timedelta(seconds=48 * gap)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    rows = [row for row in feed(SEED).punctual().rows if row[0] is not None]
+    for key in dict.fromkeys(row[1] if by_source else None for row in rows):
+        begun = last = cut = None
+        mine = sorted((r for r in rows if not by_source or r[1] == key), key=lambda r: r[0])
+        for row in mine:
+            if last is None or row[0] - last >= apart:
+                begun, cut = row[0], None
+            else:
+                bound = epoch + (row[0] - epoch) // most * most
+                if bound - begun >= most:
+                    cut = bound
+            found.setdefault((key, begun, cut), []).append(row)
+            last = row[0]
+    return {(key, rows[0][0]): rows for (key, _, _), rows in found.items()}
+
+
+def _plain(answers: dict[tuple[Any, ...], Any]) -> dict[tuple[Any, ...], Any]:
+    """Answers with times as DuckDB tells them."""
+    return {tuple(v.replace(tzinfo=None) if isinstance(v, datetime) else v for v in key): told
+            for key, told in answers.items()}
+
+
+@pytest.mark.parametrize("name, gap", [
+    ("sessions_by", 3), ("sessions_wide", 20), ("sessions_all", 0.5)])
+def test_sessions_are_those_of_plain_python(shared: dict[str, Any], name: str, gap: float) -> None:
+    wanted = {}
+    for (key, begun), rows in sessions(gap, name != "sessions_all").items():
+        lengths = sorted(row[3] for row in rows if row[3] is not None)
+        ports = sorted((row[0], row[2]) for row in rows if row[2] is not None)
+        n, half = len(lengths), len(lengths) // 2
+        middle = (lengths[half] + lengths[half - (n + 1) % 2]) / 2 if n else None
+        told = {"sessions_by": (len(rows), sum(lengths) if lengths else None,
+                                [port for _, port in ports[:3]] or None),
+                "sessions_wide": (len(rows), middle),
+                "sessions_all": (len(rows), len({port for _, port in ports}))}[name]
+        if name != "sessions_wide" or len(rows) > 4:
+            keys = () if name == "sessions_all" else (key,)
+            ends = rows[-1][0] + timedelta(seconds=gap)
+            wanted[(begun, ends, *keys)] = told
+    found = keyed(_rows(shared["kept"][name]), 0 if name == "sessions_all" else 1)
+    assert found == _plain(wanted)
+    if name == "sessions_all":
+        assert any(len(rows) > 20 for rows in sessions(gap, False).values())
+
+
+def ends(rows: list[tuple[Any, ...]], window: float, slide: float, kept: float) -> dict[
+    tuple[datetime, datetime], tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]]:
+    """Each window up to the last row, with the rows in it, and those that make groups known."""
+    epoch, step = datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=slide)
+    length, before = timedelta(seconds=window), timedelta(seconds=kept)
+    latest, found = max(row[0] for row in rows), {}
+    coming = {row[0] - (row[0] - epoch) % step + step * n for row in rows
+              for n in range(1, int((window + kept) / slide) + 1)}
+    for end in sorted(end for end in coming if end - length <= latest):
+        known = [row for row in rows if end - length - before <= row[0] < end]
+        found[end - length, end] = [r for r in known if r[0] >= end - length], known
+    return found
+
+
+def test_groups_without_rows_are_answered_while_they_are_known(shared: dict[str, Any]) -> None:
+    rows = [row for row in feed(SEED).punctual().rows if row[0] is not None]
+    wanted = {}
+    for (start, end), (inside, known) in ends(rows, 2, 1, 5).items():
+        for key in {row[1] for row in known}:
+            mine = [row for row in inside if row[1] == key]
+            lengths = [row[3] for row in mine if row[3] is not None]
+            ports = [row[2] for row in mine if row[2] is not None]
+            counted = sorted((-ports.count(port), port) for port in set(ports))
+            top = [{"value": port, "count": -count} for count, port in counted[:1]]
+            wanted[start, end, key] = (len(mine), sum(lengths) if lengths else None,
+                                       len(set(ports)), top)
+    assert _plain(wanted) == keyed(_rows(shared["kept"]["empty_by"]), 1)
+    assert sum(not told[0] for told in wanted.values()) > 100
+    odd = [row for row in rows if row[1] == 8 and row[3] is not None and row[3] % 2]
+    silent = {window: (0, None) for window, (inside, _) in ends(odd, 1, 0.5, 20).items()
+              if not inside}
+    assert _plain(silent) == keyed(_rows(shared["kept"]["empty_all"]), 0) != {}
 
 
 def test_without_a_time_rows_have_that_of_their_arrival(

@@ -74,10 +74,16 @@ def selected(items: Any) -> str:
 
 TO_SINKS = "".join(f"CREATE QUERY {name} INTO {sink} AS SELECT k, COUNT(*) AS n {WINDOW} "
                    f"{FEW} AND COUNT(*) > 1;" for name, sink in SINKS.items())
+BEYOND = "".join(f"CREATE QUERY {name} AS SELECT k, {{}} FROM packets GROUP BY k, {by} {FEW};"
+                 for name, by in {
+    "paused": "SESSION(ts, INTERVAL '5' SECOND)",
+    "silent": "TUMBLE(ts, INTERVAL '10' SECOND) EMPTY GROUPS FOR 10 SECONDS"}.items()).format(
+        *[selected(list(EXACT)[::3])] * 2)
+"""Sessions, and groups without rows."""
 COMPARED = (
     f"{DECLARED} CREATE QUERY whole AS SELECT k, COUNT(*) AS v0, SUM(length) AS v1 {WINDOW};"
     f"CREATE QUERY exact AS SELECT k, {selected(EXACT)} {WINDOW} {FEW};"
-    f"CREATE QUERY ranked AS SELECT k, {selected(RANKED)} {WINDOW} {FEW};")
+    f"CREATE QUERY ranked AS SELECT k, {selected(RANKED)} {WINDOW} {FEW};" + BEYOND)
 
 
 def put(folder: Path, keys: int, files: range = range(3)) -> None:
@@ -182,7 +188,7 @@ def test_a_group_that_outgrows_the_driver_moves_and_one_that_fits_stays(both) ->
     assert not moved(both["events"]["near"])
 
 
-@pytest.mark.parametrize("name", ["whole", "exact", "ranked"])
+@pytest.mark.parametrize("name", ["whole", "exact", "ranked", "paused", "silent"])
 def test_answers_are_those_of_panes_in_the_driver(both, name: str) -> None:
     """All are equal, but for APPROX_PERCENTILE, which is compared within its error.
 

@@ -69,6 +69,8 @@ class Deadlines:
     one after the other. None while only exact tasks wait."""
     _filled: Sequence[int] = ()
     """Closed panes that hold rows; a range as long as all panes are assumed to hold some."""
+    _concluded: bool = False
+    """Whether no further row comes."""
     _tasks: dict[str, Task] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _home: dict[str, str] = field(default_factory=dict)
@@ -120,6 +122,13 @@ class Deadlines:
                 del self._idle[id]
                 self._file(id)
             self._ripen()
+
+    def conclude(self, end: int) -> None:
+        """No further row comes: all panes before ``end`` are closed."""
+        if not self._concluded:
+            self._concluded = True
+            self._file_all()
+        self.close(end, ())
 
     def start(self, tasks: Sequence[str], queries: Sequence[str], end: int) -> None:
         """A refresh of these is active; they are not due until it has finished or failed."""
@@ -356,11 +365,17 @@ class Deadlines:
         """The next multiple of its period whose window holds a row; None while there is no row."""
         if query.name not in self._coming:
             first = _multiple(query.period, self.since(query.name) + 1)
-            end = self._first(first, query.period, query.window)
+            end = self._first(first, query.period, query.filled)
             if end is None:
                 return None
             self._coming[query.name] = end
-        return self._coming[query.name]
+        end = self._coming[query.name]
+        return None if self._is_beyond(query, end) else end
+
+    def _is_beyond(self, query: WindowQuery, end: int) -> bool:
+        """Whether no row can come into what an answer is about, and none has come after it."""
+        return (self._concluded and query.covers > 0 and self.last is not None
+                and end - query.covers > self.last)
 
     def _first(self, end: int, period: int, window: int) -> int | None:
         """The first end from this one on, in steps of a period, whose window holds a row."""

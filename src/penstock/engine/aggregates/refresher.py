@@ -89,8 +89,8 @@ class Refresher:
         """No further row will come: close every window that has begun."""
         deadlines = self._groups[group]
         if deadlines.last is not None:
-            longest = max(query.window for query in deadlines.group.queries)
-            deadlines.close(deadlines.last + longest, ())
+            longest = max(query.covers or query.filled for query in deadlines.group.queries)
+            deadlines.conclude(deadlines.last + longest)
 
     def decide(self, at: float, group: str | None = None) -> Scan | None:
         """The next joint scan, of one group if it is given; None while nothing is due."""

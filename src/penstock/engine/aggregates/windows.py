@@ -430,6 +430,8 @@ def asked(query: Query, pane: int) -> refreshing.WindowQuery:
     branch = query.branches[0]
     window = branch.window
     assert branch.grouping is not None and window is not None
-    asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having))
+    asks = repr((branch.select, branch.grouping.aggregates, branch.grouping.having, window.kept))
     return refreshing.WindowQuery(query.name, window.length // pane, window.slide // pane,
-                                  query.priority, window.exactly, asks)
+                                  query.priority, window.exactly, asks,
+                                  window.recent // pane,
+                                  window.covered // pane if window.kept else 0)

@@ -30,6 +30,7 @@ from penstock.planning.outputs import distinct, merged
 from penstock.spark.aggregates.spark_groupings import UNIT, Layout
 from penstock.spark.compile.columns import all_of, compiled, ours
 from penstock.spark.compile.expressions import data_type
+from penstock.synopses import SessionRule
 
 Shape: TypeAlias = tuple[tuple[tuple[str, Expression], ...], tuple[Expression, ...]]
 """What a query computes from an answer: its columns, and the conditions of its HAVING."""
@@ -72,8 +73,8 @@ class DriverAnswers:
     ) -> None:
         """Add answers of windows with one end, each with the number of its member.
 
-        One without rows is left out: Spark reads a table batch by batch, and stops at the first
-        that is empty.
+        One without rows, as of sessions when none is due, is left out: Spark reads a table batch by
+        batch, and stops at the first that is empty.
         """
         held = [n for n, answer in enumerate(answers) if answer.num_rows]
         self._members += [members[n] for n in held]
@@ -102,6 +103,9 @@ class DriverAnswers:
     def counts(self) -> dict[str, int]:
         """No operator is counted."""
         return {}
+
+    def told(self) -> None:
+        """No worker has handed them to a sink."""
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets; None if Spark would have to compute very many."""
@@ -214,6 +218,19 @@ def asked_of(branch: Branch) -> tuple[Aggregate, ...]:
     """The aggregates of an answer; if a query asks for none, what identifies its groups."""
     assert branch.grouping is not None
     return branch.grouping.aggregates or (ROWS,)
+
+
+def session_of(branch: Branch, pane: int) -> SessionRule | None:
+    """What a session of a query is over panes of this length, if it asks for sessions."""
+    window, grouping = branch.window, branch.grouping
+    if window is None or grouping is None or not grouping.session:
+        return None
+    return SessionRule(window.gap, window.longest, window.gap // pane, grouping.session)
+
+
+def kept_of(branch: Branch, pane: int) -> int:
+    """How many first panes of the window only say which groups are known."""
+    return 0 if branch.window is None else branch.window.kept // pane
 
 
 def is_plain(shape: Shape) -> bool:

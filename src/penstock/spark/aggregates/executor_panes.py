@@ -9,7 +9,7 @@ counts, and what console and callback sinks receive, pass through the driver.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import ceil
 
@@ -23,13 +23,13 @@ from penstock.errors import RunError
 from penstock.model import Aggregate, Branch
 from penstock.plan import Group, Member
 from penstock.planning.check import MEMBER
-from penstock.spark.aggregates.driver_answers import asked_of
+from penstock.spark.aggregates.driver_answers import asked_of, kept_of, session_of
 from penstock.spark.aggregates.executor_answers import ExecutorAnswers
 from penstock.spark.aggregates.executor_refresh import QUESTION, WindowDue, aggregates, refreshed
 from penstock.spark.aggregates.pane_groupings import PANE
 from penstock.spark.aggregates.pane_job import PaneJob
 from penstock.spark.compile.compiler import Summarised
-from penstock.synopses import Family, Question
+from penstock.synopses import Family, Question, SessionRule
 
 _TIMES = pa.timestamp("us", "UTC")
 
@@ -109,17 +109,21 @@ class ExecutorPanes:
         if self._job is None or self._place is None or not self._parts:
             return None
         windows: list[tuple[int, int, int, int]] = []
-        asks: dict[tuple[int, int], dict[Aggregate, None]] = {}  # one question for each window
+        asks: dict[tuple[int, int, SessionRule | None, int], dict[Aggregate, None]] = {}
+        """One question for each window."""
         numbers = {member: number for number, member in enumerate(branches)}
         for scan in refresh.scans:
             for query, length in scan.queries:
-                member = Member(query, 0)
-                asked = map(self._place.over, asked_of(branches[member]))
-                asks.setdefault((scan.end, length), {}).update(dict.fromkeys(asked))
-                windows.append((list(asks).index((scan.end, length)), numbers[member],
-                                (scan.end - length) * refresh.pane, scan.end * refresh.pane))
-        due = [WindowDue(end, Question(length, tuple(some)))
-               for (end, length), some in asks.items()]
+                branch = branches[Member(query, 0)]
+                kept = kept_of(branch, refresh.pane)
+                window = scan.end, length, self._session(branch, refresh.pane), kept
+                asked = map(self._place.over, asked_of(branch))
+                asks.setdefault(window, {}).update(dict.fromkeys(asked))
+                windows.append((list(asks).index(window), numbers[Member(query, 0)],
+                                (scan.end - length + kept) * refresh.pane,
+                                scan.end * refresh.pane))
+        due = [WindowDue(end, Question(length, tuple(some), session, kept))
+               for (end, length, session, kept), some in asks.items()]
         frames = reduce(DataFrame.unionAll, [part.frame for part in self._parts])
         found = refreshed(self._job, 0, frames, due, self._tasks)
         order = {aggregate: n for n, aggregate in enumerate(aggregates(due))}
@@ -128,6 +132,12 @@ class ExecutorPanes:
         table = self.spark.createDataFrame(_numbered(windows))
         rows = found.join(sf.broadcast(table), QUESTION).drop(QUESTION)
         return ExecutorAnswers(rows, branches, known)
+
+    def _session(self, branch: Branch, pane: int) -> SessionRule | None:
+        found = session_of(branch, pane)
+        if found is None or self._place is None:
+            return found
+        return replace(found, times=tuple(map(self._place.over, found.times)))
 
 
 def rows_per_pane(job: PaneJob, frame: DataFrame, group: int) -> dict[int, int]:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.arrow import arrow_schema
-from penstock.model import BIGINT, INT, Aggregate, Field, Type
+from penstock.model import BIGINT, BOOLEAN, INT, Aggregate, Field, Type
 from penstock.spark.aggregates.cell_measures import merged
 from penstock.spark.aggregates.pane_groupings import CELL, PANE
 from penstock.spark.aggregates.pane_job import PaneJob
@@ -27,7 +27,7 @@ from penstock.spark.compile.expressions import schema
 from penstock.synopses import Family, Question, Synopsis, families, gathered
 
 QUESTION = "question"
-FIRST, END = "@first", "@end"
+FIRST, END, BY_PANE = "@first", "@end", "@by_pane"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ class _Form:
         """The columns of a family's merged cells."""
         cell = {} if family.cell is None else {CELL: family.cell}
         measures = {f"m{n}": measure.stored for n, measure in enumerate(family.measures)}
-        return {QUESTION: INT, **dict(zip(self.keys, self.types, strict=True)), **cell, **measures}
+        keys = dict(zip(self.keys, self.types, strict=True))
+        return {QUESTION: INT, PANE: BIGINT, **keys, **cell, **measures}
 
     @property
     def answers(self) -> list[Field]:
@@ -109,19 +110,23 @@ class _Form:
 
 
 def _merged(table: DataFrame, family: Family, form: _Form) -> DataFrame:
-    """The cells of a family, merged for each window that needs them."""
+    """The cells of a family, merged for each window that needs them, or for each of its panes."""
     windows = [
-        {QUESTION: number, FIRST: one.end - one.question.length, END: one.end}
+        {QUESTION: number, FIRST: one.end - one.question.length, END: one.end,
+         BY_PANE: not one.question.is_of_one_window}
         for number, one in enumerate(form.due)
         if any(family.name == f.name for a in one.question.aggregates for f in families(a))
     ]
-    fields = [Field(QUESTION, INT), Field(FIRST, BIGINT), Field(END, BIGINT)]
+    fields = [Field(QUESTION, INT), Field(FIRST, BIGINT), Field(END, BIGINT),
+              Field(BY_PANE, BOOLEAN)]
     small = table.sparkSession.createDataFrame(
         pa.Table.from_pylist(windows, schema=arrow_schema(fields)))
     inside = (ours(PANE) >= ours(FIRST)) & (ours(PANE) < ours(END))
-    by = [QUESTION, *form.keys, *([] if family.cell is None else [CELL])]
+    by = [QUESTION, PANE, *form.keys, *([] if family.cell is None else [CELL])]
     measures = [merged(m, f"m{n}").alias(f"m{n}") for n, m in enumerate(family.measures)]
-    return table.join(sf.broadcast(small), inside).groupBy(*map(ours, by)).agg(*measures)
+    pane = sf.when(ours(BY_PANE), ours(PANE)).otherwise(sf.lit(0).cast("bigint"))
+    cells = table.join(sf.broadcast(small), inside).withColumn(PANE, pane)
+    return cells.groupBy(*map(ours, by)).agg(*measures)
 
 
 # --- in the workers ------------------------------------------------------------------------------
@@ -160,18 +165,20 @@ def _by_question(
 def _answered(
     form: _Form, layout: Layout, number: int, rows: pa.Table
 ) -> Iterator[pa.RecordBatch]:
-    """The answer to one question: its merged cells form a synopsis of one pane."""
-    question = form.due[number].question
-    synopsis = Synopsis(form.types, form.families, span=1)
+    """The answer to one question: its merged cells form a synopsis, of one pane if they may."""
+    end, question = form.due[number].end, form.due[number].question
+    if question.is_of_one_window:
+        end, question = 1, Question(1, question.aggregates)
+    synopsis = Synopsis(form.types, form.families, span=question.length)
     units = rows[UNIT].to_numpy()
     tables = {}
     for n, family in enumerate(form.families):
         mine = rows.filter(pa.array(units == n))
         at = layout.places(form.columns(family))
-        columns = {name: mine[place] for name, place in at.items() if name != QUESTION}
-        tables[family] = pa.table({PANE: pa.array([0] * len(mine), pa.int64()), **columns})
+        tables[family] = pa.table(
+            {name: mine[place] for name, place in at.items() if name != QUESTION})
     synopsis.add(tables)
-    (found,) = synopsis.scan(1, [Question(1, question.aggregates)])
+    (found,) = synopsis.scan(end, [question])
     yield from _laid_out(form, number, question, found).to_batches()
 
 

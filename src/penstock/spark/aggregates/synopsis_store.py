@@ -24,7 +24,7 @@ from penstock.engine.instructions import ProbeJob, RefreshJob, SegmentJob, Trim
 from penstock.errors import RunError
 from penstock.model import Aggregate, Block, Branch, Expression, Query
 from penstock.plan import EARLIEST, Group, Member, Plan
-from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of
+from penstock.spark.aggregates.driver_answers import DriverAnswers, asked_of, kept_of, session_of
 from penstock.spark.aggregates.executor_answers import ExecutorAnswers
 from penstock.spark.aggregates.executor_panes import ExecutorPanes, rows_per_pane
 from penstock.spark.aggregates.large_groups import LargeGroups
@@ -399,7 +399,7 @@ class SynopsisStore:
     ) -> DriverAnswers:
         held = DriverAnswers(self._spark, branches)
         numbers = {member.query: number for number, member in enumerate(branches)}
-        questions = _Questions(branches)
+        questions = _Questions(branches, refresh.pane)
         for scan in refresh.scans:
             wanted = [questions[asking] for asking in scan.queries]
             distinct = {id(question): question for question in wanted}
@@ -407,7 +407,7 @@ class SynopsisStore:
             found = dict(zip(distinct, tables, strict=True))
             end = scan.end * refresh.pane
             held.add_all([numbers[query] for query, _ in scan.queries],
-                         [end - length * refresh.pane for _, length in scan.queries],
+                         [end - (one.length - one.kept) * refresh.pane for one in wanted],
                          end, [found[id(question)] for question in wanted])
         return held
 
@@ -419,18 +419,25 @@ class _Questions(dict[tuple[str, int], Question]):
     Comparing objects by identity is cheap; comparing aggregates for equality is costly.
     """
 
-    def __init__(self, branches: Mapping[Member, Branch]) -> None:
+    def __init__(self, branches: Mapping[Member, Branch], pane: int) -> None:
         """Begin without questions; each is made when it is first asked for."""
         super().__init__()
+        self._sessions = {member.query: session_of(branch, pane)
+                          for member, branch in branches.items()}
+        self._kept = {member.query: kept_of(branch, pane) for member, branch in branches.items()}
         known: dict[tuple[Aggregate, ...], tuple[Aggregate, ...]] = {}
         self._asks = {member.query: known.setdefault(asks, asks)
                       for member, branch in branches.items() for asks in [asked_of(branch)]}
-        self._made: dict[tuple[int, int], Question] = {}
+        self._made: dict[tuple[int, int, int], Question] = {}
 
     def __missing__(self, asking: tuple[str, int]) -> Question:
         query, length = asking
         asks = self._asks[query]
-        made = self._made.setdefault((id(asks), length), Question(length, asks))
+        session, kept = self._sessions[query], self._kept[query]
+        if session is not None:
+            return self.setdefault(asking, Question(length, asks, session))
+        made = self._made.setdefault((id(asks), length, kept),
+                                     Question(length, asks, kept=kept))
         return self.setdefault(asking, made)
 
 

@@ -51,7 +51,13 @@ from penstock.model import (
 from penstock.planning.conjunctions import conditions, decided_by
 from penstock.planning.shapes import columns
 from penstock.policies.filters.model import drop_patterns
-from penstock.spark.compile import conjunction_worker, file_worker, own_order, shared_worker
+from penstock.spark.compile import (
+    answer_worker,
+    conjunction_worker,
+    file_worker,
+    own_order,
+    shared_worker,
+)
 from penstock.spark.compile import python_worker as batches
 from penstock.spark.compile.columns import compiled, ours
 from penstock.spark.compile.conjunction_worker import Columns, Predicate, Sampling
@@ -221,7 +227,7 @@ class PythonStage:
             tuple(tuple(place - passed for place in later)
                   for later in self._evaluation.unasked[passed:]),
             sum(1 for one in asked if one in self._movable), self._evaluation.seed,
-            self._evaluation.per_partition, self._evaluation.enough)
+            self._evaluation.per_partition, self._evaluation.enough, self._evaluation.lookahead)
 
     def given(self, frame: DataFrame) -> StructType:
         """The columns that a trip is given."""
@@ -369,8 +375,8 @@ class PythonStage:
 @lru_cache(maxsize=256)  # it examines every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may lack them."""
-    for module in (batches, conjunction_worker, drop_patterns, file_worker, own_order,
-                   shared_worker, penstock.functions,
+    for module in (answer_worker, batches, conjunction_worker, drop_patterns, file_worker,
+                   own_order, shared_worker, penstock.functions,
                    *_neighbours(function.call)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 

@@ -12,6 +12,7 @@ from penstock.errors import PenstockError
 from penstock.functions import PythonFunction
 from penstock.language import load_attribute
 from penstock.model import Application, Query
+from penstock.spark.compile.relation_versions import RelationVersions
 from penstock.spark.compile.relations import Relations
 from penstock.spark.ingest.sources import plain
 from penstock.spark.provided import Provided
@@ -24,10 +25,21 @@ class References:
     application: Application
     relations: Relations
     provided: Provided = field(default_factory=Provided)
+    versions: RelationVersions | None = None
+    """The versions of the relations that change; without them these are read as they are now."""
 
-    def relation(self, name: str) -> DataFrame:
-        """A stored relation."""
-        return self.relations.frame(self.application.relations[name])
+    def relation(self, name: str, version: int = 0) -> DataFrame:
+        """A stored relation; of one that changes a version, or the latest one."""
+        relation = self.application.relations[name]
+        if self.versions is not None and relation.refresh is not None:
+            return self.versions.frame(relation, version)
+        return self.relations.frame(relation)
+
+    def close(self) -> None:
+        """Release what is cached of relations."""
+        self.relations.close()
+        if self.versions is not None:
+            self.versions.close()
 
     def function(self, name: str) -> PythonFunction:
         """A registered function."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -12,7 +13,8 @@ from pyspark.sql.types import StructType
 from pyspark.storagelevel import StorageLevel
 
 from penstock.model import Relation, quoted
-from penstock.spark.ingest.sources import CORRUPT, check, relation_frame
+from penstock.spark.ingest.source_options import CORRUPT
+from penstock.spark.ingest.sources import check, relation_frame
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.stored_relations import StoredRelations
@@ -58,11 +60,24 @@ class Relations:
         columns = [field for field in frame.schema if field.name != CORRUPT]
         return self._spark.createDataFrame(head, StructType(columns))
 
+    @contextmanager
+    def once(self, relation: Relation) -> Iterator[DataFrame]:
+        """The well-formed rows as they are now, whatever was read before; for a short while."""
+        check(self._spark, Files(self._spark), relation)
+        frame = relation_frame(self._spark, relation).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            yield self._well_formed(relation, frame) if CORRUPT in frame.columns else frame
+        finally:
+            frame.unpersist()
+
     def _good(self, relation: Relation, frame: DataFrame) -> DataFrame:
         """The same for a relation that stays on the executors."""
         if CORRUPT not in frame.columns:
             return frame
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)  # or Spark would skip bad rows' parsing
+        return self._well_formed(relation, frame)
+
+    def _well_formed(self, relation: Relation, frame: DataFrame) -> DataFrame:
         bad = frame.where(F.col(quoted(CORRUPT)).isNotNull())
         if self._warn is not None and (count := bad.count()):
             self._set_aside(relation, bad, count)

@@ -122,18 +122,21 @@ class Results:
 
 
 def readable(application: Application, name: str) -> Query:
-    """The query of this name, if its answers can be read back."""
+    """The query of this name, with the first of its sinks from which answers can be read back."""
     query = application.query(name)
     if query is None:
         raise RunError(f"there is no query '{name}'")
-    if not SINKS[query.sink.kind].is_readable:
+    keeping = [one for one in query.by_sink if SINKS[one.sink.kind].is_readable]
+    if not keeping:
         kinds = sorted(kind for kind, one in SINKS.items() if one.is_readable)
-        raise RunError(f"query '{query.name}' delivers to {query.sink.kind}; results are kept for "
+        told = " and ".join(sink.kind for sink in query.sinks)
+        raise RunError(f"query '{query.name}' delivers to {told}; results are kept for "
                        f"{', '.join(kinds[:-1])} and {kinds[-1]} sinks only")
-    if query.sink.folder and local_path(query.sink.folder) is None:
-        raise RunError(f"query '{query.name}' delivers to {query.sink.folder}, which is on another "
-                       "file system; read it there")
-    return query
+    here = [one for one in keeping if not one.sink.folder or local_path(one.sink.folder)]
+    if not here:
+        raise RunError(f"query '{query.name}' delivers to {keeping[0].sink.folder}, which is on "
+                       "another file system; read it there")
+    return here[0]
 
 
 def _whole(query: Query, tables: Iterator[pa.Table] | Sequence[pa.Table]) -> pa.Table:

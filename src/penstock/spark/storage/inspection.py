@@ -48,7 +48,8 @@ def _noted(faults: list[str]) -> Iterator[None]:
 
 
 def _statements(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
-    for path in (checkpoint.application, checkpoint.folders, checkpoint.large):
+    for path in (checkpoint.application, checkpoint.folders, checkpoint.large,
+                 checkpoint.versions):
         with _noted(faults):
             if checkpoint.has(path):
                 checkpoint.read(path)

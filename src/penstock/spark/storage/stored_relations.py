@@ -1,7 +1,7 @@
 """The rows of relations that a Python program has given: the checkpoint keeps them.
 
 A restart reads them without the program. Each time that rows are given, they go to a new folder.
-The file relations.json names the folders that count, so a crash leaves the old rows or the new.
+The file given.json names the folders that count, so a crash leaves the old rows or the new.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class StoredRelations:
         """
         held = self._held()
         version = held[name]["version"] + 1 if name in held else 0
-        home = self._checkpoint.folder("relations", name)
+        home = self._checkpoint.folder("given", name)
         folder = home / f"{version:08d}"
         shutil.rmtree(folder, ignore_errors=True)  # what a crash may have left
         write(folder)
         paths = sorted(folder.glob("*.parquet"))
         self._checkpoint.store.sync(paths, [folder, home])
         files = [asdict(stored_file(path.name, path, own=False)) for path in paths]
-        self._checkpoint.write(self._checkpoint.relations,
+        self._checkpoint.write(self._checkpoint.given,
                                {**held, name: {"version": version, "files": files}})
         for old in home.iterdir():
             if old.name < f"{version - 1:08d}":
@@ -64,7 +64,7 @@ class StoredRelations:
 
     def _folder(self, name: str, entry: Mapping[str, Any]) -> Path:
         """The folder with the rows of a relation, as they were written."""
-        home = self._checkpoint.root / "relations" / folder_name(name)
+        home = self._checkpoint.root / "given" / folder_name(name)
         folder = home / f"{entry['version']:08d}"
         for file in entry["files"]:
             place = folder / file["path"]
@@ -75,6 +75,6 @@ class StoredRelations:
         return folder
 
     def _held(self) -> dict[str, Any]:
-        place = self._checkpoint.relations
+        place = self._checkpoint.given
         return dict(self._checkpoint.read(place)) if self._checkpoint.has(place) else {}
 

@@ -27,6 +27,19 @@ class WindowQuery:
     asks: str = ""
     """What it asks besides the window; two queries that ask the same of one window have one answer.
     Empty if no other query is known to ask the same."""
+    recent: int = 0
+    """If not 0, an answer is due only if one of so many last panes of its window holds a row, as of
+    sessions, whose window is how far they may reach back. Such a query is answered exactly."""
+
+    covers: int = 0
+    """If not 0, an answer is about so many last panes of the window only, and those before them say
+    which groups are known. When no further row comes, answers end with the last row that they are
+    about."""
+
+    @property
+    def filled(self) -> int:
+        """The last panes of the window, one of which must hold a row for an answer."""
+        return self.recent or self.window
 
     @property
     def question(self) -> tuple[str, int]:
