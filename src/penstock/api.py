@@ -19,6 +19,7 @@ from penstock.functions import PythonFunction, scalar
 from penstock.html_tables import html_lines
 from penstock.language import (
     Showing,
+    bind,
     bind_all,
     bind_question,
     bind_statements,
@@ -295,7 +296,7 @@ class Engine:
         from penstock.spark.ingest.dataframes import StoredRows
 
         given = StoredRows.of(rows, name)
-        fresh = bind_all(given.statement, self._application)[0]
+        fresh = bind(given.statement, self._application)
         if self._running is not None and fresh == self._application:
             raise RunError(f"the engine is reading relation {name}; stop it first")
         given.keep(self._checkpoint, lambda: self.session)

@@ -54,5 +54,5 @@ def program_parts(application: Application) -> Iterator[ProgramPart]:
         if stream.format == DATAFRAME and stream.name in read:
             yield ProgramPart("stream", stream.name)
     for query in queries:
-        if query.sink == _CALLBACK:
+        if _CALLBACK in query.sinks:
             yield ProgramPart("callback", query.name)

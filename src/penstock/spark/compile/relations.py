@@ -63,6 +63,7 @@ class Relations:
     @contextmanager
     def once(self, relation: Relation) -> Iterator[DataFrame]:
         """The well-formed rows as they are now, whatever was read before; for a short while."""
+        relation = self._stored.placed(relation)
         check(self._spark, Files(self._spark), relation)
         frame = relation_frame(self._spark, relation).persist(StorageLevel.MEMORY_AND_DISK)
         try:
