@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,10 +22,16 @@ settings.load_profile("penstock")
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """One Spark for all tests, as `penstock.Engine` would start it."""
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """One Spark for all tests, as `penstock.Engine` would start it; with Kafka if any needs it."""
     from penstock.spark.session import local_session
+    from penstock.spark.submit_options import SubmitOptions
+    from tests.spark.kafka.kit import NoJarsError, connector
 
-    session = local_session("local[2]")
+    jars: tuple[str, ...] = ()
+    if any(item.get_closest_marker("kafka") for item in request.session.items):
+        with suppress(NoJarsError):
+            jars = connector()
+    session = local_session("local[2]", more=SubmitOptions(jars=jars))
     yield session
     session.stop()

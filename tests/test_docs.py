@@ -14,6 +14,8 @@ do with it:
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import contextlib
 import inspect
 import io
@@ -52,6 +54,7 @@ DOCUMENTS = [ROOT / "README.md", *PAGES]
 ON_SPARK = [ROOT / "README.md", *(ROOT / "docs" / name for name in (
     "explanation/window-aggregates.md", "how-to/ask-questions.md",
     "how-to/queries-over-queries.md", "how-to/recover-after-a-crash.md",
+    "how-to/python-and-notebooks.md", "how-to/relations-that-change.md",
     "how-to/run-on-a-cluster.md", "how-to/see-answers.md",
     "how-to/the-shell.md", "how-to/write-a-sink.md", "reference/python.md",
     "reference/running.md", "tutorial/first-queries.md"))]
@@ -247,6 +250,45 @@ def test_the_commands_and_the_code_of_a_document_work(
     walk = Walk(workplace, here)
     for block in fenced(path):
         walk.take(block)
+
+
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+def test_the_cells_of_a_notebook_work_and_print_what_is_stored(
+    path: Path, workplace: Path, shared_session: None
+) -> None:
+    """In one namespace, as in Jupyter: with `await` at the top, and the last value displayed."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] == "code":
+            place = f"{name_of(path)}, cell {number}"
+            said = executed("".join(cell["source"]), place, namespace)
+            stored = "".join(line for one in cell["outputs"] for line in one["text"])
+            assert tidy(said) == tidy(stored), place
+
+
+def executed(text: str, place: str, namespace: dict[str, Any]) -> str:
+    """What a cell prints; its last expression is shown as a notebook does it."""
+    tree = ast.parse(text, place)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    parts = [compile(tree, place, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)]
+    if isinstance(last, ast.Expr):
+        parts.append(compile(ast.Expression(last.value), place, "eval"))
+    value = None
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        for part in parts:
+            value = eval(part, namespace)
+            if inspect.iscoroutine(value):
+                value = asyncio.run(value)
+    if hasattr(value, "_repr_html_"):
+        assert "<" in value._repr_html_(), place
+    return out.getvalue()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

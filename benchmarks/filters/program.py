@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.filters.rows import PREDICATES, Load, kept, write, write_module
+from benchmarks.filters.rows import PREDICATES, Load, decisive, kept, write, write_module
 from benchmarks.filters.sides import Ran, by_hand, floor, native, penstock
 from benchmarks.filters.sql_conditions import CONDITIONS, SqlLoad, native_sql, penstock_sql
 from benchmarks.live import workplace
@@ -105,7 +105,10 @@ def queries(report: Report, spark: Any, work: Path, quick: bool, progress: Progr
         penstock(spark, warm, home, work / f"warm {name}", wanted)
         took[name] = penstock(spark, data, home, work / name, wanted)
         report.rows.append({"what": name, "s": round(took[name].seconds, 2),
-                            "rows out": took[name].rows, "jobs": len(took[name].jobs)})
+                            "rows out": took[name].rows, "jobs": len(took[name].jobs),
+                            "cheap predicates per row": round(_work(took[name], load), 1)})
+        report.about.append(f"{name}: the costly predicate, which counts as {load.costly} cheap "
+                            f"ones, has the last word on {decisive(load, wanted):.1%} of the rows.")
     _ratio(report, "twenty", "20 queries over one, in time",
            took["20 queries"].seconds / took["one query"].seconds, most=1.5)
     rows = sum(kept(load, wanted) for wanted in twenty)
@@ -169,6 +172,14 @@ def drift(report: Report, spark: Any, work: Path, quick: bool, progress: Progres
     _ratio(report, "blocks", "blocks after the drift until the best predicate comes first",
            changed - middle, most=3)
     _profiling(report, took)
+
+
+def _work(took: Ran, load: Load) -> float:
+    """How many cheap predicates take as long, per row, as those that were evaluated."""
+    found = sum(stage.rows_in * (load.costly if name.endswith("python1") else 1)
+                for job in took.jobs if isinstance(job.result, SegmentResult)
+                for name, stage in job.result.measured.items())
+    return found / load.blocks / load.rows
 
 
 def _leaders(took: Ran) -> dict[int, str]:

@@ -7,6 +7,7 @@ is told, so that one can be 40 or 400 times as costly as the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +107,17 @@ def write_module(load: Load, folder: Path) -> Path:
     text += "".join(_PREDICATE.format(n=n) for n in range(PREDICATES))
     (folder / "eight.py").write_text(text)
     return folder
+
+
+def decisive(load: Load, queries: Sequence[Sequence[int]]) -> float:
+    """The share of the rows for which only the costly predicate can say if some query wants them.
+
+    No order spares a row of these: all other predicates of a query that asks for it keep the row.
+    """
+    table = block(load, 0)
+    bits = [(table[f"c{n}"].to_numpy() & 1).astype(bool) for n in range(PREDICATES)]
+    asking = [[bits[n] for n in wanted if n] for wanted in queries if 0 in wanted]
+    return float(np.logical_or.reduce([np.logical_and.reduce(one) for one in asking]).mean())
 
 
 def kept(load: Load, wanted: list[int]) -> int:

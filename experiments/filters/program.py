@@ -38,7 +38,7 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
     counts, in_a_row, selectivities, correlations = (part(size) for part in (
         convergence.counts, convergence.in_a_row, convergence.selectivities,
         convergence.correlations))
-    table = overheads.table(size)
+    table, wide = overheads.table(size), overheads.wide(size)
     frequent, costs, probabilities, mixed = (part(size) for part in (
         overheads.counts, overheads.costs, overheads.often, overheads.mixed))
     alike = [overheads.alike(size, mixed) for mixed in (False, True)]
@@ -47,14 +47,14 @@ def run(quick: bool, out: Path, progress: Progress) -> Report:
     often, seldom = (adaptivity.costs(size, period)
                      for period in (adaptivity.FREQUENT, adaptivity.RARE))
     runs = run_all([*convergence.cases(
-        counts, in_a_row, selectivities, correlations, *table, frequent, costs, probabilities,
+        counts, in_a_row, selectivities, correlations, *table, wide, frequent, costs, probabilities,
         mixed, *alike, periods, given, rarest, often, seldom), *timeline], progress)
     telling = Telling(report, runs, out)
     convergence.tell_counts(telling, counts, in_a_row)
     convergence.tell_selectivities(telling, selectivities)
     convergence.tell_correlations(telling, correlations)
     convergence.tell_instances(telling, size)
-    overheads.tell_table(telling, table)
+    overheads.tell_table(telling, table, wide)
     overheads.tell_counts(telling, frequent)
     overheads.tell_costs(telling, costs, probabilities, mixed)
     overheads.tell_traps(telling, *alike)

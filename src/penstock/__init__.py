@@ -15,6 +15,10 @@ __version__ = "0.1.0"
 __all__ = ["Engine", "PenstockError", "__version__", "predicate", "scalar"]
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     # The engine brings Spark with it, half a second of imports: a module of predicates, `penstock
     # explain` and the executors' Python workers do without.

@@ -355,6 +355,12 @@ EPOCH_TYPES = ("INT", "BIGINT", "DOUBLE", "DECIMAL")
 """The types that can hold such a time."""
 
 
+DATAFRAME = "dataframe"
+"""The format of a stream or relation whose rows a Python program has given as a DataFrame."""
+PROGRAM = "__main__"
+"""The module of a function that a Python program has given the engine: it lies in no file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A stored table."""
@@ -364,6 +370,9 @@ class Relation:
     format: str
     path: str | None = None
     options: Options = ()
+    refresh: float | None = None
+    """Seconds after which it is read again; infinite if that is done when asked for only. None if
+    it is read once, when a run begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +398,10 @@ class Sink:
     kind: str = "memory"
     """A name in `penstock.sinks.SINKS`."""
     target: str | None = None
-    """What that kind needs: a folder, a function as ``module:name``, or nothing."""
+    """What that kind needs: a folder, a function as ``module:name``, a topic, or nothing. The
+    callback without a function is what a Python program gives with `penstock.Engine.on`."""
+    options: Options = ()
+    """How it is reached; only a topic has any."""
 
     @property
     def folder(self) -> str:
@@ -400,6 +412,10 @@ class Sink:
     def function(self) -> str:
         """The function that is called, as ``module:name``; empty where a sink names none."""
         return self._named("function")
+
+    def __str__(self) -> str:
+        """The sink as a query writes it."""
+        return self.kind if self.target is None else f"{self.kind} '{self.target}'"
 
     def _named(self, target: str) -> str:
         kind = SINKS.get(self.kind)
@@ -549,11 +565,12 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A standing query: the union of its branches, delivered to a sink."""
+    """A standing query: the union of its branches, delivered to its sinks."""
 
     name: str
     branches: tuple[Branch, ...]
     sink: Sink = Sink()
+    """Where its answers go, or the first of several such places."""
     latency: float | None = None
     """Seconds from arrival to delivery that the user can bear."""
     priority: int = 1
@@ -565,6 +582,24 @@ class Query:
     """What comes of a Python function that rejects every row: ``keep`` warns, ``fail`` stops."""
     views: tuple[str, ...] = ()
     """The views that it reads, directly or not; its branches hold what they stand for."""
+    also: tuple[Sink, ...] = ()
+    """The other sinks to which the same answers go."""
+
+    @property
+    def sinks(self) -> tuple[Sink, ...]:
+        """All sinks, in the order written."""
+        return self.sink, *self.also
+
+    @property
+    def by_sink(self) -> tuple[Query, ...]:
+        """The query once for each of its sinks, as if it had only this one."""
+        return tuple(replace(self, sink=sink, also=()) for sink in self.sinks) if self.also else (
+            self,)
+
+    @property
+    def into(self) -> str:
+        """Its sinks as it writes them."""
+        return ", ".join(map(str, self.sinks))
 
     @property
     def derives(self) -> bool:

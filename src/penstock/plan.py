@@ -223,6 +223,8 @@ class Plan:
     groups: tuple[Group, ...] = ()
     """The synopses of window aggregates."""
     joins: tuple[SharedJoin, ...] = ()
+    changing: tuple[tuple[str, float], ...] = ()
+    """The relations that are looked up and may change, with the seconds between two reads."""
 
     def branch(self, member: Member) -> Branch:
         """The branch that a member stands for."""
@@ -262,10 +264,10 @@ class Plan:
 
     @cached_property
     def alone(self) -> frozenset[str]:
-        """The queries that write files into a folder no other query writes to."""
-        folders = Counter(query.sink.folder for query in self.queries)
-        return frozenset(query.name for query in self.queries
-                         if query.sink.folder and folders[query.sink.folder] == 1)
+        """The queries that write files only, into folders no other query writes to."""
+        folders = Counter(sink.folder for query in self.queries for sink in query.sinks)
+        return frozenset(query.name for query in self.queries if all(
+            sink.folder and folders[sink.folder] == 1 for sink in query.sinks))
 
     @cached_property
     def _queries(self) -> dict[str, Query]:

@@ -16,7 +16,7 @@ class SinkKind:
 
     made_by: str
     """``module:Class`` of the `penstock.spark.delivery.sinks.base.AnswerSink` that delivers."""
-    target: Literal["none", "folder", "function"] = "none"
+    target: Literal["none", "folder", "function", "topic"] = "none"
     """What a query names after the kind."""
     holds_nested: bool = True
     """Whether its answers may have columns of type ARRAY, MAP or STRUCT."""
@@ -35,6 +35,7 @@ SINKS: dict[str, SinkKind] = {
     "console": SinkKind(f"{_ROOM}.console:ConsoleSink"),
     "memory": SinkKind(f"{_ROOM}.memory:MemorySink", is_readable=True),
     "callback": SinkKind(f"{_ROOM}.callback:CallbackSink", "function"),
+    "kafka": SinkKind(f"{_ROOM}.kafka:KafkaSink", "topic"),
     "noop": SinkKind(f"{_ROOM}.noop:NoopSink"),
     "stream": SinkKind(f"{_ROOM}.stream:StreamSink", is_ours=True),
 }

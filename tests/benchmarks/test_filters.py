@@ -12,7 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.filters.program import WORST, _leaders
-from benchmarks.filters.rows import FILES, PREDICATES, Load, block, kept, write, write_module
+from benchmarks.filters.rows import (
+    FILES,
+    PREDICATES,
+    Load,
+    block,
+    decisive,
+    kept,
+    write,
+    write_module,
+)
 from benchmarks.filters.sides import Ran
 from benchmarks.filters.sql_conditions import SqlLoad
 from penstock.events import (
@@ -39,6 +48,12 @@ def test_predicates_keep_their_share_and_the_two_of_a_pair_agree() -> None:
     assert agree[0, 1] == agree[1, 0] == pytest.approx(0.8, abs=0.02)
     assert agree[0, 2] == pytest.approx(0.5, abs=0.02)
     assert bits(1).mean() == pytest.approx(0.9, abs=0.02), "the second half drifts"
+
+
+def test_only_the_costly_predicate_decides_where_all_others_of_a_query_hold() -> None:
+    queries = [[0, 1, 2], [1, 3], [0, 4]]
+    open_ = [row for row in bits(0).tolist() if (row[1] and row[2]) or row[4]]
+    assert decisive(LOAD, queries) == pytest.approx(len(open_) / LOAD.rows)
 
 
 def test_the_predicates_of_the_module_keep_what_the_columns_say(tmp_path: Path) -> None:

@@ -76,8 +76,9 @@ class FakeEngine:
 
     def __init__(
         self, spark: Any = None, checkpoint: Any = None, *, master: Any = None,
-        reading: bool = False,
+        reading: bool = False, packages: Any = (), jars: Any = (), conf: Any = None,
     ) -> None:
+        self.given = packages, jars, conf
         self.checkpoint, self.master, self.reading = Path(checkpoint), master, reading
         self.summary, self.calls = Summary(), [""]
         self.checkpoint.mkdir(parents=True, exist_ok=True)
@@ -452,8 +453,11 @@ CREATE STREAM a (x INT) FROM onoff OPTIONS (rate = 'fast');
 CREATE STREAM b (x INT) FROM csv 'folder' OPTIONS (maxFilesPerTrigger = 0, heder = true);
 CREATE STREAM c (x INT) FROM csv 'file.csv' OPTIONS (latestFirst = true, sep = ENV 'NOT_SET');
 CREATE STREAM d (x INT) FROM json;
-CREATE STREAM e (x STRING) FROM kafka OPTIONS (subscribe = 'topic');
+CREATE STREAM e (x STRING) FROM kafka 'topic';
 CREATE RELATION f (x INT) FROM csv 'file.csv' OPTIONS (header = true);
+CREATE RELATION g (x INT) FROM csv 'nowhere/*.csv';
+CREATE RELATION h (x INT) FROM csv '*.csv';
+CREATE STREAM i (x INT) FROM csv 'nowhere/*';
 CREATE QUERY q AS SELECT x FROM a""")
     assert main(["explain", "app.sql", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["notes"] == [
@@ -465,7 +469,10 @@ CREATE QUERY q AS SELECT x FROM a""")
         "modification times",
         "stream c: file.csv is a file, and a stream is read from a folder of files",
         "stream d: the source json needs a path: FROM json 'folder'",
-        "stream e: the source kafka needs the option kafka.bootstrap.servers"]
+        "stream e: the source kafka needs the option kafka.bootstrap.servers",
+        "stream e: Kafka has no column 'x'; if the values have it, say what they are: OPTIONS "
+        "(valueFormat = 'json'), or declare value STRING",
+        "relation g: no file or folder matches nowhere/*.csv"]
 
 
 def test_explain_points_at_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:

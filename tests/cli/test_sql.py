@@ -42,7 +42,7 @@ class FakeEngine:
         return self.execute(sql, folder=folder)
 
     def execute(self, sql: str, folder: Path | str = ".") -> tuple[pa.Table, ...]:
-        self.application, shown = bind_all(sql, self.application, folder=folder)
+        self.application, shown, _ = bind_all(sql, self.application, folder=folder)
         return tuple(pa.table({"what": [one.what]}) for one in shown)
 
     def ask(self, sql: str) -> pa.Table:

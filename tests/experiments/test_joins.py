@@ -79,7 +79,8 @@ def test_a_small_run_gives_every_claim_figure_and_row(tmp_path: Path, monkeypatc
     assert len(ids) == len(set(ids)) and {
         "fig2b-equation", "fig3b-equation", "mqt-lowest", "swf-small", "mqt-bursts", "gain-lwo",
         "gain-swf", "mqt-skews", "waiting-swf", "held-mqt", "load-uniform", "load-held",
-        "idle-small", "gain-limit", "gain-shares", "gain-routing", "max-order", "ties"} <= set(ids)
+        "idle-small", "idle-small-nested", "gain-limit", "gain-shares", "gain-routing",
+        "max-order", "ties"} <= set(ids)
     assert {figure.id for figure in report.figures} >= {
         "fig2b", "fig3b", "fig5", "fig6a-mean", "fig6b-longest", "fig7", "fig8-mean", "fig9",
         "memory", "routing"}

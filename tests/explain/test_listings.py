@@ -64,6 +64,34 @@ def test_a_stream_is_described_without_its_secrets() -> None:
     assert "hush" not in str(found)
 
 
+SEVERAL = TEXT + """
+CREATE QUERY two INTO parquet '/x/two', memory, csv '/y' AS SELECT a FROM s WHERE a = 7;
+CREATE RELATION now_and_then (id INT) FROM csv '/data/n.csv' REFRESH EVERY 90 SECONDS;
+CREATE RELATION when_told (id INT) FROM csv '/data/n.csv' REFRESH ON DEMAND;
+CREATE QUERY found AS SELECT s.a FROM s JOIN now_and_then n ON s.a = n.id;
+"""
+
+
+def test_all_sinks_of_a_query_are_told() -> None:
+    told = "parquet '/x/two', memory, csv '/y'"
+    assert ("property", "sink", told) in listing("DESCRIBE two", SEVERAL).rows
+    assert told in [row[2] for row in listing("SHOW QUERIES", SEVERAL).rows]
+    plan = "\n".join(str(row[0]) for row in listing("EXPLAIN two", SEVERAL).rows)
+    assert f"two -> {told}, on" in plan
+
+
+def test_a_relation_tells_when_it_is_read() -> None:
+    told = {row[0]: row[3] for row in listing("SHOW RELATIONS", SEVERAL).rows}
+    assert told == {"r": "once, when a run begins",
+                    "now_and_then": "when a run begins, and again every 90 s",
+                    "when_told": "when a run begins, and again when asked"}
+    assert ("property", "read", told["when_told"]) in listing("DESCRIBE when_told", SEVERAL).rows
+    plan = "\n".join(str(row[0]) for row in listing("EXPLAIN found", SEVERAL).rows)
+    assert ("now_and_then: read when a run begins, and again every 90 s; a change holds from the "
+            "next block on, for found") in plan
+    assert "relations" not in str(listing("EXPLAIN two", SEVERAL))
+
+
 def test_a_query_is_described_by_its_answers() -> None:
     rows = listing("DESCRIBE per").rows
     assert [row[1:] for row in rows if row[0] == "column"] == [

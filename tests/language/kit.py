@@ -93,4 +93,6 @@ def describe(kind, table) -> str:
     line += "".join(f" {k}={v}" for k, v in table.options)
     if kind == "streams":
         line += f" TIME {table.time} LATENESS {table.lateness:g}"
+    elif table.refresh is not None:
+        line += f" REFRESH every {table.refresh:g} s"
     return line

@@ -21,7 +21,6 @@ from penstock.rendering import render
 
 def render_query(query: Query) -> str:
     """The query as text, one clause per line."""
-    sink = query.sink.kind + (f" '{query.sink.target}'" if query.sink.target else "")
     options = [f"start = '{query.start}'"] if query.start != "now" else []
     if query.latency is not None:
         options.append(f"latency = {query.latency:g} s")
@@ -29,7 +28,8 @@ def render_query(query: Query) -> str:
         options.append(f"lifetime = {query.lifetime:g} s")
     if query.priority != 1:
         options.append(f"priority = {query.priority}")
-    head = f"QUERY {query.name} INTO {sink}" + (f" WITH ({', '.join(options)})" if options else "")
+    head = f"QUERY {query.name} INTO {query.into}"
+    head += f" WITH ({', '.join(options)})" if options else ""
     return "\n".join([head, "\nUNION ALL\n".join(render_branch(b) for b in query.branches)])
 
 

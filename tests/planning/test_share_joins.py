@@ -9,6 +9,7 @@ import pytest
 from penstock.errors import PlanError
 from penstock.functions import predicate
 from penstock.language import bind
+from penstock.language.aggregates import AGGREGATES
 from penstock.plan import Plan
 from penstock.planning import plan
 from penstock.planning.check import check
@@ -81,6 +82,24 @@ def test_aggregates_that_call_python_alike_share_one_join_and_one_synopsis():
     assert [len(group.members) for group in made.groups] == [2, 1, 1]
     assert [[op.kind for op in join.path.operators] for join in made.joins] == [
         ["python", "panes"], ["python", "python", "panes"], ["python", "python", "panes"]]
+
+
+@pytest.mark.parametrize("slide", ["", " SLIDE 20 SECONDS", " SLIDE EXACTLY 20 SECONDS",
+                                   " SLIDE 90 SECONDS"])
+def test_a_join_takes_every_aggregate_with_every_slide(slide):
+    """All of them in one query, over either side and over both."""
+    given = {"APPROX_PERCENTILE": "B.v, 0.5", "PERCENTILE": "B.v, 0.9", "TOPK": "A.v, 3, B.v",
+             "APPROX_TOPK": "B.v, 3", "COLLECT_LIST": "A.v, 2"} | {
+        name: "A.v < B.v" for name in ("BOOL_AND", "BOOL_OR", "COUNT_IF")}
+    sides = {1: "A.v", 2: "A.v, B.v"}
+    calls = ", ".join(f"{name}({given.get(name) or sides[admitted.least]}) AS a{number}"
+                      for number, (name, admitted) in enumerate(AGGREGATES.items()))
+    made = plan(bind(f"{STREAMS} CREATE QUERY q AS SELECT A.k, {calls} FROM a A, b B "
+                     f"WHERE A.k = B.k GROUP BY A.k HAVING COUNT(*) > 1 WINDOW 1 MIN{slide};",
+                     load=lambda *_: predicate(lambda v: v)))
+    (group,) = made.groups
+    assert group.paired and len(made.query("q").branches[0].grouping.aggregates) > 20
+    assert made.joins[0].path.end == "panes"
 
 
 def test_selections_of_one_side_that_all_queries_have_are_made_before_the_join():

@@ -97,6 +97,14 @@ def test_profiling_is_counted_as_figure_7_has_it() -> None:
     assert play_filters(load, policy("a_greedy(p=1, enough=1000)")).view == 25 + entries * 0.125
 
 
+@pytest.mark.parametrize("p", [0.01, 0.2])
+def test_so_many_of_the_dropped_rows_are_profiled_as_the_policy_says(p: float) -> None:
+    load = FilterLoad(((60_000, PAIRS),))
+    found = play_filters(load, policy(f"a_greedy(p={p})"), seed=6)
+    dropped = 60_000 * (1 - PAIRS.patterns.survivors((0, 1, 2)))
+    assert found.profiled_rows == pytest.approx(p * dropped, rel=0.1)
+
+
 @every_policy
 def test_a_run_is_a_function_of_its_seed(name: str) -> None:
     load = FilterLoad(((20_000, PAIRS),), written=(2, 0, 1))

@@ -73,7 +73,7 @@ CHAINS: dict[str, dict[str, Moment]] = {
         "committed, nothing moved": Moment("delivery.delivery_log:Deliveries.commit", "after"),
         "recovery, nothing moved": Moment("delivery.staging:Staging.redo"),
         "recovery, one file moved": Moment("storage.files:Files.move", "after"),
-        "between two moves": Moment("storage.files:Files.move", nth=4),
+        "between two sinks of a query": Moment("storage.files:Files.move", about="both", nth=2),
         "moved, not settled": Moment("delivery.commit:Delivery._settle"),
         "staging half removed": Moment("storage.files:Files.remove", about="/staging/"),
         "rejects staged": Moment("delivery.asides:Asides.stage_rejects", "after", about="detected"),
@@ -130,6 +130,22 @@ CHAINS: dict[str, dict[str, Moment]] = {
             "storage.guarded:Log.append", "after", about="'ends'"),
     },
 }  # fmt: skip
+
+
+CHANGES: dict[str, Moment] = {
+    "half of the list of versions": Moment(
+        "storage.local_store:os.replace", about="relations.json"),
+    "a version is stored, nothing is joined": Moment(
+        "compile.relation_versions:RelationVersions.store", "after"),
+    "in a job": Moment("delivery.commit:Delivery.deliver", "60"),
+    "answers committed, nothing moved": Moment("delivery.delivery_log:Deliveries.commit", "after"),
+    "a version is written, nothing is decided": Moment(
+        "compile.relation_versions:RelationVersions.read", "after"),
+    "answers staged, not committed": Moment("delivery.delivery_log:Deliveries.commit"),
+    "pairs committed, nothing moved": Moment(
+        "storage.guarded:Log.append", "after", about="'pairs'", nth=2),
+}  # fmt: skip
+"""Those of `test_crash_relations`, where a relation changes before every start."""
 
 
 def die(alone: bool) -> None:
@@ -218,7 +234,7 @@ class Acted:
 def main(folder: Path, chain: str = "", moment: str = "", times: str = "") -> None:
     """Run the application until it is drained, or dead."""
     if moment:
-        chosen = CHAINS[chain][moment]
+        chosen = (CHANGES if chain == "changes" else CHAINS[chain])[moment]
         install(replace(chosen, nth=chosen.nth + int(times or 1) - 1))
     from penstock.api import Engine
     from penstock.engine.joins import department

@@ -31,16 +31,29 @@ APPLICATION = """
     SET operators = 'greedy';
     SET filters = 'a_greedy(p=1, enough=20)';
     CREATE STREAM numbers (n INT, name STRING) FROM parquet 'in' OPTIONS (maxFilesPerTrigger = 1);
+    CREATE STREAM timed (ts TIMESTAMP, n INT) FROM parquet 'in' OPTIONS (maxFilesPerTrigger = 1)
+        TIME ts LATENESS 1 SECOND;
     CREATE FUNCTION odd FROM 'clustered:odd';
     CREATE FUNCTION slow FROM 'clustered:slow';
+    CREATE FUNCTION known FROM 'clustered:known';
+    CREATE FUNCTION third FROM 'clustered:third';
     CREATE QUERY staged INTO parquet 'out/staged'
         AS SELECT n, name FROM numbers WHERE slow(n) AND odd(n);
+    CREATE QUERY large INTO parquet 'out/large' AS
+        SELECT n FROM numbers WHERE known(n) AND third(n) AND n >= 1000;
+    CREATE QUERY thirds INTO parquet 'out/thirds' AS SELECT n FROM numbers
+        WHERE known(n) AND third(n);
     CREATE QUERY cheap INTO parquet 'out/cheap' AS SELECT n FROM numbers WHERE n % 10 = 0;
     CREATE QUERY pairs INTO parquet 'out/pairs' AS SELECT A.n FROM numbers A, numbers B
         WHERE A.n = B.n WINDOW 1 HOUR;
     CREATE QUERY fives INTO parquet 'out/fives' AS
         SELECT A.n FROM numbers A, numbers B, numbers C, numbers D, numbers E
         WHERE A.n = B.n AND B.n = C.n AND C.n = D.n AND D.n = E.n WINDOW 1 HOUR;
+    CREATE QUERY latest INTO parquet 'out/latest' AS SELECT A.n, B.n AS other
+        FROM timed A, timed B WHERE A.n % 3 = B.n % 3 WINDOW 8 ROWS;
+    CREATE QUERY counted INTO parquet 'out/counted' AS SELECT COUNT(*) AS n, SUM(A.n) AS total
+        FROM timed A, timed B WHERE A.n % 40 = B.n % 40
+        WINDOW 120 SECONDS SLIDE EXACTLY 60 SECONDS;
 """
 FUNCTIONS = """
 import time, penstock, pyarrow.compute as pc
@@ -53,6 +66,15 @@ def odd(n):
 def slow(n):
     time.sleep(0.3)
     return pc.not_equal(n, 7)
+
+@penstock.predicate
+def known(n):
+    time.sleep(0.1)
+    return pc.greater_equal(n, 0)
+
+@penstock.predicate
+def third(n):
+    return pc.equal(pc.subtract(n, pc.multiply(pc.divide(n, 3), 3)), 0)
 """
 
 
@@ -153,6 +175,12 @@ def answers(folder: Path, query: str) -> list[int]:
     return sorted(ds.dataset(folder / "out" / query).to_table(columns=["n"])["n"].to_pylist())
 
 
+def pairs_within(numbers: range) -> tuple[int, int]:
+    """How many pairs a window with these numbers has, a second for each, and their sum."""
+    found = [a for a in numbers for b in numbers if a % 40 == b % 40]
+    return len(found), sum(found)
+
+
 def test_killing_a_worker_and_then_the_driver_changes_no_answer(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -161,7 +189,9 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
     (tmp_path / "clustered.py").write_text(FUNCTIONS)
     for file in range(FILES):
         values = range(file * ROWS, (file + 1) * ROWS)
-        table = pa.table({"n": pa.array(values, pa.int32()), "name": [f"<{v}>" for v in values]})
+        times = pa.array([v * 1_000_000 for v in values], pa.timestamp("us", "UTC"))
+        table = pa.table({"n": pa.array(values, pa.int32()), "name": [f"<{v}>" for v in values],
+                          "ts": times})
         pq.write_table(table, tmp_path / "in" / f"{file:03d}.parquet")
     driver = start(tmp_path, cluster.url)
     try:
@@ -178,10 +208,21 @@ def test_killing_a_worker_and_then_the_driver_changes_no_answer(
         kill(again)
     everything = range(FILES * ROWS)
     assert answers(tmp_path, "staged") == [n for n in everything if n % 2 and n != 7]
+    assert answers(tmp_path, "thirds") == list(everything[::3])
+    assert answers(tmp_path, "large") == [n for n in everything[::3] if n >= 1000]
     assert answers(tmp_path, "cheap") == [n for n in everything if n % 10 == 0]
     assert answers(tmp_path, "pairs") == list(everything)
     assert answers(tmp_path, "fives") == list(everything)
+    latest = ds.dataset(tmp_path / "out" / "latest").to_table(columns=["n", "other"])
+    assert sorted(zip(*latest.to_pydict().values(), strict=True)) == sorted(
+        (a, b) for a in everything for b in range(max(a - 7, 0), min(a + 8, len(everything)))
+        if a % 3 == b % 3)
+    counted = ds.dataset(tmp_path / "out" / "counted").to_table().to_pylist()
+    assert sorted((row["window_end"].timestamp(), row["n"], row["total"]) for row in counted) == [
+        (float(end), *pairs_within(range(max(end - 120, 0), min(end, len(everything)))))
+        for end in range(60, len(everything) + 120, 60)]
     found = events(tmp_path)
-    assert any(isinstance(event, ev.OrderChanged) for event in found)
+    changed = {event.path for event in found if isinstance(event, ev.OrderChanged)}
+    assert changed == {"staged#0", "large#0+"}, "a conjunction that is cut, and a shared one"
     assert any(isinstance(event, ev.JobFinished) and isinstance(event.result, ev.ProbeResult)
                and event.result.profiles for event in found), "keys were asked for"

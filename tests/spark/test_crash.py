@@ -60,6 +60,8 @@ CREATE QUERY joined INTO parquet 'out/joined'
 CREATE QUERY detected INTO json 'out/detected' AS SELECT src, name FROM lines WHERE odd(src);
 CREATE QUERY conjoined INTO parquet 'out/conjoined'
     AS SELECT src, port FROM plain WHERE odd(src) AND light(port);
+CREATE QUERY both INTO parquet 'out/both', json '{far}-both', memory
+    AS SELECT src, port FROM plain WHERE port > 50;
 CREATE QUERY c1 INTO json 'out/common' AS SELECT src, port FROM lines WHERE light(src) AND src > 3;
 CREATE QUERY c2 INTO json 'out/common' AS SELECT src, name FROM lines WHERE light(src);
 """
@@ -155,6 +157,9 @@ OUTPUTS = {
     "detected": "SELECT * FROM read_json('{root}/out/detected/*')",
     "conjoined": "SELECT * FROM read_parquet('{root}/out/conjoined/*')",
     "common": "SELECT * FROM read_json('{root}/out/common/*')",
+    "both": "SELECT src, port FROM read_parquet('{root}/out/both/*')",
+    "json of both": "SELECT src, port FROM read_json('{far}-both/*.json')",
+    "memory of both": f"SELECT src, port FROM {RESULTS} WHERE query = 'both'",
     "rejected by conjoined": "SELECT * FROM read_json('{root}/checkpoint/rejects/conjoined/*')",
     "hopping": f"SELECT window_start, window_end, k, n, total, last FROM {RESULTS} "
                "WHERE query = 'hopping'",
@@ -190,7 +195,7 @@ def _driver():
     return module
 
 
-CHAINS, found = _driver().CHAINS, _driver().found
+CHAINS, CHANGES, found = _driver().CHAINS, _driver().CHANGES, _driver().found
 STEPS = max(len(chain) for chain in CHAINS.values())
 
 
@@ -316,6 +321,8 @@ def test_a_driver_killed_at_any_moment_loses_nothing_and_repeats_nothing(sites, 
         for output in site.outputs():
             assert site.rows(output) == expected.rows(output), f"{output} after the chain {name}"
         assert_nothing_is_left(site)
+    both = expected.rows("both")
+    assert both and both == expected.rows("json of both") == expected.rows("memory of both")
 
 
 def killed_again_and_again(site: Site) -> None:

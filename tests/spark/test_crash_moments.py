@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark.test_crash import CHAINS, found
+from tests.spark.test_crash import CHAINS, CHANGES, found
 
-MOMENTS = [(chain, name) for chain, named in CHAINS.items() for name in named]
+KNOWN = CHAINS | {"changes": CHANGES}
+MOMENTS = [(chain, name) for chain, named in KNOWN.items() for name in named]
 
 
 @pytest.mark.parametrize(("chain", "name"), MOMENTS)
 def test_the_function_of_a_moment_is_there(chain, name):
-    owner, function = found(CHAINS[chain][name])
-    assert callable(getattr(owner, function, None)), CHAINS[chain][name].where
+    owner, function = found(KNOWN[chain][name])
+    assert callable(getattr(owner, function, None)), KNOWN[chain][name].where

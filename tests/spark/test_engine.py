@@ -124,7 +124,7 @@ def test_every_sink_gets_its_answers(engine, module, tmp_path, capsys):
         assert (summary.run.state, summary.failures()) == ("drained", [])
         assert sources(e.results("m")) == list(range(0, 50, 3))
         assert e.results("m").schema.names == ["ts", "src", "name"]
-        frame = e.results("m", as_pandas=True)
+        frame = e.results("m", to="pandas")
         assert list(frame.sort_values("src")["name"])[:2] == ["host 0", "host 3"]
         assert sources(e.results("own")) == list(range(90, 100))
         assert flat(read(tmp_path / "text", "csv")) == [5, 77]

@@ -14,10 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.engine.instructions import Evaluation
+from penstock.engine.paths import small_answers
 from penstock.events import JobFinished, OrderChanged, Summary
 from penstock.language import bind
 from penstock.planning import plan
-from penstock.spark.compile import conjunction_worker
+from penstock.spark.compile import (
+    conjunction_worker,
+    file_scans,
+    shared_conjunction,
+    worker_batches,
+    worker_sinks,
+)
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.file_scans import FileScan, LocalFile, scan_of
 
@@ -103,6 +110,7 @@ MEANING: dict[str, Callable[[dict[str, Any]], bool]] = {
     "NOT few(b)": lambda row: row["b"] is None or row["b"] % 8 != 1,
     "sometimes(a)": lambda row: row["a"] is not None and row["a"] & 3 == 0,
     "id % 3 > 0": lambda row: row["id"] % 3 > 0,
+    "fragile(id)": lambda row: True,
 }
 
 
@@ -167,7 +175,7 @@ def test_all_orders_give_the_same_answers_and_rejects(spark: Any, folder: Path) 
                 evaluation = Evaluation(order=(*order[:cut], *reversed(order[cut:])))
             found = compiler.answers(path, path.members, frame, first, evaluation)
             got = found.frame.select("@error", *(c.alias(f"c{n}") for n, c in enumerate(
-                found.shown))).toArrow()
+                found.shown()))).toArrow()
             ids = [json.loads(row["row"])["id"] for row in found.rejects().collect()]
             assert sorted(ids) == rejects, (order, cut)
             assert sorted(row["id"] for row in found.project(path.members).collect()) == answers
@@ -333,13 +341,28 @@ def sharing(more: str = "", **queries: tuple[str, ...]) -> str:
         f"WHERE {' AND '.join(conditions)};" for name, conditions in queries.items()) + more
 
 
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Answers are too many for the driver. The members of the jobs whose workers hand them over."""
+    jobs = list[int]()
+    monkeypatch.setattr(small_answers, "MOST_ROWS_IN", 0)
+    monkeypatch.setattr(shared_conjunction, "handed", lambda *args: (
+        jobs.append(args[-1]), worker_sinks.handed(*args))[1])
+    return jobs
+
+
+@pytest.mark.parametrize(("by_workers", "without"), [(False, ""), (True, ""), (True, "a2")])
 def test_queries_that_share_predicates_get_what_each_would_get_alone(
-    engine: Any, folder: Path
+    engine: Any, folder: Path, request: pytest.FixtureRequest, by_workers: bool, without: str
 ) -> None:
-    sql = sharing(f"SET filters = '{FILTERS}'; SET slots = 1;", **SHARING)
+    """The driver writes the answers, or workers that get the rows from Spark or read the files."""
+    handed = request.getfixturevalue("handed") if by_workers else []
+    asked = {name: conditions for name, conditions in SHARING.items() if name != without}
+    sql = sharing(f"SET filters = '{FILTERS}'; SET slots = 1;", **asked)
     events, summary, one = played(engine, folder, sql)
+    assert set(handed) == ({len(asked)} if by_workers else set())
     table = pq.read_table(folder / "out").to_pylist()
-    for name, conditions in SHARING.items():
+    for name, conditions in asked.items():
         answers, rejects = expected(conditions)
         mine = [row for row in table if row["query"] == name]
         assert sorted(row["id"] for row in mine) == answers, name
@@ -350,16 +373,85 @@ def test_queries_that_share_predicates_get_what_each_would_get_alone(
     assert orders(events) and orders(events)[0].path == "a1#0+"
 
 
+@pytest.mark.parametrize("by_workers", [False, True])
 def test_rejects_of_shared_predicates_are_kept_with_the_columns_of_each_query(
-    engine: Any, folder: Path
+    engine: Any, folder: Path, request: pytest.FixtureRequest, by_workers: bool
 ) -> None:
+    handed = request.getfixturevalue("handed") if by_workers else [0]
     _, _, one = played(engine, folder, sharing(**SHARING))
+    assert handed
     for name in ("a2", "a3"):
         files = sorted((one.checkpoint / "rejects" / name).rglob("*.json"))
         found = [json.loads(line) for file in files for line in file.read_text().splitlines()]
         assert {line["error"] for line in found} == {"ValueError: it ends in seven"}
         shown = {frozenset(json.loads(line["row"])) for line in found}
         assert shown == {frozenset({"a", "b", "id"} if name == "a2" else {"b", "id"})}
+
+
+def test_workers_count_the_answers_that_nobody_keeps(
+    engine: Any, folder: Path, handed: list[int]
+) -> None:
+    sql = sharing(**SHARING).replace("INTO parquet 'out'", "INTO noop")
+    _, summary, _ = played(engine, folder, sql)
+    assert handed
+    for name, conditions in SHARING.items():
+        answers, rejects = expected(conditions)
+        told = summary.queries[name]
+        assert (told.rows_out, told.rejected) == (len(answers), len(rejects)), name
+
+
+def test_a_worker_that_dies_while_it_hands_answers_over_leaves_none_behind(
+    engine: Any, folder: Path, handed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has written some files by then; nobody ever sees them."""
+    monkeypatch.setattr(conjunction_worker, "PART_ROWS", 500)
+    monkeypatch.setattr(file_scans, "PART_ROWS", 500)
+    monkeypatch.setattr(worker_batches, "MOST_ROWS", 100)
+    died = folder / "died"
+    with (folder / "conjoined.py").open("a") as module:
+        module.write(f"""
+import os
+
+@penstock.predicate
+def fragile(a):
+    if 3500 <= (a[0].as_py() or 0) < 4000:
+        try:
+            os.close(os.open({str(died)!r}, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            pass
+        else:
+            os._exit(3)
+    return pc.is_valid(a)
+""")
+    asked = {"a1": ("half(a)", "fragile(id)"), "a3": ("fragile(id)", "fussy(b)")}
+    one = engine()
+    one.execute(sharing(**asked).replace(
+        "CREATE QUERY", "CREATE FUNCTION fragile FROM 'conjoined:fragile'; CREATE QUERY", 1),
+        folder=folder)
+    summary = one.run()
+    assert died.exists() and handed
+    assert (summary.run.state, summary.failures(), summary.accounting()) == ("drained", [], [])
+    table = pq.read_table(folder / "out").to_pylist()
+    for name, conditions in asked.items():
+        answers, rejects = expected(conditions)
+        assert sorted(row["id"] for row in table if row["query"] == name) == answers
+        assert summary.queries[name].rejected == len(rejects)
+
+
+def test_what_spark_has_to_compute_or_convert_is_not_handed_over(
+    engine: Any, folder: Path, handed: list[int]
+) -> None:
+    """An expression is computed, and a folder that two queries share has one type per column."""
+    one, other = ("half(a)", "fussy(b)"), ("half(a)", "few(b)")
+    _, _, ran = played(engine, folder, STREAM.format(options="") + f"""
+        CREATE QUERY one AS SELECT id, a + 1 AS n FROM s WHERE {" AND ".join(one)};
+        CREATE QUERY other INTO parquet 'out' AS SELECT id FROM s WHERE {" AND ".join(other)};
+        CREATE QUERY wide INTO parquet 'out' AS
+            SELECT CAST(id AS BIGINT) AS id FROM s WHERE {" AND ".join(other)};""")
+    assert not handed
+    assert sorted(ran.results("one")["id"].to_pylist()) == expected(one)[0]
+    assert sorted(pq.read_table(folder / "out")["id"].to_pylist()) == sorted(
+        2 * expected(other)[0])
 
 
 def test_a_broken_function_stops_only_the_queries_that_ask_for_it(

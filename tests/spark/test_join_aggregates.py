@@ -31,7 +31,10 @@ SQL = {
     "after": ("COUNT(*) AS n, SUM(B.v) AS s",
               "A.k = B.k AND B.ts BETWEEN A.ts AND A.ts + INTERVAL 4 SECONDS", "", 20, 5),
     "ordered": ("A.k, COUNT_IF(A.v > B.v) AS n, FIRST(A.v) AS f, LAST(B.v) AS l, "
-                "MAX_BY(A.v, B.v) AS m, COLLECT_LIST(B.v, 2) AS c", "A.k = B.k", "A.k", 10, 5),
+                "MAX_BY(A.v, B.v) AS m, COLLECT_LIST(B.v, 2) AS c, MIN_BY(B.v, A.v) AS lb, "
+                "VARIANCE(A.v) AS var, VAR_POP(B.v) AS vp, STDDEV_POP(A.v) AS sp, "
+                "PERCENTILE(B.v, 0.9) AS p, BOOL_AND(A.v > 2) AS ba, BOOL_OR(B.v > 57) AS bo",
+                "A.k = B.k", "A.k", 10, 5),
     "loops": ("COUNT(*) AS n", "A.v < B.v - 40", "", 4, 2),
     "placed": ("s.site, COUNT(*) AS n", "A.k = B.k AND A.k = s.id", "s.site", 8, 4),
 }
@@ -43,6 +46,9 @@ FUNCTIONS = {
     "LAST(B.v)": f"(list(B.v ORDER BY {LATER} DESC, B.v DESC) FILTER (WHERE B.v IS NOT NULL))[1]",
     "MAX_BY(A.v, B.v)": "(list(A.v ORDER BY B.v DESC, A.v DESC) FILTER (WHERE A.v IS NOT NULL "
                         "AND B.v IS NOT NULL))[1]",
+    "MIN_BY(B.v, A.v)": "(list(B.v ORDER BY A.v, B.v) FILTER (WHERE A.v IS NOT NULL "
+                        "AND B.v IS NOT NULL))[1]",
+    "PERCENTILE(B.v, 0.9)": "quantile_cont(B.v, 0.9)",
     "COLLECT_LIST(B.v, 2)": f"(list(B.v ORDER BY {LATER}, B.v) FILTER (WHERE B.v IS NOT NULL))"
                             "[1:2]",
 }
@@ -156,7 +162,9 @@ def test_sketches_and_lists_over_pairs_and_a_question(engine, folder):
         write(folder, stream, some)
     sides = {stream: timely(stream, some) for stream, some in blocks.items()}
     sql = STREAMS + written("counts") + """
-        CREATE QUERY lists AS SELECT A.k, TOPK(A.v, 3) AS top, APPROX_COUNT_DISTINCT(B.v) AS d
+        CREATE QUERY lists AS SELECT A.k, TOPK(A.v, 3) AS top, APPROX_COUNT_DISTINCT(B.v) AS d,
+            TOPK(A.v, 1, B.v) AS heavy, APPROX_PERCENTILE(B.v, 0.5) AS middle,
+            APPROX_TOPK(A.v, 1) AS often, APPROX_F2(A.v) AS squares
             FROM a A, b B WHERE A.k = B.k GROUP BY A.k HAVING COUNT(*) > 5
             WINDOW 10 SECONDS SLIDE EXACTLY 10 SECONDS;
     """
@@ -177,6 +185,17 @@ def test_sketches_and_lists_over_pairs_and_a_question(engine, folder):
         assert sorted((top["count"] for top in row["top"]), reverse=True) == [
             count for _, count in counted.most_common(3)]
         assert all(counted[top["value"]] == top["count"] for top in row["top"])
+        heavy: Counter[int] = Counter()
+        for a, b in held:
+            heavy[a[2]] += b[2]
+        (most,) = row["heavy"]
+        assert heavy[most["value"]] == most["sum"] == max(heavy.values())
+        (often,) = row["often"]
+        assert counted[often["value"]] == often["count"] == max(counted.values())
+        below = sum(b[2] < row["middle"] for _, b in held)
+        upto = sum(b[2] <= row["middle"] for _, b in held)
+        assert below <= 0.55 * len(held) and upto >= 0.45 * len(held)
+        assert row["squares"] == pytest.approx(sum(n * n for n in counted.values()), rel=0.4)
         distinct = len({b[2] for _, b in held})
         assert abs(row["d"] - distinct) <= max(2, 0.1 * distinct)
     newest = max(row[0] for rows in sides.values() for row in rows if row[0])

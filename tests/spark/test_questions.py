@@ -86,7 +86,7 @@ def test_a_checkpoint_at_rest_answers_every_form_and_stays_as_it_is(engine, modu
     assert bounds(minute) == (60, 120)
     assert found(minute) == expected(range(60, 100))
     few = one.ask("SELECT src % 7 AS k, SUM(src) / COUNT(*) AS mean FROM packets [WINDOW 1 MIN] "
-                  "WHERE odd(src) GROUP BY src % 7 HAVING mean > 72", as_pandas=True)
+                  "WHERE odd(src) GROUP BY src % 7 HAVING mean > 72", to="pandas")
     mean = {k: [n for n in range(40, 100) if n % 2 and n % 7 == k] for k in range(7)}
     assert dict(zip(few["k"], few["mean"], strict=True)) == {
         k: sum(ns) / len(ns) for k, ns in mean.items() if sum(ns) / len(ns) > 72}

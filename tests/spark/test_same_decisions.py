@@ -99,6 +99,13 @@ MULTIWAY = "".join(
     CREATE QUERY every AS SELECT A.ts AS a, B.ts AS b, C.ts AS c FROM l A, r B, x C
       WHERE A.n = B.n AND B.n = C.n WINDOW 2 SECONDS;
 """
+SHARING = """
+    CREATE STREAM s (n INT, level INT) FROM parquet 's' OPTIONS (maxFilesPerTrigger = 1);
+    CREATE FUNCTION half FROM 'levels:half';
+    CREATE FUNCTION fifth FROM 'levels:fifth';
+    CREATE QUERY one AS SELECT n FROM s WHERE half(level) AND fifth(level);
+    CREATE QUERY other AS SELECT n FROM s WHERE fifth(level) AND half(level);
+"""
 DERIVED = """
     CREATE STREAM s (n INT, level INT) FROM parquet 's' OPTIONS (maxFilesPerTrigger = 1);
     CREATE FUNCTION half FROM 'levels:half';
@@ -241,6 +248,14 @@ def every_filters_policy() -> Trace:
         for number in range(8):
             arrivals["s", 8 * turn + number] = begun + 1.0 + 4.0 * number
     return Trace(APPLICATION, arrivals, tuple(changes))
+
+
+def shared_predicates() -> Trace:
+    """The same blocks on the path of two queries, which write its predicates in other orders."""
+    arrivals = {("s", number): 1.0 + 4.0 * number for number in range(12)}
+    change = Change(0.0, "filters", "a_greedy(p=1, window=80, enough=30)")
+    figures = dict.fromkeys(("one#0+:python1", "one#0+:python2"), (0.02, 0.09))
+    return Trace(SHARING, arrivals, (change,), figures=figures)
 
 
 def dropped(job: SegmentJob) -> Mapping[str, float]:
@@ -576,6 +591,19 @@ def test_every_filters_policy_in_turn_decides_alike_on_both_hosts(
     answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
     rows = ROWS * len(trace.arrivals)
     assert sorted(answers["hidden"]["n"].to_pylist()) == [n for n in range(rows) if n % 100 < 9]
+
+
+@pytest.mark.spark
+def test_predicates_that_queries_share_are_ordered_alike_on_both_hosts(
+    folder: Path, engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = shared_predicates()
+    told = [event for event in simulated(trace) if isinstance(event, ev.OrderChanged)]
+    assert len({one.order for one in told}) == 2 and {one.path for one in told} == {"one#0+"}
+    answers = same_on_both_hosts(trace, folder, engine, monkeypatch)
+    for found in answers.values():
+        rows = range(ROWS * len(trace.arrivals))
+        assert sorted(found["n"].to_pylist()) == [n for n in rows if n % 100 < 9]
 
 
 @pytest.mark.spark

@@ -189,6 +189,22 @@ def test_priorities_and_promises_are_in_the_record() -> None:
         "slow", "fast", "own", "twin", "brief", "late"]
 
 
+def test_all_sinks_of_a_query_are_in_the_record() -> None:
+    host = FakeHost.of("""
+        CREATE STREAM s (a INT) FROM rate;
+        CREATE QUERY two INTO parquet '/x/two', csv '/y', memory AS SELECT a FROM s;
+        CREATE QUERY own INTO parquet '/x/own', json '/x/text' AS SELECT a FROM s WHERE a > 1;
+        CREATE QUERY half INTO json '/x/half', csv '/y' AS SELECT a FROM s WHERE a < 1;""")
+    host.arrive("s", at=1.0)
+    host.end("s", at=2.0)
+    host.run()
+    *_, plan = (step.plan for step in Recording.of(host.record).script if step.plan is not None)
+    assert {query.name: query.into for query in plan.queries} == {
+        "two": "parquet '/x/two', csv '/y', memory",
+        "own": "parquet '/x/own', json '/x/text'", "half": "json '/x/half', csv '/y'"}
+    assert plan.alone == host.planned.alone == {"own"}
+
+
 def test_first_runs_that_were_slow_are_slow_again_and_spoil_no_fit() -> None:
     extra = {"s": [5.0, 2.0], "t": [3.0]}
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from penstock.cli.answers import add_format, writer
-from penstock.cli.shared import add_master
+from penstock.cli.shared import add_spark, spark_arguments
 
 HELP = "answer a question once"
 ABOUT = "Answer a SELECT once, from what a checkpoint holds now."
@@ -30,7 +30,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="the folder of a run")
     parser.add_argument("question", metavar="SELECT",
                         help="one SELECT over the application's streams")
-    add_master(parser)
+    add_spark(parser)
     add_format(parser)
 
 
@@ -41,7 +41,8 @@ def run(arguments: Namespace) -> int:
     from penstock.api import Engine
     from penstock.language import shows
 
-    with Engine(checkpoint=arguments.checkpoint, master=arguments.master, reading=True) as engine:
+    with Engine(checkpoint=arguments.checkpoint, reading=True,
+                **spark_arguments(arguments)) as engine:
         if not shows(arguments.question):
             engine.prepare()  # Spark starts while the question is bound
         with Console(stderr=True).status("asking", spinner="dots"):

@@ -35,31 +35,25 @@ def add(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Bind, plan, ask the policies, and print."""
     from penstock.events import Summary, digest, read_events
+    from penstock.explain.explanation import Foreseen, noted
     from penstock.explain.foreseen import notes
     from penstock.explain.learnt_orders import explain_orders
     from penstock.explain.plans import explain, explain_json
-    from penstock.explain.refresh_preview import renewals
-    from penstock.explain.segment_preview import segments
     from penstock.language import bind, load_function, read_signature
-    from penstock.planning import plan
-    from penstock.policies import texts
 
     load = load_function if arguments.imports else read_signature
     application = bind(read(arguments.application), folder=arguments.application.parent, load=load)
     doubts = notes(application, imported=arguments.imports)
-    made = plan(application)
-    chosen = texts(application.settings)
-    renewed = renewals(made, chosen["refresh"])
-    cut = segments(made, chosen["operators"])
+    seen = Foreseen.of(application)
     learnt = Summary.of(read_events(arguments.after)) if arguments.after else Summary()
     if arguments.json:
-        told = explain_json(application, made, cut, renewed)
+        told = explain_json(application, seen.plan, seen.segments, seen.renewals)
         orders = {key: digest(learnt)[key] for key in ("conjunctions", "probes")}
         print(json.dumps({**told, **(orders if arguments.after else {}), "notes": doubts},
                          indent=2))
     else:
-        print(explain(application, made, cut, renewed))
-        if changed := explain_orders(learnt, made):
+        print(explain(application, seen.plan, seen.segments, seen.renewals))
+        if changed := explain_orders(learnt, seen.plan):
             print(changed)
-        print("".join(["notes\n", *(f"  {doubt}\n" for doubt in doubts)]) if doubts else "", end="")
+        print(noted(doubts), end="")
     return 0

@@ -35,8 +35,8 @@ KEYWORDS = (
     "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "DESC", "DESCRIBE", "DISTINCT", "DROP", "END",
     "EXPLAIN", "FROM", "FUNCTION", "GROUP", "HAVING", "INNER", "INTERVAL", "INTO", "JOIN",
     "LATENESS", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "NULLS FIRST", "NULLS LAST", "ON",
-    "OPTIONS", "OR", "ORDER BY", "QUERY", "RELATION", "SELECT", "SET", "SHOW", "SLIDE", "STREAM",
-    "TIME", "UNION ALL", "WHERE", "WINDOW", "WITH")
+    "OPTIONS", "OR", "ORDER BY", "QUERY", "REFRESH", "RELATION", "SELECT", "SET", "SHOW", "SLIDE",
+    "STREAM", "TIME", "UNION ALL", "WHERE", "WINDOW", "WITH")
 GLANCE = 0.25
 """Seconds between two updates of the live view."""
 OWNER_ONLY = 0o600

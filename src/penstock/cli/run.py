@@ -6,7 +6,14 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from penstock.cli.shared import add_account_json, add_checkpoint, add_master, read, teller
+from penstock.cli.shared import (
+    add_account_json,
+    add_checkpoint,
+    add_spark,
+    read,
+    spark_arguments,
+    teller,
+)
 from penstock.policies import FAMILIES
 
 HELP = "run an application"
@@ -27,7 +34,7 @@ def add(parser: ArgumentParser) -> None:
                         help="read bounded inputs to their end, answer, and stop")
     add_account_json(parser)
     add_checkpoint(parser, "a new folder in .penstock")
-    add_master(parser)
+    add_spark(parser)
     for family in FAMILIES.values():
         parser.add_argument(f"--{family.name}", metavar="POLICY",
                             help=f"the policy that decides {family.decides}; overrides SET "
@@ -46,7 +53,7 @@ def run(arguments: Namespace) -> int:
         checkpoint=arguments.checkpoint or fresh_checkpoint(file, time.time()),
         file=file,
         until_drained=arguments.until_drained,
-        master=arguments.master,
+        spark=spark_arguments(arguments),
         policies={name: text for name in FAMILIES if (text := getattr(arguments, name))},
     )
     return run_and_tell(job, teller(arguments.json), arguments.json)

@@ -25,6 +25,7 @@ from penstock.cli.entry import BROKEN
 from penstock.events import Summary, digest
 from penstock.model import Application
 from penstock.sinks import SINKS
+from penstock.spark.submit_options import SubmitOptions
 from penstock.view import Watch, show_account, watch
 from penstock.view.answers import shown
 
@@ -50,7 +51,8 @@ class RunRequest:
     until_drained: bool = False
     brief: bool = False
     """Whether it lasts no longer than a minute or two."""
-    master: str | None = None
+    spark: Mapping[str, Any] = field(default_factory=dict)
+    """Where Spark runs and with what, as `penstock.Engine` takes it."""
     policies: Mapping[str, str] = field(default_factory=dict)
     """By family, the policies that replace those that the application sets."""
 
@@ -82,7 +84,7 @@ def run_job(
     """
     from penstock.api import Engine
 
-    with Engine(checkpoint=job.checkpoint, master=job.master) as engine:
+    with Engine(checkpoint=job.checkpoint, **job.spark) as engine:
         engine.prepare(brief=job.brief)  # Spark starts meanwhile
         _declare(engine, job, console)
         with Interrupts() as interrupts:
@@ -166,7 +168,7 @@ def _report(
     show_account(console, outcome.summary, told=told)
     penstock = how_called()
     readable = [query.name for query in application.queries.values()
-                if SINKS[query.sink.kind].is_readable]
+                if any(SINKS[sink.kind].is_readable for sink in query.sinks)]
     if readable:
         more = f" (or another of {len(readable)} queries)" if len(readable) > 1 else ""
         see = f"{penstock} results {job.checkpoint} {shlex.quote(readable[0])}"
@@ -174,7 +176,18 @@ def _report(
     console.print(Text(f" the record: {penstock} events {job.checkpoint}"), soft_wrap=True)
     if outcome.interrupted:
         again = f"{penstock} run {job.file} --checkpoint {job.checkpoint}"
+        if words := shlex.join(_started_with(job.spark)):
+            again += f" {words}"
         console.print(Text(f" to go on from here: {again}", "bold"), soft_wrap=True)
+
+
+def _started_with(spark: Mapping[str, Any]) -> list[str]:
+    """The options of the command line by which Spark was started."""
+    if not spark:
+        return []
+    master = ["--master", spark["master"]] if spark["master"] else []
+    more = SubmitOptions(spark["packages"], spark["jars"], spark["conf"])
+    return [*master, *more.words()]
 
 
 def how_called() -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
+from penstock.spark import submit_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,10 +37,35 @@ def add_checkpoint(parser: ArgumentParser, default: str) -> None:
                         help=f"the folder from which a stopped run resumes (default: {default})")
 
 
-def add_master(parser: ArgumentParser) -> None:
-    """Declare the argument that says where Spark runs."""
+def add_spark(parser: ArgumentParser) -> None:
+    """Declare the arguments that say where Spark runs, and with what."""
     parser.add_argument("--master", metavar="URL",
                         help="the Spark master (default: all cores of this machine)")
+    parser.add_argument("--packages", metavar="GROUP:NAME:VERSION,...", default=(),
+                        type=_parsed(submit_options.packages),
+                        help="packages that Spark downloads, such as its connector for Kafka")
+    parser.add_argument("--jars", metavar="FILE,...", default=(),
+                        type=_parsed(submit_options.jars), help="jars for Spark")
+    parser.add_argument("--conf", metavar="NAME=VALUE", action="append", default=[],
+                        type=_parsed(submit_options.setting),
+                        help="a setting of Spark; may be given several times")
+
+
+def spark_arguments(arguments: Namespace) -> dict[str, Any]:
+    """What `add_spark` has declared, as `penstock.Engine` takes it."""
+    return {"master": arguments.master, "packages": arguments.packages, "jars": arguments.jars,
+            "conf": dict(arguments.conf)}
+
+
+def _parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser for argparse, which shows the message of its own kind of error only."""
+    def parsed(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed
 
 
 def add_account_json(parser: ArgumentParser) -> None:

@@ -28,6 +28,7 @@ CREATE, DROP, SET    change what runs         SELECT ...           asks a questi
 SHOW STREAMS         also QUERIES, RELATIONS, VIEWS, FUNCTIONS, POLICIES, SETTINGS
 DESCRIBE name        columns and properties   EXPLAIN query        what it shares with others
 SELECT * FROM query  its answers so far       F2                   the live view
+REFRESH RELATION name  reads it again
 exit                 stops the run and leaves, as Ctrl-D does
 """
 

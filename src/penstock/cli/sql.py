@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.answers import add_format
-from penstock.cli.shared import add_checkpoint, add_master, read
+from penstock.cli.shared import add_checkpoint, add_spark, read, spark_arguments
 from penstock.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--until-drained", action="store_true",
                         help="read bounded inputs to their end before a question is answered")
     add_checkpoint(parser, "a new folder in .penstock")
-    add_master(parser)
+    add_spark(parser)
     add_format(parser)
 
 
@@ -81,9 +81,9 @@ def _engine(arguments: Namespace) -> Engine:
     checkpoint = arguments.checkpoint or fresh_checkpoint(file, time.time())
     if not arguments.look:
         try:
-            return Engine(checkpoint=checkpoint, master=arguments.master)
+            return Engine(checkpoint=checkpoint, **spark_arguments(arguments))
         except CheckpointError as error:
             if arguments.application is not None or "another engine" not in str(error):
                 raise
             print(f"penstock: {error}; this shell looks on", file=sys.stderr)
-    return Engine(checkpoint=checkpoint, master=arguments.master, reading=True)
+    return Engine(checkpoint=checkpoint, reading=True, **spark_arguments(arguments))

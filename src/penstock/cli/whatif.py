@@ -25,6 +25,7 @@ examples:
   penstock whatif state                                       every policy there is
   penstock whatif state --policies 'chain, edf, chain_flush(latency=2)'
   penstock whatif state --joins 'lwo, mqt'                    of window joins
+  penstock whatif state --filters 'a_greedy, sweep'           of Python predicates
   penstock whatif state --json --no-figures | python3 -m json.tool
 """
 
@@ -36,6 +37,9 @@ def add(parser: ArgumentParser) -> None:
                         help="policies, separated by commas (default: all)")
     parser.add_argument("--joins", metavar="LIST",
                         help="policies of window joins, tried if there are some (default: all)")
+    parser.add_argument("--filters", metavar="LIST",
+                        help="policies that order predicates, tried where some were profiled "
+                             "(default: all)")
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="where the figure goes (default: penstock-figures/whatif/RUN)")
     parser.add_argument("--no-figures", action="store_true", help="draw none")
@@ -47,7 +51,7 @@ def run(arguments: Namespace) -> int:
     from rich.console import Console
 
     from penstock.events import find_record, read_events
-    from penstock.policies import FAMILIES, joins
+    from penstock.policies import FAMILIES, filters, joins
     from penstock.policies.operators import POLICIES, policies
     from penstock.view.predictions import draw, shown
     from penstock.whatif.predictions import compare
@@ -56,8 +60,9 @@ def run(arguments: Namespace) -> int:
     if not chosen:
         raise CallFault("--policies names no policy")
     joining = FAMILIES["joins"].several(arguments.joins or ",".join(joins.POLICIES))
+    ordering = FAMILIES["filters"].several(arguments.filters or ",".join(filters.POLICIES))
     record = find_record(arguments.run)
-    comparison = compare(read_events(record), chosen, joining)
+    comparison = compare(read_events(record), chosen, joining, ordering)
     if arguments.json:
         print(json.dumps(_report(comparison), indent=2))
     else:
@@ -94,6 +99,11 @@ def _report(comparison: Comparison) -> dict[str, Any]:
                        for join, model in recording.joins.items()},
         "recorded": _data(comparison.recorded),
         "policies": {outcome.policy: _data(outcome) for outcome in comparison.simulated},
+        "conjunctions": {
+            one.path: {"rows": one.rows, "policies": {
+                found.policy: {"seconds": found.seconds, "profiling": found.profiling,
+                               "changes": found.changes} for found in one.outcomes}}
+            for one in comparison.conjunctions},
         "closeness": {figure.replace(" ", "_"): {**asdict(found), "percent": found.percent}
                       for figure, found in comparison.closeness().items()},
         "without_latencies": list(comparison.windows),

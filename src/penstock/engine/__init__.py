@@ -13,15 +13,17 @@ from penstock.engine.instructions import (
     Pause,
     ProbeJob,
     ProbeScan,
+    ReadRelation,
     RefreshJob,
     Release,
     Resume,
     Scan,
     SegmentJob,
+    StoreVersions,
     Trim,
     Wake,
 )
 
 __all__ = ["Cancel", "Cool", "Core", "Drain", "Finish", "Forget", "Instruction", "Job", "Note",
-           "Pause", "ProbeJob", "ProbeScan", "RefreshJob", "Release", "Resume", "Scan",
-           "SegmentJob", "Trim", "Wake"]
+           "Pause", "ProbeJob", "ProbeScan", "ReadRelation", "RefreshJob", "Release", "Resume",
+           "Scan", "SegmentJob", "StoreVersions", "Trim", "Wake"]

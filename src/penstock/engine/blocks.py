@@ -88,6 +88,15 @@ class Blocks:
         """The highest number among the stream's blocks so far; -1 when there was none."""
         return self._newest.get(stream, -1)
 
+    @property
+    def following(self) -> dict[str, int]:
+        """By stream, the number of the block that comes next."""
+        return {stream: newest + 1 for stream, newest in self._newest.items()}
+
+    def oldest(self, stream: str) -> float:
+        """The least number among the stream's blocks that are there; infinite if none is."""
+        return min((number for name, number in self._held if name == stream), default=inf)
+
     # --- readers -----------------------------------------------------------------------------
 
     def take(self, block: Block) -> None:

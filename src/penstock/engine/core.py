@@ -8,12 +8,13 @@ from typing import Any
 
 from penstock.engine.aggregates.department import AggregatesDepartment
 from penstock.engine.dispatch import Dispatcher
-from penstock.engine.instructions import Cancel, Drain, Finish, Instruction, Note, Wake
+from penstock.engine.instructions import Cancel, Drain, Finish, Instruction, Note, Release, Wake
 from penstock.engine.joins.department import JoinsDepartment
 from penstock.engine.latency_goals import LatencyGoals
 from penstock.engine.lifetimes import Lifetimes
 from penstock.engine.paths.department import PathsDepartment
 from penstock.engine.paths.filter_orders import FilterOrders
+from penstock.engine.relation_versions import ChangingRelations
 from penstock.engine.retries import Retries
 from penstock.engine.settings import Settings
 from penstock.engine.spool_limit import SpoolLimit
@@ -82,6 +83,7 @@ class Core:
     def adopt(self, plan: Plan, first_job: int | None = None) -> None:
         """Work by this plan from now on; waiting blocks move to the paths that now carry them."""
         self.state.plan = plan
+        self.state.relations.adopt(plan.changing)
         self._goals.adopt(plan)
         for department in self._departments.values():
             department.adopt()
@@ -109,6 +111,8 @@ class Core:
         self._take(event, out)
         self._end_lifetimes(at, out)
         out.extend(Cancel(job=job, limit=limit) for job, limit in self._timeouts.over(at))
+        if not self._finished:
+            out.extend(self.state.relations.due(at))
         if not isinstance(event, _JOINING):  # others may join with it, and need what it shares
             for department in departments:
                 out.extend(department.tidy(at))
@@ -117,6 +121,8 @@ class Core:
             out.extend(self._make_room(at))
         if self._timeouts.next is not None:
             out.append(Wake(at=self._timeouts.next))
+        if self.state.relations.next is not None and not self._finished:
+            out.append(Wake(at=self.state.relations.next))
         out.extend(self._pending)
         self._pending.clear()
         for department in departments:
@@ -172,6 +178,11 @@ class Core:
         """The highest number among the stream's blocks so far; -1 when there was none."""
         return self.state.blocks.newest(stream)
 
+    @property
+    def relations(self) -> ChangingRelations:
+        """The relations that change, and their versions."""
+        return self.state.relations
+
     def is_alive(self, query: str) -> bool:
         """Whether a query takes the blocks that come."""
         return self.state.is_alive(query)
@@ -199,6 +210,9 @@ class Core:
                 self._end_readers(stream)
             case ev.BlockHot(stream=stream, number=number):
                 state.blocks.warm(stream, number)
+            case ev.RelationAsked() | ev.RelationRead() | ev.RelationChanged():
+                out.extend(state.relations.take(event))
+                return
             case ev.Tick():
                 state.blocks.settle_earlier()
             case ev.JobFinished() | ev.JobFailed():
@@ -301,8 +315,11 @@ class Core:
         for department in self._departments.values():
             for stream, since in department.needed().items():
                 needed[stream] = min(since, needed.get(stream, since))
-        return [*self.paths.queues.make_room(at, self.settings.memory, needed, self._spool.most),
-                *self._spool.look(at, self.state.blocks.stored, self._is_idle)]
+        room = list(self.paths.queues.make_room(
+            at, self.settings.memory, needed, self._spool.most))
+        if any(isinstance(one, Release) for one in room):
+            room += self.state.relations.released()
+        return [*room, *self._spool.look(at, self.state.blocks.stored, self._is_idle)]
 
     def _drain_derived(self, out: list[Instruction]) -> None:
         """End the derived streams for which nothing can come any more, those upstream first.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from penstock.engine.version_history import RelationHistory
 from penstock.events.kinds import Event, Through
 from penstock.model import Block
 from penstock.plan import Member
@@ -30,6 +31,9 @@ class Evaluation:
     """A task goes on in an order of its own if that saves this part of its cost; 0 if never."""
     enough: int = 0
     """It must have profiled so many dropped rows before."""
+    lookahead: int = 0
+    """Rows that a task profiles before it begins, to choose its order by them. 0 if the order was
+    decided by what is known."""
 
 
 AS_WRITTEN = Evaluation()
@@ -301,6 +305,27 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRelation:
+    """Read a relation again, and report what was read (`RelationRead`)."""
+
+    relation: str
+    version: int
+    """The number of the version that it becomes; its rows have to outlive the driver."""
+    digest: str
+    """That of its latest version. If it has the same rows still, they need not be stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreVersions:
+    """Store durably which blocks are joined with which versions, before the next instruction.
+
+    Versions that are missing are not needed any more.
+    """
+
+    history: RelationHistory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
     """Send a `Tick` at this time: something falls due."""
 
@@ -323,5 +348,5 @@ class Note:
 
 
 Instruction: TypeAlias = (
-    Job | Cancel | Trim | Cool | Forget | Release | Pause | Resume | Drain | Wake | Finish
-    | Note)
+    Job | Cancel | Trim | Cool | Forget | Release | Pause | Resume | Drain | ReadRelation
+    | StoreVersions | Wake | Finish | Note)

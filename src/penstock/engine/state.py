@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from penstock.engine.blocks import Blocks
+from penstock.engine.relation_versions import ChangingRelations
 from penstock.engine.settings import Settings
 from penstock.plan import Member, Plan
 
@@ -17,6 +18,7 @@ class EngineState:
     settings: Settings
     plan: Plan = field(default_factory=lambda: Plan((), ()))
     blocks: Blocks = field(init=False)
+    relations: ChangingRelations = field(init=False)
     open: dict[str, None] = field(default_factory=dict)
     """Streams that may bring more blocks."""
     ended: dict[str, None] = field(default_factory=dict)
@@ -29,6 +31,7 @@ class EngineState:
     def __post_init__(self) -> None:
         """No block has come yet."""
         self.blocks = Blocks(self.settings.retention)
+        self.relations = ChangingRelations(self.blocks)
 
     def expect(self, streams: Iterable[str]) -> None:
         """A query has joined that reads or derives these: those that are new may bring blocks."""

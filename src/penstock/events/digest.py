@@ -21,6 +21,9 @@ def digest(summary: Summary) -> dict[str, Any]:
         "run": _run(summary),
         "streams": [_stream(summary, stream) for stream in list(summary.streams.values())],
         "queries": [_query(summary, query) for query in list(summary.queries.values())],
+        "relations": [{"name": one.name, "version": one.version, "rows": one.rows,
+                       "since": dict(one.since), "changed": one.changed, "read": one.read,
+                       "reason": one.reason} for one in list(summary.relations.values())],
         "queues": [_queue(queue) for queue in list(summary.queues.values())],
         "conjunctions": [{"path": one.name, **_order(one)}
                          for one in list(summary.conjunctions.values())],
@@ -107,7 +110,7 @@ def _query(summary: Summary, query: QueryMeasures) -> dict[str, Any]:
         "name": query.name,
         "state": query.state,
         "reason": query.reason,
-        "sink": query.sink,
+        "sink": ", ".join(query.sinks),
         "rows_in": query.rows_in,
         "rows_out": query.rows_out,
         "filtered": query.filtered,

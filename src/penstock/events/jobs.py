@@ -140,6 +140,8 @@ class ConjunctionProfile:
     """Rows that met all predicates, for each that was dropped."""
     sampling: float = 0.0
     """Seconds of all cores together that profiling took."""
+    cores: int = 1
+    """The cores that the job had."""
     own: tuple[tuple[int, ...], ...] = ()
     """By partition that went on in an order of its own, that order."""
 

@@ -33,6 +33,9 @@ from penstock.events.jobs import Through as Through
 from penstock.events.refreshes import AnswersSkipped as AnswersSkipped
 from penstock.events.refreshes import PeriodsChosen as PeriodsChosen
 from penstock.events.refreshes import SynopsisBegun as SynopsisBegun
+from penstock.events.relations import RelationAsked as RelationAsked
+from penstock.events.relations import RelationChanged as RelationChanged
+from penstock.events.relations import RelationRead as RelationRead
 from penstock.events.streams import SpoolFreed as SpoolFreed
 from penstock.events.streams import SpoolFull as SpoolFull
 from penstock.events.streams import StreamEnded as StreamEnded
@@ -153,6 +156,9 @@ class QueryAdded:
     inputs: tuple[tuple[str, ...], ...]
     """The streams that each of its branches reads, in order."""
     sink: str = "memory"
+    """The kind of its first sink, and after a blank what it names there."""
+    also: tuple[str, ...] = ()
+    """Its other sinks, written in the same way."""
     latency: float | None = None
     backlog: tuple[tuple[int, int, int], ...] = ()
     """Blocks in the spool that have not been delivered yet: (branch, input, block)."""
@@ -201,10 +207,12 @@ class QueryAdded:
         partial: tuple[int, int] | None = None,
     ) -> QueryAdded:
         """The event that a declared query joins."""
-        sink, window, join = query.sink, query.branches[0].window, query.branches[0].join
+        window, join = query.branches[0].window, query.branches[0].join
+        sink, *also = [f"{one.kind} {one.target}" if one.target else one.kind
+                       for one in query.sinks]
         return QueryAdded(at=at, query=query.name,
                           inputs=tuple(branch.streams for branch in query.branches),
-                          sink=f"{sink.kind} {sink.target}" if sink.target else sink.kind,
+                          sink=sink, also=tuple(also),
                           latency=query.latency, backlog=backlog, delivered=delivered,
                           joined=joined, priority=query.priority, lifetime=query.lifetime,
                           window=None if window is None else (window.covered, window.slide),
@@ -413,6 +421,7 @@ Event: TypeAlias = (
     | ProbesReordered
     | OrderChanged | JobDecided | JobProgressed | JobFinished | JobFailed | Queued | LatencyMissed
     | SynopsisBegun | PeriodsChosen | AnswersSkipped
+    | RelationAsked | RelationRead | RelationChanged
     | BlockHot | BlockCold | BlockReleased | Tick | Warned | Memory
 )
 
@@ -422,5 +431,6 @@ KINDS: tuple[type[Event], ...] = (
     QueryDropped, QueryFailed, RidersFormed, PolicyChanged, PathCut, ProbesReordered,
     OrderChanged, JobDecided,
     JobProgressed, JobFinished, JobFailed, Queued, LatencyMissed, SynopsisBegun, PeriodsChosen,
-    AnswersSkipped, BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
+    AnswersSkipped, RelationAsked, RelationRead, RelationChanged,
+    BlockHot, BlockCold, BlockReleased, Tick, Warned, Memory,
 )

@@ -172,12 +172,30 @@ class Waits:
         return Waits(each, Wait.merged(each), max((wait.seconds for wait in each), default=0.0))
 
 
+@dataclass(slots=True)
+class RelationMeasures:
+    """A relation that changes: what it held when it was read last."""
+
+    name: str
+    version: int = 0
+    rows: int = 0
+    since: dict[str, int] = field(default_factory=dict)
+    """By stream, the first block that is joined with this version."""
+    changed: float = 0.0
+    """When the version was decided."""
+    read: float | None = None
+    """When it was read last, whether it had changed or not."""
+    reason: str = ""
+    """Why it could not be read the last time that was tried; empty if it could."""
+
+
 @dataclass(slots=True, eq=False)
 class QueryMeasures:
     """A query: what it read, what became of the rows, and how long it took."""
 
     name: str
-    sink: str = "memory"
+    sinks: tuple[str, ...] = ("memory",)
+    """Each as its kind, and after a blank what it names there."""
     latency_goal: float | None = None
     state: Literal["running", "failed", "dropped", "done", "stopped"] = "running"
     """Done: its input ended. Stopped: the run ended."""

@@ -13,12 +13,14 @@ from penstock.events.ledger import Ledger, Row, WaitingBlock
 from penstock.events.measures import (
     QueryMeasures,
     QueueMeasures,
+    RelationMeasures,
     RunMeasures,
     StreamMeasures,
     Wait,
     Waits,
 )
 from penstock.events.orders import CONJUNCTIONS_KEPT, OrderMeasures, Profiling
+from penstock.events.summary_html import summary_html
 from penstock.model import Block
 
 WARNINGS_KEPT = 100
@@ -64,6 +66,8 @@ class Summary:
         those are not as written any more."""
         self.streams: dict[str, StreamMeasures] = {}
         self.queries: dict[str, QueryMeasures] = {}
+        self.relations: dict[str, RelationMeasures] = {}
+        """The relations that change."""
         self.queues: dict[str, QueueMeasures] = {}
         """By the name of the queue, what waits before a stage of a path."""
         self.conjunctions: dict[str, OrderMeasures] = {}
@@ -168,6 +172,9 @@ class Summary:
         for query in list(self.queries.values()):
             faults.extend(query.faults())
         return faults
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -302,6 +309,22 @@ class Summary:
                         "before it was delivered"
                     )
 
+    # -- relations -------------------------------------------------------------------------------
+
+    def _relation(self, name: str) -> RelationMeasures:
+        return self.relations.setdefault(name, RelationMeasures(name))
+
+    def _relation_read(self, event: k.RelationRead) -> None:
+        relation = self._relation(event.relation)
+        relation.reason = event.reason
+        if not event.reason:
+            relation.read = event.at
+
+    def _relation_changed(self, event: k.RelationChanged) -> None:
+        relation = self._relation(event.relation)
+        relation.version, relation.rows = event.version, event.rows
+        relation.since, relation.changed = dict(event.since), event.at
+
     # -- queries ---------------------------------------------------------------------------------
 
     def _query_added(self, event: k.QueryAdded) -> None:
@@ -309,7 +332,7 @@ class Summary:
         if earlier is not None:
             earlier.end("dropped", "replaced")
             self._ended.pop(event.query, None)
-        query = QueryMeasures(event.query, event.sink, event.latency)
+        query = QueryMeasures(event.query, (event.sink, *event.also), event.latency)
         query.window, query.gap, query.join = event.window, event.gap, event.join
         query.join_rows = event.join_rows
         query.delivered_before = event.delivered
@@ -590,6 +613,9 @@ _VERBS: dict[type[k.Event], Callable[[Summary, Any], None]] = {
     k.JobFailed: Summary._job_failed,
     k.PeriodsChosen: Summary._tick,
     k.AnswersSkipped: Summary._answers_skipped,
+    k.RelationAsked: Summary._tick,
+    k.RelationRead: Summary._relation_read,
+    k.RelationChanged: Summary._relation_changed,
     k.SynopsisBegun: Summary._tick,
     k.BlockHot: Summary._block_hot,
     k.BlockCold: Summary._block_cold,

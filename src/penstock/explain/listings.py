@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.explain.plans import explain_query
-from penstock.explain.refresh_preview import renewals
-from penstock.explain.segment_preview import segments
+from penstock.explain.explanation import Explanation
+from penstock.explain.plans import when_read
+from penstock.html_tables import html_table
 from penstock.language import Showing
+from penstock.language.kafka import topic_of
 from penstock.language.settings import SETTINGS
 from penstock.model import (
     Application,
@@ -21,7 +22,6 @@ from penstock.model import (
     Stream,
     Variable,
 )
-from penstock.planning import plan
 from penstock.policies import FAMILIES, texts
 from penstock.rendering import span
 
@@ -36,6 +36,13 @@ class Listing:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+
+
+def overview_html(application: Application) -> str:
+    """What an application declares, as tables for a notebook."""
+    lists = ((what.lower(), _LISTS[what](application))
+             for what in ("STREAMS", "RELATIONS", "VIEWS", "FUNCTIONS", "QUERIES"))
+    return "".join(html_table(what, found.columns, found.rows) for what, found in lists)
 
 
 def listed(shown: Showing, defaults: Mapping[str, str]) -> Listing:
@@ -61,8 +68,8 @@ def _streams(application: Application) -> Listing:
 
 
 def _relations(application: Application) -> Listing:
-    return Listing(("name", "columns", "source"), tuple(
-        (relation.name, _columns(relation.columns), _source(relation))
+    return Listing(("name", "columns", "source", "read"), tuple(
+        (relation.name, _columns(relation.columns), _source(relation), when_read(relation))
         for relation in application.relations.values()))
 
 
@@ -157,6 +164,8 @@ def _about_source(source: Stream | Relation) -> Iterator[tuple[str, str | None]]
     for name, value in source.options:
         told = f"ENV '{value.name}'" if isinstance(value, Variable) else value
         yield f"option {name}", "(hidden)" if told == value and _SECRET.search(name) else told
+    if isinstance(source, Relation):
+        yield "read", when_read(source)
     if isinstance(source, Stream):
         yield "time", source.time or "of arrival"
         if source.unit:
@@ -184,10 +193,7 @@ def _about_query(application: Application, query: Query) -> Iterator[tuple[str, 
 
 def _plan_of(application: Application, name: str) -> list[str]:
     """The shared plan as the query sees it: its streams, its paths, and who else is on them."""
-    made = plan(application)
-    chosen = texts(application.settings)
-    return explain_query(application, made, name, segments(made, chosen["operators"]),
-                         renewals(made, chosen["refresh"])).splitlines()
+    return Explanation.of(application, name).plan.splitlines()
 
 
 def _statement_of(application: Application, query: Query) -> str | None:
@@ -208,7 +214,8 @@ def _columns(columns: Sequence[Field]) -> str:
 def _source(source: Stream | Relation) -> str:
     if isinstance(source, Stream) and source.derived:
         return f"the query {source.name}"
-    return f"{source.format} '{source.path}'" if source.path else source.format
+    named = source.path or topic_of(source)
+    return f"{source.format} '{named}'" if named else source.format
 
 
 def _view_reads(view: SqlView) -> str:
@@ -220,4 +227,4 @@ def _view_reads(view: SqlView) -> str:
 def _sink(query: Query) -> str:
     if query.derives:
         return f"the stream {query.name}"
-    return f"{query.sink.kind} '{query.sink.target}'" if query.sink.target else query.sink.kind
+    return query.into

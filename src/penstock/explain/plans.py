@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeAlias
 
 from penstock.engine.joins import probe_orders
 from penstock.join_graph import JoinGraph
-from penstock.model import STREAM, Application, Query, Sink, SqlView, Stream, Window
+from penstock.language.kafka import topic_of
+from penstock.model import STREAM, Application, Query, Relation, Sink, SqlView, Stream, Window
 from penstock.plan import Group, Key, Operator, Path, Plan, Shape, SharedJoin
 from penstock.planning.early_selections import (
     MOST_ALTERNATIVES,
@@ -78,6 +80,7 @@ def explain_query(
         "paths": [path for path in told["paths"] if path["id"] in paths],
         "joins": list(filter(asks, told["joins"])),
         "groups": list(filter(asks, told["groups"])),
+        "relations": list(filter(lambda one: query in one["queries"], told["relations"])),
         "views": [view for view in told["views"] if query in view["queries"]],
         "queries": [one for one in told["queries"] if one["name"] == query],
     })
@@ -89,6 +92,7 @@ def _as_text(told: Mapping[str, Any]) -> str:
         _section("paths", [line for path in told["paths"] for line in _path_text(path)]),
         _section("joins", [line for join in told["joins"] for line in _join_text(join)]),
         _section("synopses", [line for group in told["groups"] for line in _group_text(group)]),
+        _section("relations", list(map(_relation_text, told["relations"]))),
         _section("views", [_view_text(view) for view in told["views"]]),
         _section("queries", list(_queries_text(told["queries"]))),
     )
@@ -105,6 +109,8 @@ def explain_json(
         "paths": [_path(plan, path, segments) for path in plan.paths],
         "joins": [_join(plan, join) for join in plan.joins],
         "groups": [_group(plan, group, (renewals or {}).get(group.id)) for group in plan.groups],
+        "relations": [_relation(relation, plan) for relation in application.relations.values()
+                      if relation.refresh is not None],
         "views": [_view(view, plan) for view in application.views.values()],
         "queries": [_query(plan, query) for query in plan.queries],
     }
@@ -120,12 +126,33 @@ def _stream(stream: Stream, plan: Plan) -> dict[str, Any]:
         "computed": {made.name: render(made.expression) for made in stream.computed},
         "format": stream.format,
         "derived": stream.derived,
-        "path": stream.path,
+        "path": stream.path or topic_of(stream),
         "time": stream.time,
         "lateness": stream.lateness,
         "read_by": [*(path.id for path in plan.paths if path.reads == stream.name),
                     *(join.id for join in plan.joins if stream.name in join.streams)],
     }
+
+
+def _relation(relation: Relation, plan: Plan) -> dict[str, Any]:
+    every = relation.refresh
+    return {
+        "name": relation.name,
+        "read": when_read(relation),
+        "every": None if every == inf else every,
+        "queries": [query.name for query in plan.queries if any(
+            lookup.relation == relation.name
+            for branch in query.branches for lookup in branch.lookups)],
+    }
+
+
+def when_read(relation: Relation) -> str:
+    """When a relation is read, in words."""
+    if relation.refresh is None:
+        return "once, when a run begins"
+    again = "when asked" if relation.refresh == inf else (
+        f"every {span(round(relation.refresh * 1e6))}")
+    return f"when a run begins, and again {again}"
 
 
 def _path(plan: Plan, path: Path, segments: Segments | None) -> dict[str, Any]:
@@ -313,7 +340,7 @@ def _view(view: SqlView, plan: Plan) -> dict[str, Any]:
 def _query(plan: Plan, query: Query) -> dict[str, Any]:
     return {
         "name": query.name,
-        "sink": {"kind": query.sink.kind, "target": query.sink.target},
+        "sinks": [{"kind": sink.kind, "target": sink.target} for sink in query.sinks],
         "latency": query.latency,
         "priority": query.priority,
         "lifetime": query.lifetime,
@@ -488,20 +515,23 @@ def _view_text(view: Mapping[str, Any]) -> str:
     return f"{view['name']} ({columns}) over {source}: part of {_names(view['queries'], 'queries')}"
 
 
+def _relation_text(relation: Mapping[str, Any]) -> str:
+    return (f"{relation['name']}: read {relation['read']}; a change holds from the next block on, "
+            f"for {_names(relation['queries'], 'queries')}")
+
+
 def _queries_text(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Queries that deliver to the same place over the same paths, in one line."""
     groups: dict[tuple[str, str], list[str]] = {}
     for query in queries:
-        sink = _sink_text(Sink(**query["sink"]))
-        groups.setdefault((sink, _names(query["paths"], "paths")), []).append(query["name"])
-    for (sink, paths), names in groups.items():
-        yield f"{_names(names, 'queries')} -> {sink}, on {paths}"
+        into = ", ".join(_sink_text(Sink(**sink)) for sink in query["sinks"])
+        groups.setdefault((into, _names(query["paths"], "paths")), []).append(query["name"])
+    for (into, paths), names in groups.items():
+        yield f"{_names(names, 'queries')} -> {into}, on {paths}"
 
 
 def _sink_text(sink: Sink) -> str:
-    if sink.kind == "stream":
-        return "the stream of its name"
-    return sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
+    return "the stream of its name" if sink.kind == "stream" else str(sink)
 
 
 def _names(names: Iterable[str], what: str) -> str:

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
+from penstock.functions import PythonFunction
 from penstock.language import durations, sizes
 from penstock.language.catalogue import Catalogue
 from penstock.language.loading import load as load_function
 from penstock.language.loading import load_attribute, modules_in
+from penstock.language.program_parts import ProgramPart, program_parts
 from penstock.language.showing import HEADS as SHOWING
 from penstock.language.showing import Showing
 from penstock.language.signatures import Signature, doubt_of, read_signature
 from penstock.language.statements import Load, StatementBinder, declared_name, one_select
 from penstock.language.tokens import is_complete, statement_texts
 from penstock.language.tokens import statements as split
-from penstock.model import Application, OneTimeQuery, Statement
+from penstock.model import PROGRAM, Application, OneTimeQuery, Statement
 
 __all__ = [
+    "Bound",
+    "ProgramPart",
     "Showing",
     "bind",
     "bind_all",
@@ -35,6 +40,7 @@ __all__ = [
     "load_function",
     "read_signature",
     "modules_in",
+    "program_parts",
     "shows",
     "sizes",
     "statement_texts",
@@ -56,7 +62,17 @@ def bind(
     of a CREATE FUNCTION, through ``load(module, attribute, folder)``. Any text gives an Application
     or a `penstock.errors.LanguageError` with the place of the fault.
     """
-    return bind_all(text, onto, folder=folder, load=load)[0]
+    return bind_all(text, onto, folder=folder, load=load).application
+
+
+class Bound(NamedTuple):
+    """What a text means."""
+
+    application: Application
+    shown: tuple[Showing, ...] = ()
+    """What it asks to be shown."""
+    refreshed: tuple[str, ...] = ()
+    """The relations that it wants to be read again."""
 
 
 def bind_all(
@@ -65,15 +81,15 @@ def bind_all(
     *,
     folder: str | Path = ".",
     load: Load = load_function,
-) -> tuple[Application, tuple[Showing, ...]]:
-    """What `bind` returns, and what the text asks to be shown.
+) -> Bound:
+    """What `bind` returns, and what else the text asks for.
 
-    >>> bind_all("CREATE STREAM s (a INT) FROM rate; SHOW STREAMS")[1][0].what
+    >>> bind_all("CREATE STREAM s (a INT) FROM rate; SHOW STREAMS").shown[0].what
     'STREAMS'
     """
     catalogue = Catalogue.of(onto)
-    shown = _add(text, catalogue, str(folder), load)
-    return catalogue.application(), shown
+    binder = _add(text, catalogue, str(folder), load)
+    return Bound(catalogue.application(), tuple(binder.shown), tuple(binder.refreshed))
 
 
 def bind_statements(
@@ -81,11 +97,12 @@ def bind_statements(
 ) -> Application:
     """The application that was declared by these statements, such as those of a checkpoint.
 
-    Without ``importing`` no module is: what was known of a function is in its statement.
+    Without ``importing`` no module is: what was known of a function is in its statement. That holds
+    of a function of a Python program in any case, since the program may give it later.
     """
     catalogue = Catalogue()
     for statement in statements:
-        found = load if importing else _remembered(statement)
+        found = _found(statement, load if importing else _remembered(statement))
         _add(statement.text, catalogue, statement.folder, found)
     return catalogue.application()
 
@@ -95,6 +112,15 @@ def _remembered(statement: Statement) -> Load:
         return read_signature
     signature = Signature(statement.returns, statement.arity, statement.deterministic)
     return lambda module, attribute, folder: signature
+
+
+def _found(statement: Statement, load: Load) -> Load:
+    remembered = _remembered(statement)
+
+    def look(module: str, attribute: str, folder: str) -> PythonFunction | Signature:
+        return (remembered if module == PROGRAM else load)(module, attribute, folder)
+
+    return look
 
 
 def bind_question(
@@ -120,11 +146,11 @@ def shows(text: str) -> bool:
     return first is not None and first.text.upper() in SHOWING
 
 
-def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> tuple[Showing, ...]:
+def _add(text: str, catalogue: Catalogue, folder: str, load: Load) -> StatementBinder:
     binder = StatementBinder(catalogue, folder, load)
     statements = list(split(text))
     catalogue.later = {declared_name(tokens) for tokens in statements}
     for ordinal, tokens in enumerate(statements, 1):
         catalogue.later.discard(declared_name(tokens))
         binder.bind(tokens, text, ordinal)
-    return tuple(binder.shown)
+    return binder

@@ -107,9 +107,10 @@ class Scope:
 
 
 def _unknown(name: str, inputs: Sequence[FromItem]) -> Misfit:
-    names = [field.name for i in inputs for field in i.columns]
+    names = list(dict.fromkeys(field.name for i in inputs for field in i.columns))
     owners = ", ".join(i.alias for i in inputs)
-    hint = suggestion(name, names) or f"it has {_some(names)}"
+    have = "they have" if len(inputs) > 1 else "it has"
+    hint = suggestion(name, names) or f"{have} {_some(names)}"
     return Misfit(UnknownName, f"no column '{name}' in {owners}", hint)
 
 

@@ -6,12 +6,20 @@ import posixpath
 import re
 
 from penstock.errors import NotYet, TypeFault, UnknownName
+from penstock.language import kafka
+from penstock.language.options import parse_options
 from penstock.language.places import Place, suggestion
 from penstock.language.tokens import Cursor
 from penstock.model import Query, Sink
 from penstock.sinks import SINKS
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_TABLES = {
+    kind: "write INTO parquet 'folder' and load its files into the table: they appear whole and "
+          "never change"
+    for kind in ("delta", "iceberg", "hudi")
+}
+"""Formats of tables; their writers are not made for the Spark that Penstock runs on."""
 _CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
@@ -19,8 +27,9 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
     """Take the kind of a sink and its target."""
     kind, place = cursor.name("the kind of a sink, such as parquet or memory")
     kind = kind.lower()
-    if kind == "kafka":
-        raise cursor.source.fault(NotYet, "answers into kafka are not supported yet", place)
+    if kind in _TABLES:
+        message = f"there is no writer of {kind} tables for this version of Spark"
+        raise cursor.source.fault(NotYet, message, place, _TABLES[kind])
     known = [name for name, one in SINKS.items() if not one.is_ours]
     if kind not in known:
         hint = suggestion(kind, known) or f"there are {', '.join(known)}"
@@ -31,18 +40,44 @@ def parse_sink(cursor: Cursor, folder: str) -> Sink:
         target, _ = _target(cursor, f"the folder of {kind}, in quotes")
         return Sink(kind, resolved(target, folder))
     if wanted == "function":
-        return Sink(kind, _callback(cursor))
+        return Sink(kind, _callback(cursor) if cursor.at_string() else None)
+    if wanted == "topic":
+        topic, place = cursor.string("the topic, in quotes")
+        options = parse_options(cursor) if cursor.word() == "OPTIONS" else ()
+        kafka.check_sink(cursor.source, topic, options, place)
+        return Sink(kind, topic, options)
     if cursor.at_string():
         raise cursor.source.syntax(f"the sink {kind} takes no target", cursor.place)
     return Sink(kind)
 
 
+def parse_sinks(cursor: Cursor, folder: str) -> tuple[Sink, ...]:
+    """Take the sinks that stand after INTO, with commas between them."""
+    found: list[Sink] = []
+    while not found or cursor.take(","):
+        place = cursor.place
+        sink = parse_sink(cursor, folder)
+        if sink in found:
+            raise cursor.source.fault(TypeFault, f"the sink {sink} is named twice", place)
+        if other := next((one for one in found if one.folder and one.folder == sink.folder), None):
+            message = f"{sink.folder} cannot hold both {other.kind} and {sink.kind} files"
+            raise cursor.source.fault(TypeFault, message, place, "name another folder")
+        found.append(sink)
+    return tuple(found)
+
+
 def unfit(query: Query) -> str:
     """Why a sink cannot hold the answers of a query, if it cannot."""
-    kind = query.sink.kind
-    for output in query.branches[0].select if not SINKS[kind].holds_nested else ():
-        if output.expression.type.name in ("ARRAY", "MAP", "STRUCT"):
-            return f"{kind} cannot hold column '{output.name}', which is {output.expression.type}"
+    for one in query.by_sink:
+        kind = one.sink.kind
+        if SINKS[kind].target == "topic":
+            if fault := kafka.unsendable(one):
+                return fault
+            continue
+        for output in query.branches[0].select if not SINKS[kind].holds_nested else ():
+            if output.expression.type.name in ("ARRAY", "MAP", "STRUCT"):
+                return (f"{kind} cannot hold column '{output.name}', which is "
+                        f"{output.expression.type}; INTO json holds it")
     return ""
 
 

@@ -47,6 +47,11 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "rate-micro-batch": ("rowsPerBatch", "numPartitions", "startTimestamp",
                          "advanceMillisPerBatch"),
     "socket": ("host", "port", "includeTimestamp"),
+    "kafka": ("kafka.bootstrap.servers", "subscribe", "subscribePattern", "assign", "valueFormat",
+              "avroSchema", "startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp",
+              "endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "failOnDataLoss",
+              "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "minPartitions",
+              "maxRecordsPerPartition", "groupIdPrefix", "includeHeaders"),
 }
 """The options of Spark's own sources, as far as a name that looks like one is taken for it."""
 _NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {

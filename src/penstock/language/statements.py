@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import inf
 from typing import Literal, TypeVar
 
 from sqlglot.tokenizer_core import Token
 
 from penstock.errors import LanguageError, Refused, SyntaxFault, TypeFault, UnknownName
 from penstock.functions import PythonFunction
-from penstock.language import durations, functions, showing, sinks, types
+from penstock.language import durations, functions, kafka, showing, sinks, types
 from penstock.language.aggregates import is_aggregate
 from penstock.language.catalogue import Catalogue
 from penstock.language.coercion import article
@@ -51,7 +52,7 @@ Load = Callable[[str, str, str], PythonFunction | Signature]
 Declared = TypeVar("Declared", Stream, Relation, Function, SqlView, Query)
 _KINDS = ("STREAM", "RELATION", "FUNCTION", "VIEW", "QUERY")
 _SELECTS = ("SELECT", "(", "WITH")
-_HEADS = ("CREATE", "DROP", "SET", "SELECT", *showing.HEADS)
+_HEADS = ("CREATE", "DROP", "SET", "SELECT", "REFRESH", *showing.HEADS)
 _DERIVED = ("TIME", "LATENESS")
 """What may stand between the name of a derived stream and its AS."""
 _ELSEWHERE = {
@@ -85,6 +86,8 @@ class StatementBinder:
     """The number in the name of the last bare SELECT."""
     shown: list[showing.Showing] = field(default_factory=list)
     """What SHOW, DESCRIBE and EXPLAIN ask for, in the order written."""
+    refreshed: list[str] = field(default_factory=list)
+    """The relations that are to be read again now."""
 
     def bind(self, tokens: Sequence[Token], text: str, ordinal: int) -> None:
         """Bind one statement."""
@@ -102,6 +105,8 @@ class StatementBinder:
             self.shown.append(showing.bind_showing(cursor, self.catalogue))
         elif cursor.take("INSERT"):
             self._insert(cursor)
+        elif cursor.take("REFRESH"):
+            self.refreshed.append(self._refreshed(cursor))
         else:
             hint = _ELSEWHERE.get(cursor.word()) or suggestion(cursor.word(), _HEADS)
             raise cursor.expected("CREATE, DROP, SET, SELECT, SHOW or DESCRIBE", hint)
@@ -197,7 +202,7 @@ class StatementBinder:
 
     def _stream(self, cursor: Cursor, name: str) -> Stream:
         columns, computed = stream_columns(cursor, name, self.catalogue.functions)
-        format_, path = self._origin(cursor)
+        format_, path, at = self._origin(cursor)
         options: Options = ()
         time, unit, lateness, late_place = None, "", 0.0, None
         own: dict[str, float] = {}
@@ -219,6 +224,7 @@ class StatementBinder:
             raise cursor.source.fault(
                 TypeFault, "LATENESS needs TIME", late_place, "name the column that holds the time"
             )
+        path, options = _with_topic(cursor.source, format_, path, options, at)
         return Stream(name, columns, format_, path, options, time, lateness, unit,
                       computed=computed, derived=False, **own)
 
@@ -250,22 +256,43 @@ class StatementBinder:
 
     def _relation(self, cursor: Cursor, name: str) -> Relation:
         columns = _columns(cursor)
-        format_, path = self._origin(cursor)
+        format_, path, at = self._origin(cursor)
         options = parse_options(cursor) if cursor.word() == "OPTIONS" else ()
-        cursor.end("OPTIONS or the end of the statement")
-        return Relation(name, columns, format_, path, options)
+        refresh = _period(cursor) if cursor.take("REFRESH") else None
+        cursor.end("OPTIONS, REFRESH or the end of the statement")
+        path, options = _with_topic(cursor.source, format_, path, options, at)
+        return Relation(name, columns, format_, path, options, refresh)
 
-    def _origin(self, cursor: Cursor) -> tuple[str, str | None]:
+    def _refreshed(self, cursor: Cursor) -> str:
+        """``REFRESH RELATION hosts``: it declares nothing."""
+        if not cursor.take("RELATION"):
+            raise cursor.expected("RELATION after REFRESH", "nothing else is read again")
+        name, place = cursor.name("the name of a relation")
+        cursor.end()
+        known = self.catalogue.relations.get(name.lower())
+        if known is None:
+            names = [one.name for one in self.catalogue.relations.values()]
+            message = f"no relation '{name}'"
+            raise cursor.source.fault(UnknownName, message, place, suggestion(name, names))
+        if known.refresh is None:
+            message = f"relation '{known.name}' is read once, when a run begins"
+            hint = "declare it with REFRESH ON DEMAND or REFRESH EVERY 10 MINUTES"
+            raise cursor.source.fault(TypeFault, message, place, hint)
+        return known.name
+
+    def _origin(self, cursor: Cursor) -> tuple[str, str | None, Place]:
+        """The source, its path or topic, and where it is written."""
         cursor.expect("FROM")
-        format_, _ = cursor.name("a source such as parquet, csv, json, kafka or rate")
+        format_, at = cursor.name("a source such as parquet, csv, json, kafka or rate")
         while cursor.take("."):
             format_ += "." + cursor.name("the rest of the source's name")[0]
         path = None
         if cursor.at_string():
-            path, place = cursor.string("a path")
-            sinks.check_path(cursor, path, place)
-            path = sinks.resolved(path, self.folder)
-        return (format_ if "." in format_ else format_.lower()), path
+            path, at = cursor.string("a path")
+            sinks.check_path(cursor, path, at)
+            if format_.lower() != "kafka":
+                path = sinks.resolved(path, self.folder)
+        return (format_ if "." in format_ else format_.lower()), path, at
 
     # --- functions -----------------------------------------------------------------------------
 
@@ -289,25 +316,25 @@ class StatementBinder:
     def _query(self, cursor: Cursor, name: str) -> Query:
         into = cursor.take("INTO")
         place = cursor.place
-        sink = sinks.parse_sink(cursor, self.folder) if into else Sink()
+        found = sinks.parse_sinks(cursor, self.folder) if into else (Sink(),)
         options = parse_with(cursor) if cursor.take("WITH") else {}
         cursor.expect("AS")
-        query = self._select(cursor, name, sink, options)
+        query = self._select(cursor, name, found, options)
         self._check_fits(query, cursor.source, place)
         return query
 
     def _check_fits(self, query: Query, source: Source, place: Place) -> None:
         if unfit := sinks.unfit(query):
-            raise source.fault(TypeFault, unfit, place, "INTO json holds it")
+            raise source.fault(TypeFault, unfit, place)
 
     def _select(
-        self, cursor: Cursor, name: str, sink: Sink, options: Mapping[str, object]
+        self, cursor: Cursor, name: str, into: tuple[Sink, ...], options: Mapping[str, object]
     ) -> Query:
         if cursor.word() not in _SELECTS:
             raise cursor.expected("SELECT")
         found = bind_select(cursor.tokens[cursor.index :], cursor.source, self.catalogue)
-        options = {**options, "views": found.views}
-        return Query(name, found.branches, sink, **options)  # type: ignore[arg-type]
+        options = {**options, "views": found.views, "also": into[1:]}
+        return Query(name, found.branches, into[0], **options)  # type: ignore[arg-type]
 
     def _view(self, cursor: Cursor, name: str) -> SqlView:
         cursor.expect("AS")
@@ -318,15 +345,15 @@ class StatementBinder:
 
     def _bare_select(self, cursor: Cursor, written: str) -> None:
         """A SELECT of its own is a query with a name of ours."""
-        self._nameless(cursor, Sink(), f"AS {written}")
+        self._nameless(cursor, (Sink(),), f"AS {written}")
 
-    def _nameless(self, cursor: Cursor, sink: Sink, rest: str) -> Query:
+    def _nameless(self, cursor: Cursor, into: tuple[Sink, ...], rest: str) -> Query:
         self.unnamed += 1
         while f"q{self.unnamed}" in self.catalogue.queries:
             self.unnamed += 1
         name = f"q{self.unnamed}"
         cursor.source = Source(cursor.source.text, f"query {name}")
-        query = self._select(cursor, name, sink, {})
+        query = self._select(cursor, name, into, {})
         self.catalogue.queries[name] = query
         text = f"CREATE QUERY {name} {rest}"
         self.catalogue.record(Statement("query", name, text, self.folder))
@@ -342,10 +369,10 @@ class StatementBinder:
             hint = f"write CREATE QUERY {written} INTO parquet 'out/{written}' AS SELECT ..."
             message = f"answers go to a sink by its kind, and {written} is none"
             raise cursor.source.fault(TypeFault, message, first.until(place), hint)
-        sink = sinks.parse_sink(cursor, self.folder)
+        found = sinks.parse_sinks(cursor, self.folder)
         into = cursor.source.text[cursor.tokens[begin].start : cursor.place.start].rstrip()
         select = cursor.source.text[cursor.place.start : cursor.tokens[-1].end + 1]
-        query = self._nameless(cursor, sink, f"{into} AS {select}")
+        query = self._nameless(cursor, found, f"{into} AS {select}")
         self._check_fits(query, cursor.source, place)
 
     def _drop(self, cursor: Cursor) -> None:
@@ -388,6 +415,15 @@ class StatementBinder:
         except ValueError as error:
             raise cursor.source.fault(TypeFault, str(error), value_place) from None
         self.catalogue.record(Statement("setting", name, written, self.folder))
+
+
+def _with_topic(
+    source: Source, format_: str, path: str | None, options: Options, at: Place
+) -> tuple[str | None, Options]:
+    """The path and the options of a source: a topic of Kafka is an option of it."""
+    if format_ != "kafka":
+        return path, options
+    return None, kafka.source_options(source, path, options, at)
 
 
 def _timing(cursor: Cursor, columns: Sequence[Field]) -> tuple[str | None, str, float]:
@@ -447,6 +483,19 @@ def _check_foreign(cursor: Cursor) -> None:
         if token.text.upper() == "WATERMARK" and following.text.upper() == "FOR":
             hint = "write TIME ts LATENESS 5 SECONDS after FROM ..."
             raise cursor.source.syntax("a watermark is declared elsewhere", place_of(token), hint)
+
+
+def _period(cursor: Cursor) -> float:
+    """How often a relation is read again: ``EVERY 10 MINUTES``, or never, ``ON DEMAND``."""
+    if cursor.take("ON", "DEMAND"):
+        return inf
+    if not cursor.take("EVERY"):
+        raise cursor.expected("EVERY or ON DEMAND after REFRESH")
+    seconds, place = cursor.duration()
+    if seconds <= 0:
+        raise cursor.source.fault(TypeFault, "a relation is read again after some time", place,
+                                  "write REFRESH EVERY 10 MINUTES")
+    return seconds
 
 
 def _columns(cursor: Cursor) -> tuple[Field, ...]:

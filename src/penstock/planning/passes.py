@@ -12,7 +12,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from penstock.errors import PlanError
-from penstock.model import Application, Query, Sink, is_expensive
+from penstock.model import Application, Query, is_expensive
 from penstock.plan import Member, Operator, Path, Plan, members_of
 from penstock.planning.check import check, check_names
 from penstock.planning.conjunctions import computed_by, conditions
@@ -40,7 +40,7 @@ def plan(source: Application | Iterable[Query]) -> Plan:
     queries = source.queries.values() if isinstance(source, Application) else source
     if application is not None:
         check_names(application)
-    result = Plan(tuple(queries), ())
+    result = Plan(tuple(queries), (), changing=_changing(application, queries))
     for step in PASSES:
         before, result = result, step(result)
         if result == before:
@@ -50,6 +50,17 @@ def plan(source: Application | Iterable[Query]) -> Plan:
         except PlanError as error:
             raise PlanError(f"after {step.__name__}: {error}") from None
     return result
+
+
+def _changing(
+    application: Application | None, queries: Iterable[Query]
+) -> tuple[tuple[str, float], ...]:
+    """The relations that queries look up and that are read again."""
+    known = {} if application is None else application.relations
+    names = (lookup.relation for query in queries for branch in query.branches
+             for lookup in branch.lookups)
+    used = (known[name] for name in dict.fromkeys(names) if name in known)
+    return tuple((one.name, one.refresh) for one in used if one.refresh is not None)
 
 
 def isolate(before: Plan) -> Plan:
@@ -102,7 +113,7 @@ def _own_path(query: Query, member: Member) -> Path:
         reads=branch.inputs[member.input].stream,
         lookups=branch.lookups,
         members=(member,),
-        operators=operators(id, branch, query.sink),
+        operators=operators(id, branch, query.into),
         end="sink" if branch.grouping is None else "panes",
         expensive=expensive,
         movable=len(conditions(branch.where, computed_by(branch)).movable),
@@ -127,8 +138,8 @@ def _shared_path(id: str, group: list[Path], before: Plan) -> Path:
     members = tuple(member for path in group for member in path.members)
     first = before.branch(members[0])
     if len(members) == 1:
-        sink = before.query(members[0].query).sink
-        return replace(group[0], id=id, operators=operators(id, first, sink),
+        into = before.query(members[0].query).into
+        return replace(group[0], id=id, operators=operators(id, first, into),
                        conditions=sql_conditions(id, first))
     return replace(group[0], id=id, members=members, conditions=(),
                    operators=fanned_out(id, first.lookups, len(members)))
@@ -143,7 +154,7 @@ def _pane_path(id: str, group: list[Path], before: Plan) -> Path:
         # on the aggregates, so with other aggregates it is another path.
         columns = sorted({repr(e) for member in members for e in before.branch(member).expressions})
         id = f"{id}/{zlib.crc32(repr(columns).encode()):08x}"
-        steps = operators(id, first, Sink())[:-1]  # its own panes stand for all
+        steps = operators(id, first, "")[:-1]  # its own panes stand for all
     else:
         steps = tuple(lookup_operators(id, first.lookups))
     panes = Operator(f"{id}:panes", "panes", f"panes of {len(members)} window aggregates")

@@ -9,7 +9,6 @@ from penstock.model import (
     Expression,
     Lookup,
     PythonCall,
-    Sink,
     is_expensive,
     walk,
 )
@@ -20,8 +19,8 @@ from penstock.planning.shapes import conjunction
 from penstock.rendering import render
 
 
-def operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
-    """Those of a path of one branch."""
+def operators(id: str, branch: Branch, into: str) -> tuple[Operator, ...]:
+    """Those of a path of one branch whose query delivers there."""
     cheap = [conjunct for conjunct in branch.where if not is_expensive(conjunct)]
     steps = lookup_operators(id, branch.lookups)
     if cheap:
@@ -31,8 +30,7 @@ def operators(id: str, branch: Branch, sink: Sink) -> tuple[Operator, ...]:
         return (*steps, Operator(f"{id}:panes", "panes", "panes of a window aggregate"))
     shown = ", ".join(output.name for output in branch.select)
     steps.append(Operator(f"{id}:project", "project", shown))
-    delivered = sink.kind if sink.target is None else f"{sink.kind} '{sink.target}'"
-    return (*steps, _sink(id, delivered))
+    return (*steps, _sink(id, into))
 
 
 def sql_conditions(id: str, branch: Branch) -> tuple[Operator, ...]:

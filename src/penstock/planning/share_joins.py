@@ -23,7 +23,6 @@ from penstock.model import (
     STREAM,
     Branch,
     Query,
-    Sink,
     is_expensive,
 )
 from penstock.plan import Member, Operator, Path, Plan, SharedJoin
@@ -95,7 +94,7 @@ def _join(
     expensive = any(is_expensive(e) for branch in branches for e in branch.expressions)
     behind = f"{id}/pairs"
     steps = (_panes(behind, one, len(members)) if one.grouping is not None
-             else operators(behind, one.over_pairs, first.sink) if len(members) == 1
+             else operators(behind, one.over_pairs, first.into) if len(members) == 1
              else fanned_out(behind, one.lookups, len(members)))
     path = Path(behind, id, one.lookups, members, steps, expensive=expensive,
                 end="sink" if one.grouping is None else "panes")
@@ -111,7 +110,7 @@ def _panes(id: str, branch: Branch, members: int) -> tuple[Operator, ...]:
     """The operators of a path into panes. Members that call Python do so alike."""
     whose = "a window aggregate" if members == 1 else f"{members} window aggregates"
     panes = Operator(f"{id}:panes", "panes", f"panes of {whose}")
-    steps = (operators(id, replace(branch, where=branch.selected), Sink())[:-1]
+    steps = (operators(id, replace(branch, where=branch.selected), "")[:-1]
              if any(map(is_expensive, branch.expressions))
              else tuple(lookup_operators(id, branch.lookups)))
     return (*steps, panes)

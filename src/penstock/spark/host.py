@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -32,10 +33,12 @@ from penstock.engine import (
     Note,
     Pause,
     ProbeJob,
+    ReadRelation,
     RefreshJob,
     Release,
     Resume,
     SegmentJob,
+    StoreVersions,
     Trim,
     Wake,
 )
@@ -44,13 +47,14 @@ from penstock.engine.timeouts import written
 from penstock.errors import CheckpointError, PenstockError, RunError, SourceError
 from penstock.events import kinds as ev
 from penstock.language import durations, sizes
-from penstock.model import Application, Query, Stream
+from penstock.model import Application, Query, Stream, name_key
 from penstock.plan import Group
 from penstock.planning import plan as planned
 from penstock.spark.aggregates.large_groups import LargeGroups
 from penstock.spark.aggregates.synopsis_store import SynopsisStore
 from penstock.spark.compile.compiler import Compiler
 from penstock.spark.compile.references import References
+from penstock.spark.compile.relation_versions import RelationVersions, remove
 from penstock.spark.compile.relations import Relations
 from penstock.spark.defaults import setting, settings
 from penstock.spark.delivery.commit import Delivery
@@ -67,6 +71,7 @@ from penstock.spark.jobs.refreshes import Refreshes
 from penstock.spark.jobs.rows_read import BlockReaders
 from penstock.spark.jobs.segments import Order, Segments
 from penstock.spark.jobs.task_progress import tasks_done
+from penstock.spark.provided import Provided
 from penstock.spark.questions import Questions
 from penstock.spark.session import lost
 from penstock.spark.stopping import TICK, HostShutdown
@@ -87,6 +92,7 @@ class SparkHost(HostShutdown):
         clock: Clock,
         on_event: Callable[[ev.Event], None],
         until_drained: bool,
+        provided: Provided,
     ) -> None:
         """Recover what an earlier run left in the checkpoint; nothing is read yet."""
         super().__init__()
@@ -97,11 +103,15 @@ class SparkHost(HostShutdown):
         self._cores = spark.sparkContext.defaultParallelism
         self._files = Files(spark)
         self._deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
-        self._needs = References(application, Relations(spark, checkpoint, self._warn))
-        self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback)
+        self._provided = provided
+        relations = Relations(spark, checkpoint, self._warn)
+        self._versions = RelationVersions(spark, checkpoint, relations)
+        self._needs = References(application, relations, provided, self._versions)
+        self._delivery = Delivery(checkpoint, self._files, self._deliveries, self._needs.callback,
+                                  warn=self._report_warning, fail=self._report_failure)
         self._windows = SynopsisStore(spark, sizes.bytes(self._setting("synopses")),
                                 LargeGroups(checkpoint))
-        self.questions = Questions(spark, checkpoint, self._windows.find)
+        self.questions = Questions(spark, checkpoint, self._windows.find, provided)
         self._parts = IntermediateStore(spark)
         self._spools: dict[str, Spool] = {}
         self._ingests: dict[str, Ingest] = {}
@@ -125,6 +135,8 @@ class SparkHost(HostShutdown):
         self._loop = threading.Thread(target=self._run_loop, name="penstock-loop", daemon=True)
         self._wakes: set[float] = set()
         self._to_release: list[Release] = []
+        self._to_remove: list[Path] = []
+        """The rows of versions of relations that no block needs any more."""
         self._warm_up: WarmUp | None = None
         self._ended, self._measured = threading.Event(), 0.0
 
@@ -163,6 +175,7 @@ class SparkHost(HostShutdown):
         for name in wanted:
             for block in self._spools[name].held() if name in self._spools else ():
                 self._handle(ev.BlockHeld(at=self._clock.now(), block=block))
+        self._recover_versions()
         live = not settings.only_the_end_counts
         if live:
             self._on_event(ev.StartupStep(at=self._clock.now(), step=self._warm_up.step))
@@ -283,6 +296,8 @@ class SparkHost(HostShutdown):
             self._spools[block.stream].release(block.number)
             self._on_event(ev.BlockReleased(at=self._clock.now(), stream=block.stream,
                                             number=block.number))
+        while self._to_remove and not self._to_release:  # panes may still read them
+            remove(self._to_remove.pop())
 
     def _carry_out(self, instruction: Instruction, spent: float) -> None:
         match instruction:
@@ -307,6 +322,10 @@ class SparkHost(HostShutdown):
                 self._to_release.append(instruction)
             case Drain(stream=stream, reason=reason):
                 self._drain(stream, reason)
+            case ReadRelation():
+                self._submit(self._read_relation, instruction)
+            case StoreVersions(history=history):
+                self._to_remove += self._versions.store(history, self.application.relations)
             case Pause():
                 self._room.clear()
             case Resume():
@@ -314,7 +333,18 @@ class SparkHost(HostShutdown):
             case Wake(at=at):
                 self._wakes.add(at)
             case Finish(outcome=outcome, reason=reason):
-                self._end(outcome, reason)
+                self._finish(outcome, reason)
+
+    def _finish(self, outcome: ev.Outcome, reason: str) -> None:
+        """End as soon as all sinks are through, which another thread waits for."""
+        patience = durations.seconds(self._setting("retry"))
+        threading.Thread(target=self._end_flushed, args=(outcome, reason, patience),
+                         daemon=True).start()
+
+    def _end_flushed(self, outcome: ev.Outcome, reason: str, patience: float) -> None:
+        for query, why in self._delivery.flush(inf, patience).items():
+            self._report_failure(query, why)
+        self._inbox.put(partial(self._end, outcome, reason))
 
     def _end(self, outcome: ev.Outcome, reason: str) -> None:
         if not self._ended.is_set():
@@ -326,6 +356,32 @@ class SparkHost(HostShutdown):
             self._measured = at
             self._checkpoint.check_own()
             self._on_event(measured(self._spark, at, self._windows.nbytes))
+
+    # --- relations that change ---------------------------------------------------------------
+
+    def refresh(self, relations: Iterable[str]) -> None:
+        """Have relations read again now."""
+        for name in relations:
+            self._inbox.put(ev.RelationAsked(at=self._clock.now(), relation=name))
+
+    def _recover_versions(self) -> None:
+        """Tell the core of the versions that an earlier run has left."""
+        known = self._versions.recover(self.application.relations)
+        for name, versions in known.versions.items():
+            for one in versions:
+                self._handle(ev.RelationChanged(
+                    at=self._clock.now(), relation=name, version=one.number, digest=one.digest,
+                    rows=one.rows, since=one.since, earlier=True))
+
+    def _read_relation(self, order: ReadRelation) -> None:
+        """Read a relation, in a thread of its own."""
+        self._spark.sparkContext.setJobGroup(
+            self._job_group(0), f"penstock relation {order.relation}")
+        self._inbox.put(self._read_now(order))
+
+    def _read_now(self, order: ReadRelation) -> ev.RelationRead:
+        return self._versions.read(
+            order, self.application.relations[order.relation], self._clock)
 
     # --- jobs --------------------------------------------------------------------------------
 
@@ -339,8 +395,10 @@ class SparkHost(HostShutdown):
                            self._windows.of(job.group))
         if isinstance(job, ProbeJob):
             return partial(self._probes.run, job, plan, self._compiler)
-        executor = self._panes if plan.path(job.path).end == "panes" else self._segments
-        return partial(executor.run, Order(job, plan, self._compiler, self._windows.now))
+        path = plan.path(job.path)
+        executor = self._panes if path.end == "panes" else self._segments
+        compiler = self._compiler.at(path, job.blocks[0])
+        return partial(executor.run, Order(job, plan, compiler, self._windows.now))
 
     def _execute(self, job: Job, work: Callable[[], ev.JobFinished]) -> None:
         """Carry out a job, in a thread of its own, and report how it ended."""
@@ -421,7 +479,8 @@ class SparkHost(HostShutdown):
         spool.check_offsets()
         ingest = self._ingests[stream.name] = Ingest(
             self._spark, self._checkpoint, self._files, spool, self._clock, self._wall,
-            self._inbox.put, durations.seconds(self._setting("retry")), self._room)
+            self._inbox.put, durations.seconds(self._setting("retry")), self._room,
+            self._provided.frames.get(name_key(stream.name)))
         try:
             ingest.open(self._until_drained)
         except CheckpointError:
@@ -460,11 +519,14 @@ class SparkHost(HostShutdown):
         first = self._deliveries.last_job if not self._loop.is_alive() else None
         self._core.adopt(made, first)
         self._compiler = Compiler(self._spark, application, made, self._needs.relation,
-                                  self._needs.function)
+                                  self._needs.function,
+                                  history=lambda: self._core.relations.history)
         self._delivery.adopt(made, application)
 
     def _join(self, queries: list[Query]) -> None:
         """Add queries at their positions: after what they have delivered, or at their beginning."""
+        for name in self._core.relations.unread:
+            self._handle(self._read_now(self._core.relations.order(name)))
         faults = self._delivery.folders.refused(self.application)
         texts = digests(self.application)
         if starts := self._positions.starts(queries, texts):
@@ -527,6 +589,12 @@ class SparkHost(HostShutdown):
 
     def _warn(self, subject: str, text: str) -> None:
         self._on_event(ev.Warned(at=self._clock.now(), subject=subject, text=text))
+
+    def _report_warning(self, subject: str, text: str) -> None:
+        self._report(ev.Warned(at=self._clock.now(), subject=subject, text=text))
+
+    def _report_failure(self, query: str, reason: str) -> None:
+        self._report(ev.QueryFailed(at=self._clock.now(), query=query, reason=reason))
 
     def _setting(self, name: str) -> str:
         return setting(self.application, name)

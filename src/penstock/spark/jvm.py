@@ -71,8 +71,11 @@ class JvmStart:
             connected = self._process.connected()
         if connected is None:
             said = f", and {self._log} has what it said" if self._log else ""
+            packages = self._conf.get("spark.jars.packages")
+            why = f"; can {packages} be downloaded?" if packages else ""
             raise SetupError(
-                f"Spark's JVM does not start; `penstock doctor` looks for the reason{said}")
+                f"Spark's JVM does not start{why or '; `penstock doctor` looks for the reason'}"
+                f"{said}")
         return connected
 
     def abandon(self) -> None:

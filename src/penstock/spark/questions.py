@@ -11,7 +11,7 @@ another process runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import gcd
 
@@ -44,9 +44,11 @@ from penstock.spark.aggregates.synopsis_store import GroupSynopsis
 from penstock.spark.compile.columns import compiled
 from penstock.spark.compile.compiler import Compiler, Summarised
 from penstock.spark.compile.references import References
+from penstock.spark.compile.relation_versions import RelationVersions
 from penstock.spark.compile.relations import Relations
 from penstock.spark.delivery.stored_answers import Results
 from penstock.spark.ingest.sources import plain
+from penstock.spark.provided import Provided
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Spool
@@ -65,13 +67,16 @@ class Questions:
     checkpoint: Checkpoint
     synopsis: Callable[[str], GroupSynopsis | None] | None = None
     """The synopses of the engine that runs here, by group; None if none runs."""
+    provided: Provided = field(default_factory=Provided)
 
     def answer(self, application: Application, asked_for: OneTimeQuery) -> pa.Table:
         """The answer to a bound question."""
-        relations = Relations(self.spark, None, lambda subject, text: None)
+        relations = Relations(self.spark, self.checkpoint)
         answers = {stream.name: stream for stream in asked_for.answers}
         needs = References(
-            replace(application, streams={**application.streams, **answers}), relations)
+            replace(application, streams={**application.streams, **answers}), relations,
+            self.provided,
+            RelationVersions(self.spark, self.checkpoint, relations).look(application.relations))
         query = asked_for.query
         plan = planned([query])
         try:
@@ -90,7 +95,7 @@ class Questions:
                         raise RunError(
                             f"the question cannot be answered: {plain(error)}") from error
         finally:
-            relations.close()
+            needs.close()
         raise RunError("blocks leave the spool faster than the question can be answered; "
                        "SET retention keeps them longer")
 
@@ -284,13 +289,22 @@ class _Question:
         (table,) = synopsis.scan(end // group.pane, [Question(group.span, asked_of(branch))])
         return self._selected(branch, start, end, table)
 
+    @property
+    def _looks_up_anew(self) -> bool:
+        """Whether it looks up a relation that changes: panes hold what was found when they were
+        made, and a question looks everything up in the latest version.
+        """
+        relations = self.needs.application.relations
+        return any(relations[lookup.relation].refresh is not None
+                   for lookup in self.query.branches[0].lookups if not lookup.unnests)
+
     def _from_synopsis(
         self, group: Group, branch: Branch, blocks: Sequence[Block]
     ) -> tuple[int, pa.RecordBatch] | None:
         """The end of the window and the answer, if a synopsis has everything that is asked."""
         kept = self.by.synopsis(group.id) if self.by.synopsis else None
         window = branch.window
-        if kept is None or kept.far is not None or window is None:
+        if kept is None or kept.far is not None or window is None or self._looks_up_anew:
             return None
         pane = kept.group.pane
         step = window.slide if window.exactly else pane

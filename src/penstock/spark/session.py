@@ -22,13 +22,17 @@ import py4j.java_gateway
 from py4j.java_gateway import JavaObject
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from penstock.errors import SetupError
 from penstock.java import require_java
 from penstock.spark import jvm
+from penstock.spark.submit_options import NONE, SubmitOptions
 
 Session: TypeAlias = SparkSession
 """A Spark session, for modules that must not import pyspark themselves."""
+Frame: TypeAlias = DataFrame
+"""A DataFrame of Spark, for the same."""
 
 # Failures are reported as events: Py4J would print traces of its own if no logging is set up.
 logging.getLogger("py4j").addHandler(logging.NullHandler())
@@ -86,6 +90,8 @@ _SESSION = {
 }
 
 
+_FREE = ("spark.ui.", "spark.driver.memory")
+"""How settings begin that a user may choose although we do."""
 ARCHIVE_WITHIN = 600.0
 """Seconds that a JVM may take to write its archive and end."""
 
@@ -96,28 +102,30 @@ def is_alone(master: str | None) -> bool:
 
 
 def local_session(
-    master: str | None = None, log: Path | None = None, *, brief: bool = False
+    master: str | None = None, log: Path | None = None, *, brief: bool = False,
+    more: SubmitOptions = NONE,
 ) -> SparkSession:
     """A session of our own: on all cores of this machine unless ``master`` names a cluster.
 
     What Spark's JVM prints goes to ``log``, or nowhere: its messages would break the live view, and
     failures are reported as events with their reason. A ``brief`` session answers a question and
-    ends.
+    ends. ``more`` are packages, jars and settings of the user's.
     """
-    return SessionStart(master, log, brief=brief).session()
+    return SessionStart(master, log, brief=brief, more=more).session()
 
 
 class SessionStart:
     """A session that is starting: its JVM starts while the caller does something else."""
 
     def __init__(
-        self, master: str | None = None, log: Path | None = None, *, brief: bool = False
+        self, master: str | None = None, log: Path | None = None, *, brief: bool = False,
+        more: SubmitOptions = NONE,
     ) -> None:
         """Start the JVM, unless this process has one, or was started by one."""
         require_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
-        self._conf = configured(master or "local[*]")
+        self._conf = configured(master or "local[*]", more)
         there = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
         self._jvm = None if there else jvm.JvmStart(self._conf, log, brief=brief)
         self._made: Future[SparkSession] | None = None
@@ -176,13 +184,18 @@ def session_for_archive(fresh: Path) -> Iterator[SparkSession]:
         gateway.proc.wait(timeout=ARCHIVE_WITHIN)
 
 
-def configured(master: str) -> SparkConf:
-    """The configuration of a session of our own."""
+def configured(master: str, more: SubmitOptions = NONE) -> SparkConf:
+    """The configuration of a session of our own; SetupError for a setting that must stay ours."""
     given = {**_CONTEXT, "spark.driver.memory": driver_memory()}
     if master.startswith("local"):  # no other machine needs to reach the driver
         given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if is_alone(master):  # then Spark makes a secret of its own
         given["spark.authenticate"] = "true"
+    for name in more.conf:
+        if name in {**given, **_SESSION} and not name.startswith(_FREE):
+            raise SetupError(f"{name} is set by Penstock and cannot be another; leave out --conf "
+                             f"{name}")
+    given |= more.settings
     conf = SparkConf().setAppName("penstock").setMaster(master)
     return conf.setAll(list(given.items()))
 

@@ -28,6 +28,8 @@ from penstock.spark.jobs.intermediate import IntermediateStore
 from penstock.spark.session import lost
 from penstock.spark.storage.spool import Spool
 
+FLUSH = 5.0
+"""Seconds that a sink gets to send what it holds, when a run is stopped: the rest waits."""
 TICK = 1.0
 """Seconds between two looks at the clock when nothing happens."""
 HURRY = 0.5
@@ -100,6 +102,9 @@ class HostShutdown:
             self._finish_within(within * HURRY, until)
         stop_all(ingests, _part(until))
         self._workers.shutdown(wait=within is None)
+        waiting = self._delivery.flush(FLUSH if until == inf else _part(until) or 0.0, FLUSH)
+        for query, why in waiting.items():
+            self._warn(f"query {query}", why)
         if self._have(lambda: self._end("stopped", ""), _part(until)):
             self._let_go()
         else:
@@ -148,7 +153,7 @@ class HostShutdown:
 
     def _let_go(self) -> None:
         """Release what is held; Spark itself may be gone."""
-        closing = [self._needs.relations.close, self._parts.close, self._windows.close,
+        closing = [self._delivery.end, self._needs.close, self._parts.close, self._windows.close,
                    *(spool.close for spool in self._spools.values())]
         for close in closing:
             try:

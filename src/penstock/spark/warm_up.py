@@ -160,7 +160,7 @@ class _Doubles:
         """Empty blocks of all streams, and sinks that keep every answer in memory."""
         files = Files(of.spark)
         plan = replace(of.plan, queries=tuple(
-            replace(query, sink=Sink()) for query in of.plan.queries))
+            replace(query, sink=Sink(), also=()) for query in of.plan.queries))
         deliveries = Deliveries(checkpoint.log(checkpoint.deliveries))
         delivery = Delivery(checkpoint, files, deliveries, _no_callback)
         delivery.adopt(plan, replace(of.application, queries={q.name: q for q in plan.queries}))

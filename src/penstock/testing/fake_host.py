@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from penstock.engine import Core, Drain, Instruction, ProbeJob, RefreshJob, SegmentJob, Trim
+from penstock.engine import (
+    Core,
+    Drain,
+    Instruction,
+    ProbeJob,
+    ReadRelation,
+    RefreshJob,
+    SegmentJob,
+    Trim,
+)
 from penstock.engine.positions import Intervals, Positions, QueryPosition, SpoolContents
 from penstock.engine.settings import Settings
 from penstock.events import kinds as ev
@@ -84,6 +93,8 @@ class FakeHost(VirtualHost):
     """By pattern, the share of the rows that a job's conjunction drops so; a pattern has a 1 for
     every predicate that drops the row, in the order of the plan."""
     samples: bool = False
+    contents: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
+    """By relation, how many rows it has from which time on; others than before are a change."""
     kept: dict[int, float] = field(default_factory=dict)
     """By job, the rows that it kept between two stages, until another job reads them."""
     spool: VirtualSpool = field(default_factory=VirtualSpool)
@@ -163,6 +174,18 @@ class FakeHost(VirtualHost):
             self._rows.add(block, times, keys)
         self.plan_event(ev.BlockArrived(at=at, block=block, read=block.rows, late=block.late))
 
+    def hold(self, relation: str, at: float, rows: int) -> None:
+        """A relation will have this many rows from a time on, which the engine sees by reading."""
+        self.contents.setdefault(relation, []).append((at, rows))
+
+    def read(self, order: ReadRelation) -> ev.RelationRead:
+        """What a relation holds when it is read, which takes no time."""
+        now = self.clock.now()
+        rows = [rows for at, rows in self.contents.get(order.relation, ()) if at <= now]
+        count = rows[-1] if rows else 0
+        return ev.RelationRead(at=now, relation=order.relation, version=order.version,
+                               digest=str(count), rows=count)
+
     def end(self, stream: str, at: float) -> None:
         """A stream will end."""
         self.plan_event(ev.StreamEnded(at=at, stream=stream))
@@ -196,6 +219,8 @@ class FakeHost(VirtualHost):
         self.handle(ev.Tick(at=self.clock.now()))
 
     def _join(self, names: Iterable[str], backlog: tuple[tuple[int, int, int], ...] = ()) -> None:
+        for relation in self.core.relations.unread:
+            self.handle(self.read(self.core.relations.order(relation)))
         joining = [self.application.queries[name] for name in names]
         for event in [self.added(query.name, backlog) for query in joining]:
             self.handle(event)
@@ -404,6 +429,8 @@ class FakeHost(VirtualHost):
         path = self.planned.path(job.path)
         first = max(job.first - path.before_python, 0)
         last = len(path.conditions) or min(job.last - path.before_python, path.movable)
+        if path.shared:  # it is one stage
+            last = path.movable
         if self.drops is None or first >= last:
             return None
         return drawn(self.drops(job), path.conjunction, self.operators, job.evaluation, job.rows,

@@ -14,6 +14,7 @@ from penstock.policies.operators import POLICIES
 from penstock.report.figures import REMEDY, Drawing, available, draw_panels
 from penstock.view.formats import counted, seconds, size
 from penstock.whatif.predictions import Closeness, Comparison, Latency, PolicyOutcome, alike
+from penstock.whatif.tried_orders import AS_WRITTEN, BEST, ConjunctionOutcomes
 
 _QUIET = "bright_black"
 _MOST_QUERIES = 12
@@ -40,6 +41,11 @@ def shown(comparison: Comparison) -> Iterator[RenderableType]:
     if comparison.recording.joins:
         yield _join_costs(comparison)
     yield Text()
+    for one in comparison.conjunctions:
+        based = counted(one.rows, "profiled row")
+        yield _part(f"what the predicates of {one.path} cost, by {based}")
+        yield _orders(one)
+        yield Text()
     ran = comparison.simulated[0].policy
     yield _part(f"how close the simulation is: {ran}, which really ran")
     yield _close(comparison.closeness())
@@ -127,6 +133,15 @@ def _join_costs(comparison: Comparison) -> Table:
         cold = f"{len(cost.cold)}: +{seconds(sum(cost.cold))}" if cost.cold else ""
         table.add_row(join, f"{model.runs:,}", seconds(cost.fixed), seconds(1e6 * cost.per_row),
                       cold, f"{cost.error:.0%}")
+    return table
+
+
+def _orders(conjunction: ConjunctionOutcomes) -> Table:
+    table = _table("filters policy", "a million rows", "profiling", "changes")
+    for one in conjunction.outcomes:
+        is_policy = one.policy not in (AS_WRITTEN, BEST)
+        table.add_row(one.policy, seconds(1e6 * one.seconds), *(
+            (seconds(1e6 * one.profiling), f"{one.changes:,}") if is_policy else ("", "")))
     return table
 
 

@@ -285,8 +285,8 @@ def _delivered(summary: Summary, query: QueryMeasures) -> Text:
 
 
 def _into(_: Summary, query: QueryMeasures) -> Text:
-    """The kind of sink, without its folder."""
-    return Text(query.sink.partition(" ")[0], "bright_black")
+    """The kinds of its sinks, without their folders."""
+    return Text(", ".join(sink.partition(" ")[0] for sink in query.sinks), "bright_black")
 
 
 QUERIES: tuple[Shown[QueryMeasures], ...] = (

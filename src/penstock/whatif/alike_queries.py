@@ -77,7 +77,8 @@ class _QueryReader:
                     self.alone.add(query)
                 self.added[query] = event
                 self.joined[query] = self._others
-                self.folders.setdefault(event.sink, set()).add(query)
+                for sink in (event.sink, *event.also):
+                    self.folders.setdefault(sink, set()).add(query)
                 self.members.update((str(member), member) for member, _ in event.members)
                 return
             case ev.QueryDropped(query=query) | ev.QueryFailed(query=query):
@@ -104,8 +105,9 @@ class _QueryReader:
                 since, event.backlog, self.has_own_folder(event), tuple(self.rode.get(query, ())))
 
     def has_own_folder(self, event: ev.QueryAdded) -> bool:
-        """Whether no other query writes to its folder: then its blocks may be batched."""
-        return event.sink.split(" ")[0] in folder_sinks() and len(self.folders[event.sink]) == 1
+        """Whether no other query writes to its folders: then its blocks may be batched."""
+        return all(sink.split(" ")[0] in folder_sinks() and len(self.folders[sink]) == 1
+                   for sink in (event.sink, *event.also))
 
 
 def _kept(
@@ -116,7 +118,7 @@ def _kept(
             case ev.QueryAdded(query=query):
                 if stands_for[query] == query:
                     shared = not reading.has_own_folder(event)
-                    yield replace(event, sink="memory") if shared else event
+                    yield replace(event, sink="memory", also=()) if shared else event
             case ev.RidersFormed(members=members):
                 riders = reading.riders(members).items()
                 yield replace(event, members=tuple(

@@ -15,12 +15,13 @@ import numpy as np
 
 from penstock.events import Summary
 from penstock.events import kinds as ev
-from penstock.policies import FAMILIES, joins
+from penstock.policies import FAMILIES, filters, joins
 from penstock.policies.operators import Policy, Ranked, Segment
 from penstock.policies.operators import policy as policy_of
 from penstock.simulator.outcomes import Floats
 from penstock.whatif.alike_queries import folded
 from penstock.whatif.recorded import Recording, replay
+from penstock.whatif.tried_orders import ConjunctionOutcomes, compare_orders
 
 FEW = 5
 """With fewer jobs of a path than this, its cost is not known well."""
@@ -106,6 +107,8 @@ class Comparison:
     """Window aggregates: the replays make their panes, but not their answers."""
     joins: Mapping[str, str]
     """Of the outcomes of joins policies, by their names: the policy."""
+    conjunctions: tuple[ConjunctionOutcomes, ...]
+    """What predicates would have cost under filters policies."""
     notes: tuple[str, ...]
     """What a reader should know."""
 
@@ -122,10 +125,12 @@ class Comparison:
 def compare(
     events: Iterable[ev.Event], policies: Mapping[str, Policy],
     joining: Mapping[str, joins.Policy] | None = None,
+    ordering: Mapping[str, filters.Policy] | None = None,
 ) -> Comparison:
     """Replay a record under the policy that ran and under others.
 
-    Joins policies are tried under the operator policy that ran, if there are window joins.
+    Joins policies are tried under the operator policy that ran, if there are window joins. Filters
+    policies are tried on what was profiled, and do not change the replays.
     """
     given = list(events)
     record = folded(given)
@@ -137,13 +142,15 @@ def compare(
     measure = partial(_outcome, only=had, twins=record.twins)
     summary, windows = Summary.of(record.events), _windows(record.events, record.twins)
     others = _others(recording, joining or {})
+    conjunctions, thin = compare_orders(given, ordering or {})
     return Comparison(
         recording, summary.run.state, summary.run.seconds, measure("recorded", record.events),
         (*(measure(name, replay(recording, policy)) for name, policy in tried.items()),
          *(measure(name, replay(recording, tried[ran], joins.policy(text)))
            for name, text in others.items())),
-        windows, others, (*_unplayed(record.events, windows), *_derived(given),
-                          *_notes(recording, record.twins, summary, tried)))
+        windows, others, conjunctions,
+        (*_unplayed(record.events, windows), *_derived(given), *_unprofiled(thin),
+         *_notes(recording, record.twins, summary, tried)))
 
 
 def _others(recording: Recording, joining: Mapping[str, joins.Policy]) -> dict[str, str]:
@@ -301,6 +308,13 @@ def _derived(events: Iterable[ev.Event]) -> Iterator[str]:
     if found:
         yield (f"{', '.join(found)}: a derived stream; the replays have its blocks when they came "
                "in the recorded run, however early or late its query is answered")
+
+
+def _unprofiled(paths: Sequence[str]) -> Iterator[str]:
+    """Which conjunctions say nothing about other filters policies."""
+    if paths:
+        yield (f"{', '.join(paths)}: the filters policy that ran did not evaluate all predicates "
+               "on the rows that it profiled, so nothing is known of other orders; a_greedy does")
 
 
 def _notes(

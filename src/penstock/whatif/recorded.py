@@ -117,12 +117,13 @@ class _Joined:
     @property
     def query(self) -> Query:
         event = self.event
-        kind, _, target = event.sink.partition(" ")
         bounds = None if event.join is None else WindowJoin((), *event.join, rows=event.join_rows)
         branches = tuple(Branch(tuple(map(Input, names)), (), join=bounds)
                          for names in event.inputs)
-        sink = Sink(kind, target or None)
-        return Query(event.query, branches, sink, event.latency, event.priority, event.lifetime)
+        told = (sink.partition(" ") for sink in (event.sink, *event.also))
+        sink, *also = [Sink(kind, target or None) for kind, _, target in told]
+        return Query(event.query, branches, sink, event.latency, event.priority, event.lifetime,
+                     also=tuple(also))
 
     def outlived(self, at: float) -> bool:
         """Whether its lifetime is over: then the core dropped it, and will do so again."""

@@ -24,6 +24,7 @@ from penstock.engine import (
     Note,
     Pause,
     ProbeJob,
+    ReadRelation,
     RefreshJob,
     Release,
     Resume,
@@ -72,6 +73,10 @@ class VirtualHost:
 
     def trim(self, trim: Trim) -> None:
         """Drop panes that no answer will read; a host that holds none has nothing to do."""
+
+    def read(self, order: ReadRelation) -> ev.RelationRead:
+        """What a relation holds that is read now, and when that is known."""
+        raise NotImplementedError
 
     def drain(self, drain: Drain) -> None:
         """Nothing more comes on a derived stream; a replay goes by what was recorded of it."""
@@ -123,6 +128,8 @@ class VirtualHost:
                 self._wake(max(at, self.clock.now()))
             case Drain():
                 self.drain(instruction)
+            case ReadRelation():
+                self.plan_event(self.read(instruction))
             case Pause() | Resume():
                 self.paused = isinstance(instruction, Pause)
             case Finish():

@@ -165,6 +165,18 @@ def test_pairs_do_not_depend_on_batching_and_slots(load, policy, gather, slots):
     check(play(host_of(STREAMS + QUERIES, policy, settings=chosen), load), load)
 
 
+@settings(max_examples=60, deadline=None)
+@given(load=loads(), policy=st.sampled_from(EVERY))
+def test_pairs_do_not_depend_on_which_stream_is_read_faster(load, policy):
+    """A row expires by the time of the other stream, however long that takes to come."""
+    for first, last in (("a", "b"), ("b", "a")):
+        at = {first: 0.0, last: 1000.0}
+        host = host_of(STREAMS + QUERIES, policy,
+                       settings=Settings(until_drained=True, retention=0.0))
+        apart = tuple((stream, came + at[stream], *rows) for stream, came, *rows in load.blocks)
+        check(play(host, Load(apart)), load)
+
+
 @settings(max_examples=40, deadline=None)
 @given(load=loads(), policy=st.sampled_from(EVERY))
 def test_a_stream_is_joined_with_itself(load, policy):
@@ -297,6 +309,55 @@ def test_small_windows_do_not_wait_for_large_ones_under_swf_and_mqt_but_do_under
     assert responses("mqt")["tiny"] < lwo["tiny"]  # slices that are not worth a job are merged
 
 
+def slices(host: FakeHost) -> list[str]:
+    """What the probes have scanned, as their reasons tell it."""
+    told = [e.reason for e in host.record if isinstance(e, ev.JobDecided)]
+    return [reason.partition(" scans ")[2].partition(":")[0] for reason in told]
+
+
+def test_slices_and_throughput_are_renewed_when_a_query_comes_or_goes():
+    sql = STREAMS + "".join(
+        f"CREATE QUERY w{length} AS SELECT A.k FROM a A, b B WHERE A.k = B.k "
+        f"WINDOW {length} SECONDS;" for length in (4, 60))
+    host = host_of(sql, "mqt(merge=false)", settings=Settings())
+    found = []
+    for step, change in enumerate((None, "comes", "goes")):
+        if change == "comes":
+            host.add("CREATE QUERY guest AS SELECT A.k FROM a A, b B WHERE A.k = B.k "
+                     "WINDOW 15 SECONDS;")
+        elif change == "goes":
+            host.drop("guest")
+        before = len(slices(host))
+        for part, stream in enumerate("ab"):
+            host.arrive(stream, at=100.0 * step + part, keys=(1, 1),
+                        times=(100.0 * step + 50, 100.0 * step + 90))
+        host.run()
+        found.append(set(slices(host)[before:]))
+    assert found == [{"0 to 4", "4 to 60"}, {"0 to 4", "4 to 15", "15 to 60"},
+                     {"0 to 4", "4 to 60"}]
+
+
+@pytest.mark.parametrize("per_row, told", [
+    (0.0, {"0 to 60"}), (1.0, {"0 to 1", "1 to 4", "4 to 15", "15 to 60"})])
+def test_windows_are_scanned_in_one_go_or_slice_by_slice_by_what_probes_have_cost(per_row, told):
+    """Where rows cost nothing beside the fixed part of a job, one scan is cheaper than four."""
+    def probing(job: ProbeJob) -> float:
+        decided = host.record[-1]
+        assert isinstance(decided, ev.JobDecided) and decided.job == job.number
+        return 0.5 + 0.02 * (job.number % 3) + per_row * decided.work.size
+
+    sql = STREAMS + "".join(
+        f"CREATE QUERY {name} AS SELECT A.k FROM a A, b B WHERE A.k = B.k "
+        f"WINDOW {length} SECONDS;" for name, length in WINDOWS.items())
+    host = host_of(sql, "mqt", probing=probing, settings=Settings())
+    for step in range(20):
+        for part, stream in enumerate("ab"):
+            host.arrive(stream, at=1e5 * step + part, keys=(1,) * 4,
+                        times=tuple(10.0 * step + n for n in (1, 2, 3, 9)))
+    host.run()
+    assert set(slices(host)[-20:]) == told
+
+
 def test_late_rows_are_left_aside_and_counted_for_every_join():
     host = host_of(STREAMS + QUERIES, "mqt")
     host.arrive("a", at=1.0, times=(50.0,), keys=(1,))
@@ -308,6 +369,25 @@ def test_late_rows_are_left_aside_and_counted_for_every_join():
     summary = Summary.of(host.record)
     assert {query.late for query in summary.queries.values()} == {2}
     assert len(host.pairs("small")) == 2
+    assert summary.accounting() == []
+
+
+def test_rows_that_were_late_before_a_query_came_are_not_counted_for_it():
+    host = host_of(STREAMS + QUERIES, "mqt")
+    host.arrive("a", at=1.0, times=(50.0,), keys=(1,))
+    host.arrive("a", at=2.0, times=(10.0, 51.0), keys=(1, 1))
+    host.arrive("b", at=3.0, times=(50.0, 52.0), keys=(1, 1))
+    host.run(until=5.0)
+    host.add("CREATE QUERY guest AS SELECT A.k FROM a A, b B WHERE A.k = B.k WINDOW 15 SECONDS;")
+    host.arrive("b", at=6.0, times=(20.0, 60.0, 21.0), keys=(1, 1, 1))
+    host.arrive("a", at=7.0, times=(60.0,), keys=(1,))
+    host.end("a", at=8.0)
+    host.end("b", at=9.0)
+    host.run()
+    summary = Summary.of(host.record)
+    late = {name: query.late for name, query in summary.queries.items()}
+    assert late.pop("guest") == 2
+    assert set(late.values()) == {3}
     assert summary.accounting() == []
 
 

@@ -165,6 +165,42 @@ def test_a_query_of_the_same_name_with_other_predicates_begins_as_written() -> N
     assert orders(played)[-1] == (0, 1, 2)
 
 
+def test_predicates_are_profiled_in_a_small_part_of_the_time() -> None:
+    """If it took a large part of the last job that did it, the others have to make up for that."""
+    made = FilterOrders(POLICIES["a_greedy"]())
+    made.adopt(plan(bind(STREAM + "CREATE QUERY q AS SELECT a FROM s WHERE one(a) AND two(a)")))
+    told = ConjunctionProfile(version=0, patterns={"01": 300}, seconds=(1e-6,) * 2, sampling=0.2,
+                              cores=2)
+
+    def profiles(seconds: float, profile: ConjunctionProfile | None = told) -> bool:
+        made.take("q#0", profile, at=1.0, seconds=seconds)
+        return made.evaluation("q#0", (), 1000, 1).rate > 0
+
+    assert made.evaluation("q#0", (), 1000, 1).rate > 0
+    assert profiles(0.5), "at first tasks look ahead, which says nothing of later jobs"
+    assert profiles(2.0) and profiles(2.0), "0.1 s is a small part of the job"
+    assert not profiles(0.5), "it is a fifth of the job: 0.4 s of 5 s, and 0.1 s would follow"
+    assert not profiles(14.9, None) and profiles(0.2, None)
+    assert not profiles(0.5)
+    made.use(POLICIES["a_greedy"](per_partition=0.1))
+    assert profiles(0.5), "partitions find their orders so"
+
+
+@pytest.mark.parametrize(("policy", "looks"), [
+    ("a_greedy", True), ("static_greedy", True), ("independent", True), ("sweep", False),
+    ("local_swaps", False)])
+def test_tasks_look_ahead_until_something_is_known(policy: str, looks: bool) -> None:
+    """A policy that evaluates few predicates on a profiled row would not have all of them on it."""
+    made = FilterOrders(POLICIES[policy]())
+    made.adopt(plan(bind(STREAM + "CREATE QUERY q AS SELECT a FROM s "
+                         "WHERE one(a) AND two(a) AND three(a)")))
+    for job in (1, 2):
+        assert (made.evaluation("q#0", (), 1000, job).lookahead > 0) == looks
+    told = ConjunctionProfile(version=0, patterns={"011": 3}, seconds=(1e-6,) * 3)
+    made.take("q#0", told, at=1.0)
+    assert made.evaluation("q#0", (), 1000, 3).lookahead == 0
+
+
 SQL = STREAM + "CREATE QUERY q AS SELECT a FROM s WHERE a <> 7 AND a * 3 > 5 AND a < 9;"
 SQL_COSTS = {f"s/fanout:condition{number}": (1e-6, 0.5) for number in (1, 2, 3)}
 

@@ -80,6 +80,8 @@ def test_what_failed_and_what_nobody_keeps_stays_on_the_executors():
     assert not fit_driver(active(plan, 10, retried=True), costs, plan)
     noop = application(3, "INTO noop")
     assert not fit_driver(active(noop, 10), costs, noop)
+    both = application(3, "INTO noop, memory")
+    assert fit_driver(active(both, 10), costs, both)
 
 
 def test_rows_that_python_may_reject_count_as_answers():

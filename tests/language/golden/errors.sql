@@ -526,6 +526,41 @@ CREATE QUERY q INTO memory 'x' AS SELECT src FROM packets
 --   CREATE QUERY q INTO memory 'x' AS SELECT src FROM packets
 --                              ^^^
 
+-- case: a sink twice
+CREATE QUERY q INTO memory, parquet 'x', memory AS SELECT src FROM packets
+-- gives:
+-- TypeFault: query q, line 1, column 42: the sink memory is named twice
+--   CREATE QUERY q INTO memory, parquet 'x', memory AS SELECT src FROM packets
+--                                            ^^^^^^
+
+-- case: one folder for two formats
+CREATE QUERY q INTO parquet 'x', csv './x' AS SELECT src FROM packets
+-- gives:
+-- TypeFault: query q, line 1, column 34: /app/x cannot hold both parquet and csv files; name another folder
+--   CREATE QUERY q INTO parquet 'x', csv './x' AS SELECT src FROM packets
+--                                    ^^^
+
+-- case: a list into the second sink
+CREATE QUERY q INTO json 'out', csv 'text' AS SELECT path FROM readings
+-- gives:
+-- TypeFault: query q, line 1, column 21: csv cannot hold column 'path', which is ARRAY<INT>; INTO json holds it
+--   CREATE QUERY q INTO json 'out', csv 'text' AS SELECT path FROM readings
+--                       ^^^^
+
+-- case: a comma after the last sink
+CREATE QUERY q INTO memory, AS SELECT src FROM packets
+-- gives:
+-- UnknownName: query q, line 1, column 29: no sink 'as'; there are parquet, csv, json, console, memory, callback, kafka, noop
+--   CREATE QUERY q INTO memory, AS SELECT src FROM packets
+--                               ^^
+
+-- case: answers into a Delta table
+CREATE QUERY q INTO delta 'x' AS SELECT src FROM packets
+-- gives:
+-- NotYet: query q, line 1, column 21: there is no writer of delta tables for this version of Spark; write INTO parquet 'folder' and load its files into the table: they appear whole and never change
+--   CREATE QUERY q INTO delta 'x' AS SELECT src FROM packets
+--                       ^^^^^
+
 -- case: an unknown option of a query
 CREATE QUERY q WITH (latncy = '1 s') AS SELECT src FROM packets
 -- gives:

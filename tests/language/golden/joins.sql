@@ -273,6 +273,38 @@ SELECT COUNT(DISTINCT A.LocationId) FROM Temperature A, Humidity B WHERE A.Locat
 --   AND Value@1 > 60.0
 -- AGGREGATE COUNT_DISTINCT(LocationId) AS agg0: BIGINT
 
+-- case: the second query of the joins paper, word for word
+CREATE STREAM Temperature (LocationId INT, Value DOUBLE, TimeStamp TIMESTAMP) FROM rate TIME TimeStamp;
+CREATE STREAM Humidity (LocationId INT, Value DOUBLE, TimeStamp TIMESTAMP) FROM rate TIME TimeStamp;
+SELECT A.LocationId, MAX(A.Value), MAX(B.Value)
+FROM Temperature A, Humidity B
+WHERE A.LocationId = B.LocationId
+GROUP BY A.LocationId
+WINDOW 1 hour;
+-- gives:
+-- STREAM Temperature (LocationId INT, Value DOUBLE, TimeStamp TIMESTAMP) FROM rate None TIME TimeStamp LATENESS 0
+-- STREAM Humidity (LocationId INT, Value DOUBLE, TimeStamp TIMESTAMP) FROM rate None TIME TimeStamp LATENESS 0
+-- QUERY q1 INTO memory
+-- SELECT window_start AS window_start: TIMESTAMP, window_end AS window_end: TIMESTAMP, key0 AS LocationId: INT, agg0 AS max: DOUBLE, agg1 AS max_2: DOUBLE
+-- FROM Temperature [WINDOW 1 h SLIDE 1 min], Humidity [WINDOW 1 h SLIDE 1 min]
+-- PAIRS LocationId = LocationId@1
+--   FROM apart -3599999999 us TO apart 3599999999 us
+-- GROUP BY LocationId AS key0
+-- AGGREGATE MAX(Value) AS agg0: DOUBLE, MAX(Value@1) AS agg1: DOUBLE
+
+-- case: the joins paper, with thresholds that nobody has given
+CREATE STREAM Temperature (LocationId INT, Value DOUBLE) FROM rate;
+CREATE STREAM Humidity (LocationId INT, Value DOUBLE) FROM rate;
+SELECT COUNT(DISTINCT A.LocationId)
+FROM Temperature A, Humidity B
+WHERE A.LocationId = B.LocationId and
+A.Value > Thresholdt and B.Value > Thresholdh
+WINDOW 1 min;
+-- gives:
+-- UnknownName: query q1, line 6, column 11: no column 'Thresholdt' in A, B; they have LocationId, Value
+--   A.Value > Thresholdt and B.Value > Thresholdh
+--             ^^^^^^^^^^
+
 -- case: an aggregate over a join, by groups
 SELECT A.src, AVG(B.n) AS mean, window_end FROM packets A, readings B WHERE A.src = B.n AND A.length > 100 GROUP BY A.src HAVING COUNT(*) > 2 WINDOW 10 MIN SLIDE 2 MIN
 -- gives:

@@ -19,13 +19,6 @@ SELECT src FROM packets UNION ALL SELECT MAX(n) FROM readings [WINDOW 1 MIN]
 --   SELECT src FROM packets UNION ALL SELECT MAX(n) FROM readings [WINDOW 1 MIN]
 --                                                                 ^^^^^^^^^^^^^^
 
--- case: kafka as a sink
-CREATE QUERY q INTO kafka 'topic' AS SELECT src FROM packets
--- gives:
--- NotYet: query q, line 1, column 21: answers into kafka are not supported yet
---   CREATE QUERY q INTO kafka 'topic' AS SELECT src FROM packets
---                       ^^^^^
-
 -- case: aggregates in a union
 SELECT MAX(src) FROM packets UNION ALL SELECT MAX(n) FROM readings
 -- gives:

@@ -265,3 +265,18 @@ CREATE STREAM w (date DATE, day INT, count INT, first INT, value STRING, key STR
 -- WHERE count > 1
 --   AND date > DATE '2020-01-01'
 
+-- case: several sinks
+CREATE QUERY q INTO parquet 'out', csv '/lake/q', memory, callback 'alerts:tell'
+  WITH (latency = '1 s') AS SELECT src FROM packets
+-- gives:
+-- QUERY q INTO parquet '/app/out', csv '/lake/q', memory, callback 'alerts:tell' WITH (latency = 1 s)
+-- SELECT src AS src: INT
+-- FROM packets
+
+-- case: several sinks of INSERT INTO
+INSERT INTO json 'a', json 'b' SELECT src FROM packets
+-- gives:
+-- QUERY q1 INTO json '/app/a', json '/app/b'
+-- SELECT src AS src: INT
+-- FROM packets
+

@@ -174,3 +174,44 @@ CREATE QUERY q AS SELECT src FROM packets; SHOW STREAMS; show queries; DESCRIBE 
 -- SELECT src AS src: INT
 -- FROM packets
 
+-- case: relations that change
+CREATE RELATION a (id INT) FROM csv 'a' OPTIONS (header = true) REFRESH EVERY 10 MINUTES; CREATE RELATION b (id INT) FROM parquet 'b' REFRESH ON DEMAND; REFRESH RELATION A; refresh relation b
+-- gives:
+-- RELATION a (id INT) FROM csv /app/a header=true REFRESH every 600 s
+-- RELATION b (id INT) FROM parquet /app/b REFRESH every inf s
+
+-- case: a relation that is read once cannot be refreshed
+REFRESH RELATION hosts
+-- gives:
+-- TypeFault: statement 1, line 1, column 18: relation 'hosts' is read once, when a run begins; declare it with REFRESH ON DEMAND or REFRESH EVERY 10 MINUTES
+--   REFRESH RELATION hosts
+--                    ^^^^^
+
+-- case: a relation that nobody knows cannot be refreshed
+REFRESH RELATION host
+-- gives:
+-- UnknownName: statement 1, line 1, column 18: no relation 'host'; did you mean 'hosts'?
+--   REFRESH RELATION host
+--                    ^^^^
+
+-- case: only relations are refreshed
+REFRESH QUERY q
+-- gives:
+-- SyntaxFault: statement 1, line 1, column 9: expected RELATION after REFRESH, not QUERY; nothing else is read again
+--   REFRESH QUERY q
+--           ^^^^^
+
+-- case: a period of nothing
+CREATE RELATION a (id INT) FROM csv 'a' REFRESH EVERY 0 SECONDS
+-- gives:
+-- TypeFault: relation a, line 1, column 55: a relation is read again after some time; write REFRESH EVERY 10 MINUTES
+--   CREATE RELATION a (id INT) FROM csv 'a' REFRESH EVERY 0 SECONDS
+--                                                         ^^^^^^^^^
+
+-- case: refreshed, but when
+CREATE RELATION a (id INT) FROM csv 'a' REFRESH 10 MINUTES
+-- gives:
+-- SyntaxFault: relation a, line 1, column 49: expected EVERY or ON DEMAND after REFRESH, not 10
+--   CREATE RELATION a (id INT) FROM csv 'a' REFRESH 10 MINUTES
+--                                                   ^^
+

@@ -351,6 +351,20 @@ def test_alpha_keeps_the_order_while_two_predicates_drop_almost_as_much() -> Non
         assert (adaptive.decide() is not None) is changes
 
 
+def test_alpha_keeps_predicates_that_drop_alike_from_changing_places_again_and_again() -> None:
+    """Nothing ever changes, and only the sample varies."""
+    changes = {}
+    for alpha in (1.0, 0.9):
+        rng = np.random.default_rng(3)
+        adaptive = AdaptiveOrder(policy(f"a_greedy(alpha={alpha}, gain=0)"), predicates(3))
+        changes[alpha] = 0
+        for _ in range(300):
+            rows = rng.random((60, 3)) < 0.5
+            adaptive.observe(ProfileBatch(rows[rows.any(axis=1)], np.ones(3)))
+            changes[alpha] += adaptive.decide() is not None
+    assert changes[1.0] > 30 and changes[0.9] <= changes[1.0] / 5
+
+
 def test_a_profile_in_batches_is_that_of_single_rows() -> None:
     rng = np.random.default_rng(5)
     dropped = rng.random((700, 4)) < [0.2, 0.4, 0.1, 0.6]

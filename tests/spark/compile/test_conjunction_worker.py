@@ -66,12 +66,14 @@ row = st.lists(st.sampled_from("tttfnr"), min_size=4, max_size=4)
 @settings(deadline=None, max_examples=60)
 @given(rows=st.lists(row, min_size=1, max_size=12), size=st.integers(1, 12),
        part=st.integers(1, 20), cut=st.integers(1, 4), sampled=st.booleans(),
-       own=st.sampled_from((0.0, 0.01, 0.3)))
+       own=st.sampled_from((0.0, 0.01, 0.3)), ahead=st.integers(0, 4))
 def test_no_order_and_no_cut_changes_what_is_left_and_what_is_rejected(
-    rows: list[list[str]], size: int, part: int, cut: int, sampled: bool, own: float
+    rows: list[list[str]], size: int, part: int, cut: int, sampled: bool, own: float,
+    ahead: int,
 ) -> None:
     patch = pytest.MonkeyPatch()
     patch.setattr(conjunction_worker, "PART_ROWS", part)
+    patch.setattr(conjunction_worker, "LEAST_AHEAD", 1)
     try:
         for order in permutations(range(4)):
             ordered = [predicate(number) for number in order]
@@ -83,7 +85,7 @@ def test_no_order_and_no_cut_changes_what_is_left_and_what_is_rejected(
                     unasked = tuple(tuple(range(n + 1, 4 - first)) for n in range(4 - first))
                     sampling = Sampling(
                         0.5, tuple(ordered[first:]), unasked, len(asked), seed=len(rows),
-                        per_partition=own, enough=1)
+                        per_partition=own, enough=1, lookahead=ahead)
                     given_rows = list(evaluate(
                         asked, kept, given_rows, sampling if sampled else None))
             assert told(given_rows) == expected(rows)
@@ -187,6 +189,28 @@ def test_a_partition_goes_on_in_an_order_of_its_own_if_that_saves_much(
     assert sum(rows for _, rows in patterns) == 400
     shown = [seen.count(n) - 400 for n in range(3)]  # beside the sample, which all are shown
     assert shown == ([50, 50, 400] if own else [400, 0, 0])
+
+
+@pytest.mark.parametrize(("rows", "own"), [(800, (2, 0, 1)), (799, ())])
+def test_a_task_of_which_nothing_is_known_looks_ahead(
+    rows: int, own: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 100 of its rows, if it has eight times as many. They are its sample."""
+    ticks = count()
+    monkeypatch.setattr(conjunction_worker, "perf_counter", lambda: float(next(ticks)))
+    seen: list[int] = []
+    order = [predicate(n, seen) for n in range(3)]
+    sampling = Sampling(0.01, tuple(order), ((1, 2), (2,), ()), 3, enough=100, lookahead=100)
+    profiles: list[Any] = []
+    found = list(evaluate(order, NAMES, batches(["ttf"] * rows, 64), sampling, None,
+                          profiles.append))
+    assert sum(part.num_rows for part in found) == 0
+    ((_, patterns, spent, told),) = profiles
+    assert told == own
+    sampled = sum(rows for _, rows in patterns)
+    assert sampled == 100 if own else sampled < 30
+    assert [rows for rows, _ in spent] == [sampled] * 3
+    assert [seen.count(n) - sampled for n in range(3)] == ([0, 0, 800] if own else [799] * 3)
 
 
 def test_pandas_functions_and_wrong_lengths() -> None:

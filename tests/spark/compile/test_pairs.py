@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 from penstock.engine.instructions import JoinSide, ProbeScan
 from penstock.language import bind
@@ -60,3 +61,23 @@ def test_the_scans_of_later_blocks_are_not_compiled_again(spark):
         assert compiled.getCount() == before
     finally:
         held.unpersist()
+
+
+def test_the_pairs_of_a_hot_key_are_made_by_all_tasks(spark):
+    """Fresh rows are broadcast, so the window is not shuffled by key."""
+    application = bind("".join(
+        f"CREATE STREAM {name} (ts TIMESTAMP, k INT, v INT) FROM rate TIME ts;" for name in "ab")
+        + "CREATE QUERY q AS SELECT A.v, B.v AS w FROM a A, b B WHERE A.k = B.k WINDOW 9 SECONDS;")
+    made = plan(application)
+    compiler = Compiler(spark, application, made, lambda name: None, lambda name: None)
+    held = spark.range(0, 200, 1, 4).selectExpr(
+        f"timestamp_micros(id * {SECOND} div 4) AS ts", "1 AS k", "CAST(id AS INT) AS v")
+    sides = tuple(JoinSide(fresh=(block,), window=(block,))
+                  for block in (Block(name, 0, 200, 3200, 0.0) for name in "ab"))
+    scan = ProbeScan(since=0, until=50 * SECOND, nearest=0, farthest=9 * SECOND, sides=sides,
+                     members=(Member("q", 0),))
+    frame = compiler.paired(made.joins[0], scan.members, [scan], lambda *_: held).frame
+    found = frame.groupBy(sf.spark_partition_id()).count().collect()
+    pairs = sum(abs(one - other) < 36 for one in range(200) for other in range(200))
+    assert sum(count for _, count in found) == pairs
+    assert max(count for _, count in found) < 0.4 * pairs

@@ -57,11 +57,13 @@ asked = st.lists(st.permutations(range(4)).flatmap(
 
 @settings(deadline=None, max_examples=60)
 @given(rows=st.lists(row, min_size=1, max_size=12), members=asked, size=st.integers(1, 12),
-       part=st.integers(1, 20), own=st.sampled_from((0.0, 0.01)))
+       part=st.integers(1, 20), own=st.sampled_from((0.0, 0.01)), ahead=st.integers(0, 4))
 def test_every_member_gets_what_it_would_get_alone_in_any_order(
-    rows: list[list[str]], members: list[list[int]], size: int, part: int, own: float
+    rows: list[list[str]], members: list[list[int]], size: int, part: int, own: float,
+    ahead: int,
 ) -> None:
     patch = pytest.MonkeyPatch()
+    patch.setattr(conjunction_worker, "LEAST_AHEAD", 1)
     patch.setattr(conjunction_worker, "PART_ROWS", part)
     needed = sorted({number for some in members for number in some})
     try:
@@ -69,7 +71,7 @@ def test_every_member_gets_what_it_would_get_alone_in_any_order(
             asked = [shared(number, members) for number in order]
             later = tuple(tuple(range(n + 1, len(asked))) for n in range(len(asked)))
             sampling = Sampling(0.5, tuple(one.predicate for one in asked), later, len(asked),
-                                per_partition=own, enough=1)
+                                per_partition=own, enough=1, lookahead=ahead)
             found = evaluate_shared(asked, names(len(members)), batches(rows, size), sampling)
             assert delivered(found) == expected(rows, members)
     finally:

@@ -187,7 +187,8 @@ def test_every_kind_has_a_class_that_keeps_the_contract(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [name for name, one in SINKS.items() if not one.is_ours])
 def test_every_kind_delivers_what_the_driver_holds(kind: str, tmp_path: Path) -> None:
-    target = {"folder": "'out'", "function": "'os:getcwd'", "none": ""}[SINKS[kind].target]
+    target = {"folder": "'out'", "function": "'os:getcwd'", "none": "",
+              "topic": "'out' OPTIONS (kafka.bootstrap.servers = 'nowhere:1')"}[SINKS[kind].target]
     sql = APP.replace("INTO recording", f"INTO {kind} {target}", 1).split("CREATE QUERY b")[0]
     one = Driver(tmp_path, sql=sql).start()
     assert one.sinks.faults(one.application.queries.values()) == {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.engine.instructions import RefreshJob, Scan
-from penstock.errors import CheckpointError
+from penstock.errors import CheckpointError, RunError
 from penstock.language import bind
 from penstock.plan import Member, Plan
 from penstock.planning import plan as planned
@@ -18,6 +20,8 @@ from penstock.spark.aggregates.driver_answers import DriverAnswers
 from penstock.spark.delivery.commit import Delivery
 from penstock.spark.delivery.delivery_log import Deliveries
 from penstock.spark.delivery.sink_folders import at_home
+from penstock.spark.delivery.sinks.staged_files import StagedFiles
+from penstock.spark.delivery.stored_answers import Results, readable
 from penstock.spark.ingest.sources import plain
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files, canonical
@@ -31,14 +35,15 @@ CREATE QUERY a INTO parquet 'out' AS SELECT COUNT(*) AS n FROM s [WINDOW 1 MIN];
 class Driver:
     """A checkpoint and its sinks, as the host would hold them; answers come from the driver."""
 
-    def __init__(self, folder: Path, name: str = "checkpoint", sql: str = APP) -> None:
+    def __init__(self, folder: Path, name: str = "checkpoint", sql: str = APP,
+                 callback=lambda *_: print) -> None:
         self.said: list[str] = []
         self.warned: list[str] = []
         self.application = at_home(bind(sql, folder=folder))
         self.plan: Plan = planned(self.application)
         self.checkpoint = Checkpoint.open(folder / name)
         self.deliveries = Deliveries(self.checkpoint.log(self.checkpoint.deliveries))
-        self.sinks = Delivery(self.checkpoint, Files(None), self.deliveries, lambda *_: print,
+        self.sinks = Delivery(self.checkpoint, Files(None), self.deliveries, callback,
                               self.said.append)
 
     def start(self) -> Driver:
@@ -397,3 +402,136 @@ def test_the_console_does_not_pass_terminal_escapes_on(driver):
     assert said.isprintable(), said
     for shown in (r"\x1b]0;owned\x07", r"two\nlines\r", r"\x85\u202e", "plain é, n=1"):
         assert shown in said
+
+
+# --- several sinks of one query ------------------------------------------------------------------
+
+SEVERAL = """
+CREATE STREAM s (ts TIMESTAMP, v INT) FROM parquet 'in' TIME ts;
+CREATE QUERY a INTO parquet 'out', json 'text', memory, parquet 'more', console
+    AS SELECT COUNT(*) AS n FROM s [WINDOW 1 MIN];
+CREATE QUERY b INTO csv 'b', parquet 'more' AS SELECT COUNT(*) AS n FROM s [WINDOW 1 MIN];
+"""
+
+
+def lines(folder: Path) -> list[int]:
+    return sorted(json.loads(line)["n"] for file in folder.glob("*.json")
+                  for line in file.read_text().splitlines())
+
+
+def everywhere(driver: Driver, folder: Path) -> list[list[int]]:
+    """What each sink of the query `a` has that keeps something."""
+    kept = Results(driver.checkpoint).table(bind(
+        "CREATE STREAM s (ts TIMESTAMP, v INT) FROM parquet 'in' TIME ts;"
+        "CREATE QUERY a AS SELECT COUNT(*) AS n FROM s [WINDOW 1 MIN];"), "a")
+    return [answers(folder / "out"), lines(folder / "text"), sorted(kept["n"].to_pylist()),
+            answers(folder / "more")]
+
+
+def test_every_sink_of_a_query_gets_its_answers_and_they_count_once(driver, tmp_path):
+    one = driver(sql=SEVERAL).start()
+    done = one.deliver(1, 2)
+    assert (done.rows, done.failed) == ({"a": 2}, {})
+    assert everywhere(one, tmp_path) == [[1, 2]] * 4
+    assert [said.partition(" n=")[2] for said in one.said] == ["1", "2"]
+    assert one.deliver(5, query="b").rows == {"b": 1}
+    assert answers(tmp_path / "more") == [1, 2, 5]  # the folder that the two queries share
+    assert pq.read_table(tmp_path / "more")["query"].to_pylist().count("a") == 2
+    assert one.deliveries.last_job == 2
+
+
+def test_results_reads_the_first_sink_that_keeps_answers(driver, tmp_path):
+    one = driver(sql=SEVERAL.replace("a INTO parquet 'out', json", "a INTO console, noop, json")
+                 .replace(", console\n", "\n")).start()
+    one.deliver(3, 4)
+    results = Results(one.checkpoint)
+    assert readable(one.application, "a").sink.kind == "json"
+    assert results.table(one.application, "a")["n"].to_pylist() == [3, 4]
+    none = bind(SEVERAL.replace("parquet 'out', json 'text', memory, parquet 'more', console",
+                                "console, noop"), folder=tmp_path)
+    with pytest.raises(RunError, match="delivers to console and noop; results are kept for"):
+        readable(none, "a")
+
+
+@pytest.mark.parametrize("moved", range(4))
+def test_a_driver_that_dies_between_two_sinks_gives_each_its_answers_once(
+    driver, tmp_path, monkeypatch, moved
+):
+    one, moves = driver(sql=SEVERAL).start(), []
+    move = Files.move
+
+    def die(self, source, target):
+        if len(moves) == moved:
+            raise KeyboardInterrupt
+        moves.append(target)
+        move(self, source, target)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Files, "move", die)
+        one.deliver(7)
+    assert len(moves) == moved and one.deliveries.last_job == 1
+    again = driver(sql=SEVERAL).start()
+    assert (again.warned, everywhere(again, tmp_path)) == ([], [[7]] * 4)
+    again = driver(sql=SEVERAL).start()  # and nothing comes twice
+    assert everywhere(again, tmp_path) == [[7]] * 4
+
+
+def test_a_callback_that_fails_stops_its_query_and_its_other_sinks_get_nothing(tmp_path):
+    calls = []
+
+    def pick(target, query):
+        def call(query, table):
+            calls.append(table["n"].to_pylist())
+            if 13 in calls[-1]:
+                raise ValueError("not thirteen")
+        return call
+
+    sql = SEVERAL.replace("memory, parquet 'more', console",
+                          "callback 'm:f', memory, parquet 'more'")
+    one = Driver(tmp_path, sql=sql, callback=pick).start()
+    assert one.deliver(1).failed == {}
+    done = one.deliver(13)
+    assert done.failed == {"a": "its callback m:f raised ValueError: not thirteen"}
+    assert everywhere(one, tmp_path) == [[1]] * 4
+    assert calls == [[1], [13]]
+    assert list((one.checkpoint.root / "staging").iterdir()) == []
+    one.close()
+
+
+def test_a_sink_that_refuses_its_files_holds_up_no_other_sink(driver, tmp_path, monkeypatch):
+    one = driver(sql=SEVERAL).start()
+    move = Files.move
+
+    def refuse(self, source, target):
+        if "/text/" in target:
+            raise OSError(28, "No space left on device")
+        move(self, source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "move", refuse)
+        done = one.deliver(1)
+    assert list(done.failed) == ["a"] and "text: No space left" in done.failed["a"]
+    assert everywhere(one, tmp_path) == [[1], [], [1], [1]]
+    again = driver(sql=SEVERAL).start()
+    assert (again.warned, everywhere(again, tmp_path)) == ([], [[1]] * 4)
+
+
+def test_two_spellings_of_one_folder_are_refused(driver, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    sql = SEVERAL.replace("json 'text'", "parquet 'link'")
+    assert refused(driver(sql=sql)) == {"a": f"two of its sinks are one folder, {tmp_path}/out"}
+
+
+def test_sinks_that_get_different_numbers_of_rows_fail_the_job(driver, tmp_path, monkeypatch):
+    one = driver(sql=SEVERAL).start()
+    stage = StagedFiles.stage
+
+    def lose(self, task, answers):
+        staged = stage(self, task, answers)
+        return replace(staged, rows={"a": 1}) if task.write.kind == "json" else staged
+
+    monkeypatch.setattr(StagedFiles, "stage", lose)
+    with pytest.raises(RunError, match="the sinks of query a got different numbers of rows"):
+        one.deliver(1, 2)
+    assert (one.deliveries.last_job, everywhere(one, tmp_path)) == (0, [[]] * 4)

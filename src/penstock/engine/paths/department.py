@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal
@@ -315,7 +315,16 @@ class PathsDepartment:
             longest = min(longest, ORDERED_ROWS)
         if learning and not self.costs.has_run(*place):
             longest = min(longest, FIRST_ROWS)
-        return self.queues.take(place, min(most, longest), turn.most_blocks)
+        return self.queues.take(place, min(most, longest), turn.most_blocks, self._sees(path))
+
+    def _sees(self, path: Path) -> Callable[[Block], object] | None:
+        """What tells which versions of relations a block is joined with, if there are several."""
+        history = self.state.relations.history
+        names = [lookup.relation for lookup in path.lookups
+                 if len(history.versions.get(lookup.relation, ())) > 1]
+        if not names:
+            return None
+        return lambda block: [history.seen(name, block.stream, block.number) for name in names]
 
     def _lasting(self, turn: Turn, path: Path) -> float:
         """Seconds that a job should take.

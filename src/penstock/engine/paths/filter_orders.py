@@ -1,8 +1,9 @@
 """In which order the conjunction of each path is evaluated: asks the filters policy between blocks.
 
 The conjunction of a path without Python is made of its SQL conditions. What they cost and drop is
-measured beside a job, on a few rows of its blocks, which takes longer than to profile in a worker.
-So a job does it only while this takes a small part of the time.
+measured beside a job, on a few rows of its blocks. Workers profile predicates in Python themselves.
+If that takes a large part of a job, not every job does it: a predicate that is costly enough is
+costly on the profiled rows, too.
 
 Jobs report what they profiled. The policy looks at it when a job has ended, and its decision holds
 for the jobs that begin from then on. Rows that were kept between two predicates know which
@@ -29,8 +30,15 @@ from penstock.policies.filters import (
     view_of,
 )
 
-PROFILING_SHARE = 0.01
-"""The part of the time of the jobs of a path that profiling its SQL conditions may take."""
+LOOKAHEAD = 512
+"""Rows that a task profiles before it begins, if nothing is known of the predicates: the order in
+which they are written may be many times as costly as the best one."""
+OFTEN = 0.05
+"""Workers profile in every job if that takes at most this part of it: a drift is seen at once."""
+PROFILING_SHARE = 0.025
+"""The part of the time of the jobs of a path that it may take if it takes more of a job."""
+SQL_SHARE = 0.01
+"""The same for SQL conditions, which are not profiled by workers."""
 
 
 @dataclass(slots=True)
@@ -47,6 +55,9 @@ class FilterOrders:
     """By path, the seconds that its jobs took."""
     _profiled: dict[str, float] = field(default_factory=dict)
     """By path, the seconds that profiling took."""
+    _latest: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By path, the seconds of profiling and of the job when it was last done, but for the first
+    time, when tasks look ahead."""
     _notes: list[Note] = field(default_factory=list)
 
     # --- plan and policy ---------------------------------------------------------------------
@@ -104,12 +115,26 @@ class FilterOrders:
         return Evaluation(
             order=order, rate=min(share, asked.most / rows), version=asked.version,
             unasked=_places(order, asked.unasked), seed=job,
-            per_partition=self.policy.per_partition, enough=int(self.policy.enough))
+            per_partition=self.policy.per_partition, enough=int(self.policy.enough),
+            lookahead=LOOKAHEAD if self._is_unknown(id) else 0)
+
+    def _is_unknown(self, id: str) -> bool:
+        """Whether nothing is known of predicates that workers can evaluate beforehand."""
+        profile = self._adaptive[id].profile
+        return not profile.rows and profile.is_complete and not self._paths[id].conditions
 
     def _is_too_soon(self, id: str) -> bool:
-        """Whether SQL conditions were profiled so recently that a job should do without."""
-        limit = PROFILING_SHARE * self._worked.get(id, 0.0)
-        return bool(self._paths[id].conditions) and self._profiled.get(id, 0.0) > limit
+        """Whether predicates were profiled so recently that a job should do without.
+
+        Partitions find orders of their own only if they profile.
+        """
+        if self.policy.per_partition:
+            return False
+        worked, profiled = self._worked.get(id, 0.0), self._profiled.get(id, 0.0)
+        if self._paths[id].conditions:
+            return profiled > SQL_SHARE * worked
+        latest, job = self._latest.get(id, (0.0, 0.0))
+        return latest > OFTEN * job and profiled + latest > PROFILING_SHARE * worked
 
     def _sequence(self, id: str, met: Iterable[int]) -> tuple[int, ...]:
         order, past = self._adaptive[id].order, set(met)
@@ -128,7 +153,10 @@ class FilterOrders:
         adaptive = self._adaptive.get(id)
         self._worked[id] = self._worked.get(id, 0.0) + seconds
         if profile is not None:
-            self._profiled[id] = self._profiled.get(id, 0.0) + profile.sampling
+            took = profile.sampling / profile.cores
+            if id in self._profiled:
+                self._latest[id] = took, seconds
+            self._profiled[id] = self._profiled.get(id, 0.0) + took
         if adaptive is None or profile is None or (
                 len(profile.seconds) != len(adaptive.order)):
             return ""

@@ -82,12 +82,20 @@ class StageQueue:
         self.entries.insert(place, entry)
         return True
 
-    def train(self, most_rows: float = TRAIN_ROWS, most_blocks: float = inf) -> list[QueueEntry]:
-        """The entries that would ride in one job now: those of one kind at the head."""
+    def train(
+        self, most_rows: float = TRAIN_ROWS, most_blocks: float = inf,
+        sees: Callable[[Block], object] | None = None,
+    ) -> list[QueueEntry]:
+        """The entries that would ride in one job now: those of one kind at the head.
+
+        With ``sees``, only blocks for which it gives the same ride together.
+        """
         head = self.entries[0]
         riders: list[QueueEntry] = []
         rows = blocks = 0
         for entry in self.entries:
+            if sees is not None and sees(entry.blocks[0]) != sees(head.blocks[0]):
+                break  # all later blocks differ as well
             if (entry.lane, entry.members, entry.met) != (head.lane, head.members, head.met):
                 continue
             rows, blocks = rows + entry.rows, blocks + len(entry.blocks)

@@ -31,7 +31,8 @@ def fit_driver(job: ActiveJob, costs: StageCosts, plan: Plan) -> bool:
     """
     if not job.is_final or job.path.end != "sink" or job.retried:
         return False
-    if all(plan.query(member.query).sink.kind == "noop" for member in job.members):
+    if all(sink.kind == "noop" for member in job.members
+           for sink in plan.query(member.query).sinks):
         return False
     rows_in = job.rows
     measured = costs.rows_out(rows_in, job.path, job.first)

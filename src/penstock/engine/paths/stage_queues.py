@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
@@ -152,12 +152,13 @@ class StageQueues:
     # --- going -------------------------------------------------------------------------------
 
     def take(
-        self, place: Place, most_rows: float, most_blocks: float = inf
+        self, place: Place, most_rows: float, most_blocks: float = inf,
+        sees: Callable[[Block], object] | None = None,
     ) -> tuple[list[QueueEntry], bool]:
         """The next train from a queue, and whether it was tried before: then it goes alone."""
         queue = self.queues[place]
         retried = (place, *queue.entries[0].order) in self._retry
-        train = queue.entries[:1] if retried else queue.train(most_rows, most_blocks)
+        train = queue.entries[:1] if retried else queue.train(most_rows, most_blocks, sees)
         queue.remove(train)
         for entry in train:
             self._leave(place, entry)

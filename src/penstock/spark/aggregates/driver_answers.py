@@ -104,6 +104,9 @@ class DriverAnswers:
         """No operator is counted."""
         return {}
 
+    def told(self) -> None:
+        """No worker has handed them to a sink."""
+
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets; None if Spark would have to compute very many."""
         wanted = {self._numbers[member]: member.query for member in members}

@@ -59,6 +59,9 @@ class ExecutorAnswers:
         """No operator is counted."""
         return {}
 
+    def told(self) -> None:
+        """No worker has handed them to a sink."""
+
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """None: only Spark can say."""
         return None

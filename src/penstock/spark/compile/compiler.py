@@ -9,9 +9,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -20,14 +22,17 @@ from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
 from penstock.engine.instructions import AS_WRITTEN, Evaluation, ProbeScan
+from penstock.engine.version_history import RelationHistory
 from penstock.errors import PlanError
 from penstock.functions import PythonFunction
 from penstock.model import (
+    INT,
     OURS,
     STREAM,
     TIMESTAMP,
     Aggregate,
     Application,
+    Block,
     Branch,
     Column,
     Expression,
@@ -55,6 +60,7 @@ from penstock.spark.compile.pipeline import Pipeline, Progress
 from penstock.spark.compile.python_stage import ERROR
 from penstock.spark.compile.row_pairs import RowPairCompiler
 from penstock.spark.compile.shared_conjunction import SharedConjunction
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.jobs.rows_read import ProbeReading, Reading
 from penstock.spark.storage.spool import ARRIVED, EVENT_TIME
 from penstock.synopses import Family
@@ -69,6 +75,9 @@ MOST_COLLECTED = 1_000_000
 this number instead of filling the driver's memory, and is retried on the executors."""
 _IN_PARTITION = (1 << 33) - 1
 """The bits of `monotonically_increasing_id` that number the rows of one task."""
+_VERSION = "@version"
+"""The column of a relation's rows that tells their version, where there are several."""
+_Pairs = TypeVar("_Pairs", PairCompiler, RowPairCompiler, MultiwayCompiler)
 MOST_FANOUTS = 64
 """The most tables of constants kept in the JVM; the least recently used go first."""
 
@@ -84,12 +93,15 @@ class PathAnswers:
     """The members in the order in which ``@member`` numbers them."""
     columns: Callable[[Field], SparkColumn]
     """Where the frame holds an output of this name and type."""
-    row: SparkColumn | None = None
-    """A rejected row as JSON."""
-    shown: tuple[SparkColumn, ...] = ()
+    row: Callable[[], SparkColumn] | None = None
+    """A rejected row as JSON. It takes milliseconds to describe, and there is seldom one."""
+    shown: Callable[[], Sequence[SparkColumn]] = tuple
     """The columns in it."""
     progress: Progress | None = None
     reading: Reading | ProbeReading | None = None
+    taken: tuple[str, ...] = ()
+    """If workers hand the answers to their sink, the columns of what its takers tell. Then the
+    frame has these rows, without a member, and the rejects."""
 
     @property
     def has_rejects(self) -> bool:
@@ -119,9 +131,16 @@ class PathAnswers:
         extra = []
         if self.row is not None:  # outputs of rejected rows are not computed: they might raise
             columns = [sf.when(ours(ERROR).isNull(), column) for column in columns]
-            extra = [ours(ERROR), sf.when(ours(ERROR).isNotNull(), self.row).alias(ROW)]
+            extra = [ours(ERROR), sf.when(ours(ERROR).isNotNull(), self.row()).alias(ROW)]
         named = [column.alias(output_name(n)) for n, column in enumerate(columns)]
         return self.frame.select(member.alias(MEMBER), *named, *extra).toArrow()
+
+    def told(self) -> pa.Table | None:
+        """What the takers told, by one Spark job, if workers hand the answers to their sink."""
+        if not self.taken:
+            return None
+        told = self.frame.where(ours(MEMBER).isNull())
+        return told.select(*(ours(name) for name in self.taken)).toArrow()
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets, if already known; here only Spark can say."""
@@ -137,6 +156,8 @@ class PathAnswers:
         ``@member`` is the position among the members given to `Compiler.answers`. Rejected rows are
         left out.
         """
+        if self.taken:
+            raise PlanError("answers that workers have handed to their sink are not in Spark")
         fields = distinct(self.branches[member] for member in members)
         columns = [self._merged(wanted, fields).alias(wanted.name) for wanted in merged(fields)]
         return self._rows_of(members).select(ours(MEMBER), *columns)
@@ -146,7 +167,7 @@ class PathAnswers:
         if self.row is None:
             raise PlanError("only paths that call Python have rejects")
         rejected = self.frame.where(ours(ERROR).isNotNull())
-        return rejected.select(ours(MEMBER), self.row.alias("row"), ours(ERROR).alias("error"))
+        return rejected.select(ours(MEMBER), self.row().alias("row"), ours(ERROR).alias("error"))
 
     def first_error(self) -> str:
         """What Python raised for some row that it rejected."""
@@ -267,12 +288,18 @@ class Compiler:
         spark: SparkSession,
         application: Application,
         plan: Plan,
-        relation: Callable[[str], DataFrame],
+        relation: Callable[[str, int], DataFrame],
         function: Callable[[str], PythonFunction],
         timeless: bool = False,
+        history: Callable[[], RelationHistory] = RelationHistory,
     ) -> None:
-        """Begin with nothing compiled; if it is ``timeless``, all rows have one time (`HELD`)."""
-        self._timeless = timeless
+        """Begin with nothing compiled; if it is ``timeless``, all rows have one time (`HELD`).
+
+        ``history`` tells which versions of relations blocks are joined with; what it does not know
+        is joined with the latest.
+        """
+        self._timeless, self._history = timeless, history
+        self._versions: Mapping[str, tuple[int, ...]] = {}
         self._spark, self._application, self._plan = spark, application, plan
         self._relation, self._function = relation, function
         self._fanouts: OrderedDict[tuple[str, tuple[Member, ...]], CompiledFanout] = OrderedDict()
@@ -283,20 +310,35 @@ class Compiler:
         self._pair_counts: OrderedDict[tuple[str, tuple[Member, ...]], PairCounts] = OrderedDict()
         self._pair_paths = {join.path.id: len(join.streams) for join in plan.joins}
 
+    def at(self, path: Path, block: Block) -> Compiler:
+        """The same, for blocks that are joined with the same versions of relations as this one."""
+        history = self._history()
+        return self._with({name: (history.seen(name, block.stream, block.number),)
+                           for name in _relations(path) if name in history.versions})
+
+    def _with(self, versions: Mapping[str, tuple[int, ...]]) -> Compiler:
+        if versions == self._versions:
+            return self
+        other = copy(self)  # what is compiled does not depend on versions, and is shared
+        other._versions = versions
+        return other
+
     def answers(
         self, path: Path, members: tuple[Member, ...], block: DataFrame, first: int = 0,
         evaluation: Evaluation = AS_WRITTEN, scan: FileScan | None = None,
+        sink: WorkerSink | None = None,
     ) -> PathAnswers:
         """The answers of some members of a path to a block of its stream.
 
         With ``first`` the block has already passed the stages before it. With a ``scan`` the block
-        is the frame of that scan, whose rows Python workers read themselves.
+        is the frame of that scan, whose rows Python workers read themselves. A ``sink`` that takes
+        all answers may be handed them by the workers.
         """
         if not members:
             raise PlanError(f"nobody asks for answers of path {path.id!r}")
         branches = {member: self._branch(path, member) for member in members}
         if path.shared:
-            return self._through_shared(path, branches, block, evaluation, scan)
+            return self._through_shared(path, branches, block, evaluation, scan, sink)
         if path.expensive:
             return self._through_python(path, branches, block, first, evaluation, scan)
         rows = self._joined(path, block)
@@ -314,10 +356,11 @@ class Compiler:
         ``rows`` gives the timely rows of blocks of a stream. Results of a multiway join are found
         among the rows with keys that ``survivors`` has for each scan, if drops were probed.
         """
-        found = self._found(join, scans, rows, survivors)
+        mine, rows = self._seeing(join, scans, rows)
+        found = mine._found(join, scans, rows, survivors)
         if all(scan.members == members for scan in scans):
-            return self.answers(join.path, members, reduce(DataFrame.unionAll, found))
-        return self._only(join.path, members, found, scans)
+            return mine.answers(join.path, members, reduce(DataFrame.unionAll, found))
+        return mine._only(join.path, members, found, scans)
 
     def summarised_pairs(
         self, join: SharedJoin, scans: Sequence[ProbeScan],
@@ -325,10 +368,11 @@ class Compiler:
         survivors: Sequence[Survivors] = (),
     ) -> Summarised:
         """The pairs that the window aggregates over a join summarise."""
-        found = reduce(DataFrame.unionAll, self._found(join, scans, rows, survivors))
+        mine, rows = self._seeing(join, scans, rows)
+        found = reduce(DataFrame.unionAll, mine._found(join, scans, rows, survivors))
         if not join.path.expensive:
-            return Summarised(self._joined(join.path, found), PAIR_PANE, paired=True)
-        made = self._summarised_by_python(join.path, join.members[0], found, 0, AS_WRITTEN)
+            return Summarised(mine._joined(join.path, found), PAIR_PANE, paired=True)
+        made = mine._summarised_by_python(join.path, join.members[0], found, 0, AS_WRITTEN)
         return replace(made, paired=True)
 
     def counted(
@@ -383,10 +427,55 @@ class Compiler:
         """By scan, its pairs, or the results of a multiway join."""
         if len(join.streams) > 2:
             left: Sequence[Survivors | None] = survivors or [None] * len(scans)
-            return [self.multiway(join).results(scan, rows, some)
-                    for scan, some in zip(scans, left, strict=True)]
-        pairs = self._row_pairs(join) if join.rows else self._pairs(join)
+            results = self._carrying(join, self.multiway(join)).results
+            return [results(scan, rows, some) for scan, some in zip(scans, left, strict=True)]
+        if join.rows:
+            numbered = self._carrying(join, self._row_pairs(join))
+            return [numbered.pairs(scan, rows) for scan in scans]
+        pairs = self._carrying(join, self._pairs(join))
         return [pairs.pairs(scan, rows) for scan in scans]
+
+    # --- versions of relations behind a join ---------------------------------------------------
+
+    def _seeing(
+        self, join: SharedJoin, scans: Sequence[ProbeScan],
+        rows: Callable[[str, Sequence[int]], DataFrame],
+    ) -> tuple[Compiler, Callable[[str, Sequence[int]], DataFrame]]:
+        """The versions with which pairs of these scans are joined, and rows that tell theirs.
+
+        A pair is joined with the later one of its rows' versions. Rows tell theirs if there are
+        several.
+        """
+        history = self._history()
+        names = [name for name in _relations(join.path) if name in history.versions]
+        if not names:
+            return self, rows
+        read = {(stream, block.number) for scan in scans
+                for stream, side in zip(join.streams, scan.sides, strict=True)
+                for block in (*side.fresh, *side.window)}
+        versions = {name: tuple(sorted({history.seen(name, *place) for place in read}))
+                    for name in names}
+        several = [name for name in names if len(versions[name]) > 1]
+
+        def telling(stream: str, numbers: Sequence[int]) -> DataFrame:
+            parts: dict[tuple[int, ...], list[int]] = {}
+            for number in numbers:
+                own = tuple(history.seen(name, stream, number) for name in several)
+                parts.setdefault(own, []).append(number)
+            return reduce(DataFrame.unionAll, (
+                rows(stream, some).withColumns({
+                    _version_of(name): sf.lit(one)
+                    for name, one in zip(several, own, strict=True)})
+                for own, some in parts.items()))
+
+        return self._with(versions), telling if several else rows
+
+    def _carrying(self, join: SharedJoin, pairs: _Pairs) -> _Pairs:
+        """What compiles pairs, so that they keep the versions that their rows tell."""
+        several = [name for name, versions in self._versions.items() if len(versions) > 1]
+        if not several:
+            return pairs
+        return replace(pairs, needed=_with_versions(pairs.needed, several))
 
     def multiway(self, join: SharedJoin) -> MultiwayCompiler:
         """What compiles a join of three or more streams."""
@@ -457,7 +546,7 @@ class Compiler:
             *(answers.columns(Field(name, expression.type)).alias(places[expression].name)
               for expression, name in named.items()))
         known = held.where(compiled(places[time]).isNotNull())
-        return Summarised(known, places[time], answers, places, answers.shown)
+        return Summarised(known, places[time], answers, places, tuple(answers.shown()))
 
     def _branch(self, path: Path, member: Member) -> Branch:
         """What a path computes for a member: for window aggregates, the rows they summarise."""
@@ -495,8 +584,17 @@ class Compiler:
         source = lookup_source(number, self._pair_paths.get(path.id, 1))
         if lookup.unnests:
             return unnested(rows, lookup, source)
-        found = renamed(self._relation(lookup.relation), source)
-        return rows.join(sf.broadcast(found), compiled(lookup.on), lookup.kind)
+        versions = self._versions.get(lookup.relation, (0,))
+        found = [renamed(self._relation(lookup.relation, one), source) for one in versions]
+        if len(found) == 1:
+            return rows.join(sf.broadcast(found[0]), compiled(lookup.on), lookup.kind)
+        of_pair = sf.greatest(*(ours(place(STREAM + side, _version_of(lookup.relation)))
+                                for side in range(self._pair_paths[path.id])))
+        known = reduce(DataFrame.unionAll, (
+            frame.withColumn(_VERSION, sf.lit(one))
+            for frame, one in zip(found, versions, strict=True)))
+        met = compiled(lookup.on) & (ours(_VERSION) == of_pair)
+        return rows.join(sf.broadcast(known), met, lookup.kind).drop(_VERSION)
 
     def _fanned_out(
         self, path: Path, branches: dict[Member, Branch], rows: DataFrame
@@ -535,17 +633,20 @@ class Compiler:
         columns = _columns(branch, pipeline.stage.outputs)
         stage = pipeline.stage
         return PathAnswers(
-            progress.frame, branches, columns, stage.row, tuple(stage.shown), progress)
+            progress.frame, branches, columns, lambda: stage.row, lambda: stage.shown, progress)
 
     def _through_shared(
         self, path: Path, branches: dict[Member, Branch], block: DataFrame,
-        evaluation: Evaluation, scan: FileScan | None,
+        evaluation: Evaluation, scan: FileScan | None, sink: WorkerSink | None,
     ) -> PathAnswers:
         """The answers of queries that have predicates in common."""
         trip = self._shared(path, branches, evaluation, scan)
-        progress = trip.run(self._joined(path, block) if scan is None else block)
+        progress, is_handed = trip.run(
+            self._joined(path, block) if scan is None else block, sink)
         progress.observe(REJECTED, ours(ERROR).isNotNull())
-        return PathAnswers(progress.frame, branches, trip.outputs(), trip.row(), (), progress)
+        taken = tuple(sink.told.names) if sink and is_handed else ()
+        return PathAnswers(
+            progress.frame, branches, trip.outputs(), trip.row, progress=progress, taken=taken)
 
     def _shared(
         self, path: Path, branches: Mapping[Member, Branch], evaluation: Evaluation = AS_WRITTEN,
@@ -572,6 +673,25 @@ class Compiler:
             return self._shared(path, branches).stage.columns
         (branch,) = branches.values()
         return self._pipeline(path, branch).stage.columns
+
+
+def _relations(path: Path) -> list[str]:
+    """The stored relations that a path looks up, each once."""
+    return list(dict.fromkeys(
+        lookup.relation for lookup in path.lookups if not lookup.unnests))
+
+
+def _with_versions(
+    needed: tuple[tuple[Column, ...], ...], relations: Sequence[str]
+) -> tuple[tuple[Column, ...], ...]:
+    """By stream of a join, the columns that are looked at, and those that tell versions."""
+    return tuple((*own, *(Column(_version_of(name), INT, STREAM + side) for name in relations))
+                 for side, own in enumerate(needed))
+
+
+def _version_of(relation: str) -> str:
+    """The column of a row that tells the version of a relation with which it is joined."""
+    return f"@version of {relation}"
 
 
 def _plain(

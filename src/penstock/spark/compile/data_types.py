@@ -47,6 +47,43 @@ def data_type(type_: Type) -> T.DataType:
     return SIMPLE[type_.name]
 
 
+def own_type(kind: T.DataType) -> Type:
+    """Our type for one of Spark's; ValueError if there is none.
+
+    >>> str(own_type(T.ArrayType(T.TimestampNTZType())))
+    'ARRAY<TIMESTAMP>'
+    """
+    if isinstance(kind, T.DecimalType):
+        return Type("DECIMAL", precision=kind.precision, scale=kind.scale)
+    if isinstance(kind, T.ArrayType):
+        return Type("ARRAY", element=own_type(kind.elementType))
+    if isinstance(kind, T.MapType):
+        return Type("MAP", key=own_type(kind.keyType), element=own_type(kind.valueType))
+    if isinstance(kind, T.StructType):
+        return Type("STRUCT", fields=own_fields(kind))
+    if type(kind) in _OWN:
+        return Type(_OWN[type(kind)])
+    raise ValueError(f"there is no type for {kind.simpleString().upper()}")
+
+
+def own_fields(columns: T.StructType) -> tuple[Field, ...]:
+    """Our columns for those of Spark; ValueError names the one that has no type."""
+    found = []
+    for column in columns:
+        try:
+            found.append(Field(column.name, own_type(column.dataType)))
+        except ValueError as error:
+            raise ValueError(f"column '{column.name}': {error}") from None
+    return tuple(found)
+
+
+_OWN: dict[type[T.DataType], str] = {
+    **{type(kind): name for name, kind in SIMPLE.items() if name not in ("INTERVAL", "VOID")},
+    T.TimestampNTZType: "TIMESTAMP", T.CharType: "STRING", T.VarcharType: "STRING",
+}
+"""By Spark's type without parameters, ours; a time without a zone is UTC."""
+
+
 def schema(fields: Iterable[Field]) -> T.StructType:
     """Spark's schema of columns; all of them may be null."""
     return T.StructType([T.StructField(f.name, data_type(f.type)) for f in fields])

@@ -94,7 +94,7 @@ class PairCompiler:
     """Compiles the scans of one shared join."""
 
     join: SharedJoin
-    needed: tuple[tuple[Column, ...], tuple[Column, ...]]
+    needed: tuple[tuple[Column, ...], ...]
     """The columns of each side that somebody looks at."""
     time: Callable[[str, int], Expression]
     """The time of a row, by stream and side."""

@@ -37,6 +37,7 @@ from penstock.language import modules_in
 from penstock.model import (
     BOOLEAN,
     OURS,
+    PROGRAM,
     STREAM,
     Branch,
     Call,
@@ -50,7 +51,13 @@ from penstock.model import (
 from penstock.planning.conjunctions import conditions, decided_by
 from penstock.planning.shapes import columns
 from penstock.policies.filters.model import drop_patterns
-from penstock.spark.compile import conjunction_worker, file_worker, own_order, shared_worker
+from penstock.spark.compile import (
+    answer_worker,
+    conjunction_worker,
+    file_worker,
+    own_order,
+    shared_worker,
+)
 from penstock.spark.compile import python_worker as batches
 from penstock.spark.compile.columns import compiled, ours
 from penstock.spark.compile.conjunction_worker import Columns, Predicate, Sampling
@@ -220,7 +227,7 @@ class PythonStage:
             tuple(tuple(place - passed for place in later)
                   for later in self._evaluation.unasked[passed:]),
             sum(1 for one in asked if one in self._movable), self._evaluation.seed,
-            self._evaluation.per_partition, self._evaluation.enough)
+            self._evaluation.per_partition, self._evaluation.enough, self._evaluation.lookahead)
 
     def given(self, frame: DataFrame) -> StructType:
         """The columns that a trip is given."""
@@ -368,8 +375,8 @@ class PythonStage:
 @lru_cache(maxsize=256)  # it examines every loaded module, once per function
 def ship_by_value(function: PythonFunction) -> None:
     """Have a function's module, and those beside it, pickled whole: workers may lack them."""
-    for module in (batches, conjunction_worker, drop_patterns, file_worker, own_order,
-                   shared_worker, penstock.functions,
+    for module in (answer_worker, batches, conjunction_worker, drop_patterns, file_worker,
+                   own_order, shared_worker, penstock.functions,
                    *_neighbours(function.call)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
@@ -379,11 +386,14 @@ def _neighbours(call: Callable[..., Any]) -> Iterator[ModuleType]:
 
     The function itself knows its file: another application's module may have the same name.
     """
-    file = getattr(inspect.unwrap(call), "__globals__", {}).get("__file__")
+    known = getattr(inspect.unwrap(call), "__globals__", {})
+    file = known.get("__file__")
+    if file is None and known.get("__name__") == PROGRAM:
+        file = "notebook"  # a cell has no file; the modules beside it are in the folder it works in
     if file is None or _is_installed(file):
         return
     for module in modules_in(os.path.dirname(os.path.abspath(file))):
-        if module.__name__ != "__main__":
+        if module.__name__ != PROGRAM:
             yield module
 
 

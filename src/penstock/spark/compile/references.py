@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from penstock.errors import PenstockError
 from penstock.functions import PythonFunction
-from penstock.language import load_attribute, load_function
+from penstock.language import load_attribute
 from penstock.model import Application, Query
+from penstock.spark.compile.relation_versions import RelationVersions
 from penstock.spark.compile.relations import Relations
 from penstock.spark.ingest.sources import plain
+from penstock.spark.provided import Provided
 
 
 @dataclass(slots=True)
@@ -22,17 +24,35 @@ class References:
 
     application: Application
     relations: Relations
-    def relation(self, name: str) -> DataFrame:
-        """A stored relation."""
-        return self.relations.frame(self.application.relations[name])
+    provided: Provided = field(default_factory=Provided)
+    versions: RelationVersions | None = None
+    """The versions of the relations that change; without them these are read as they are now."""
+
+    def relation(self, name: str, version: int = 0) -> DataFrame:
+        """A stored relation; of one that changes a version, or the latest one."""
+        relation = self.application.relations[name]
+        if self.versions is not None and relation.refresh is not None:
+            return self.versions.frame(relation, version)
+        return self.relations.frame(relation)
+
+    def close(self) -> None:
+        """Release what is cached of relations."""
+        self.relations.close()
+        if self.versions is not None:
+            self.versions.close()
 
     def function(self, name: str) -> PythonFunction:
         """A registered function."""
         function = self.application.functions[name]
-        return load_function(function.module, function.attribute, function.folder or ".")
+        return self.provided.function(function.module, function.attribute, function.folder or ".")
 
     def callback(self, target: str, query: str) -> Callable[..., Any]:
-        """The function of a query's callback sink, from the folder that the query was read from."""
+        """The function of a query's callback sink, from the folder that the query was read from.
+
+        Without a ``target`` it is the one that the program has given.
+        """
+        if not target:
+            return self.provided.callback(query)
         module, _, attribute = target.partition(":")
         folders = [s.folder for s in self.application.statements
                    if s.kind == "query" and s.name == query]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -12,9 +13,11 @@ from pyspark.sql.types import StructType
 from pyspark.storagelevel import StorageLevel
 
 from penstock.model import Relation, quoted
-from penstock.spark.ingest.sources import CORRUPT, check, relation_frame
+from penstock.spark.ingest.source_options import CORRUPT
+from penstock.spark.ingest.sources import check, relation_frame
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import Files
+from penstock.spark.storage.stored_relations import StoredRelations
 
 LOCAL_ROWS = 50_000
 """Up to this many rows, a relation is part of the plan itself, so that no job is needed to send it
@@ -25,17 +28,19 @@ class Relations:
     """The relations that queries join with."""
 
     def __init__(
-        self, spark: SparkSession, checkpoint: Checkpoint | None,
-        warn: Callable[[str, str], None],
+        self, spark: SparkSession, checkpoint: Checkpoint,
+        warn: Callable[[str, str], None] | None = None,
     ) -> None:
-        """Begin with nothing read. Without a checkpoint malformed rows are dropped, not kept."""
+        """Begin with nothing read. Without ``warn`` malformed rows are dropped, not kept."""
         self._spark, self._checkpoint, self._warn = spark, checkpoint, warn
+        self._stored = StoredRelations(checkpoint)
         self._frames: dict[Relation, DataFrame] = {}
         self._reading = threading.Lock()
 
     def frame(self, relation: Relation) -> DataFrame:
         """The relation's rows; SourceError when it cannot be read."""
         with self._reading:
+            relation = self._stored.placed(relation)
             if relation not in self._frames:
                 check(self._spark, Files(self._spark), relation)
                 self._frames[relation] = self._read(relation)
@@ -55,18 +60,31 @@ class Relations:
         columns = [field for field in frame.schema if field.name != CORRUPT]
         return self._spark.createDataFrame(head, StructType(columns))
 
+    @contextmanager
+    def once(self, relation: Relation) -> Iterator[DataFrame]:
+        """The well-formed rows as they are now, whatever was read before; for a short while."""
+        check(self._spark, Files(self._spark), relation)
+        frame = relation_frame(self._spark, relation).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            yield self._well_formed(relation, frame) if CORRUPT in frame.columns else frame
+        finally:
+            frame.unpersist()
+
     def _good(self, relation: Relation, frame: DataFrame) -> DataFrame:
         """The same for a relation that stays on the executors."""
         if CORRUPT not in frame.columns:
             return frame
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)  # or Spark would skip bad rows' parsing
+        return self._well_formed(relation, frame)
+
+    def _well_formed(self, relation: Relation, frame: DataFrame) -> DataFrame:
         bad = frame.where(F.col(quoted(CORRUPT)).isNotNull())
-        if self._checkpoint is not None and (count := bad.count()):
+        if self._warn is not None and (count := bad.count()):
             self._set_aside(relation, bad, count)
         return frame.where(F.col(quoted(CORRUPT)).isNull()).drop(CORRUPT)
 
     def _set_aside(self, relation: Relation, bad: DataFrame, count: int) -> None:
-        if self._checkpoint is None:
+        if self._warn is None:
             return
         target = self._checkpoint.folder("rejects", relation.name) / "relation"
         bad.select(F.lit("malformed row").alias("reason"), F.col(quoted(CORRUPT)).alias("row")

@@ -39,7 +39,7 @@ class RowPairCompiler:
     """Compiles the scans of one shared join over windows of rows."""
 
     join: SharedJoin
-    needed: tuple[tuple[Column, ...], tuple[Column, ...]]
+    needed: tuple[tuple[Column, ...], ...]
     """The columns of each side that somebody looks at."""
     time: Callable[[str, int], Expression]
     """The time of a row, by stream and side."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -46,6 +47,7 @@ from penstock.spark.compile.shared_worker import (
     evaluate_shared,
 )
 from penstock.spark.compile.worker_reports import Trip, worker_reports
+from penstock.spark.compile.worker_sinks import WorkerSink, handed, picked
 
 WANTED = "@wanted"
 """The columns of bits."""
@@ -77,8 +79,12 @@ class SharedConjunction:
             self._branches[0].lookups)
         self.stage = PythonStage(read, function, scan=scan)
 
-    def run(self, rows: DataFrame) -> Progress:
-        """One row per row and member that wants it or rejects it: ``@member`` and ``@error``."""
+    def run(self, rows: DataFrame, sink: WorkerSink | None = None) -> tuple[Progress, bool]:
+        """One row per row and member that wants it or rejects it: ``@member`` and ``@error``.
+
+        If workers can hand the answers to the sink, they do. Then there are the rejects only, and
+        what its takers tell, without a member. Returns whether that is so.
+        """
         cheap = [all_of(c for c in branch.where if not is_expensive(c))
                  for branch in self._branches]
         selective = [column for column in cheap if column is not None]
@@ -100,18 +106,21 @@ class SharedConjunction:
                if shown else []))
         reports = worker_reports(rows.sparkSession.sparkContext)
         (number, tell), (profile, told) = reports.begin(), reports.begin()
-        work = partial(
+        work: Callable[..., Any] = partial(
             evaluate_shared, [self._asked(one, Predicate(steps[one], 0))
                               for one in self._predicates],
             SharedColumns(kept, shown, tuple(bits), len(self._branches), MEMBER, ERROR, REJECT),
             sampling=self._sampling([Predicate(steps[one], 0) for one in self._predicates]),
             tell=tell, profile=told)
+        picks = None if sink is None else picked(sink.columns, self._branches, carried)
+        if sink is not None and picks is not None:
+            work, schema = handed(work, schema, ERROR, sink, picks, len(self._branches))
         frame = self.stage.trip(frame, work, schema, steps)
         if shown:
             frame = frame.withColumns({
                 name: ours(REJECT).getField(name) for name in shown}).drop(REJECT)
         trip = Trip(number, tuple(self._stages), (True,) * len(self._stages), profile)
-        return Progress(frame, trips=[trip])
+        return Progress(frame, trips=[trip]), picks is not None
 
     def _bits(self, cheap: Sequence[SparkColumn | None]) -> dict[str, SparkColumn]:
         """The members whose SQL conditions hold, as columns of bits."""
@@ -135,7 +144,7 @@ class SharedConjunction:
         if not asked.rate or not self._whole:
             return None
         return Sampling(asked.rate, tuple(predicates), asked.unasked, len(predicates), asked.seed,
-                        asked.per_partition, asked.enough)
+                        asked.per_partition, asked.enough, asked.lookahead)
 
     # --- answers -----------------------------------------------------------------------------
 

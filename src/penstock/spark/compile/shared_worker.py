@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from time import perf_counter
 
 import numpy as np
@@ -33,10 +33,13 @@ from penstock.spark.compile.conjunction_worker import (
 )
 from penstock.spark.compile.python_worker import TaskReport, TripMeter
 
+CROWDED = 0.8
+"""If a smaller part of the rows is wanted still, the others are removed. That takes as long as to
+look at them a few times."""
 BITS = 62
 """Members in a column of bits; Spark's longs have a sign."""
-Wanted = npt.NDArray[np.int64]
-"""By row and column of bits, the members that may still want the row."""
+Bits = npt.NDArray[np.int64]
+"""By row, the members of one column of bits that may still want it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +66,12 @@ class SharedPredicate:
     asked_by: tuple[tuple[int, int], ...]
     """The members, each with the place at which it has written this condition."""
 
-    def bits(self, words: int) -> Wanted:
-        """The members who ask for it."""
-        found = np.zeros(words, np.int64)
+    def bits(self, words: int) -> list[np.int64]:
+        """The members who ask for it, by column of bits."""
+        found = [0] * words
         for member, _ in self.asked_by:
-            found[member // BITS] |= np.int64(1) << np.int64(member % BITS)
-        return found
+            found[member // BITS] |= 1 << member % BITS
+        return list(map(np.int64, found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,47 +99,80 @@ def _delivered(
     raised: list[int], order: Order,
 ) -> pa.RecordBatch:
     wanted = _wanted(columns, part)
-    active: Rows = np.flatnonzero(wanted.any(axis=1))
     faults: list[_Raised] = []
     for place in order:
         shared = predicates[place]
         began = perf_counter()
-        bits = shared.bits(wanted.shape[1])
-        rows = active[(wanted[active] & bits).any(axis=1)]
-        if len(rows):
-            holds, raising, texts = part.decided(
-                shared.predicate.call, None if len(rows) == part.rows else rows)
+        asking = wanted.asking(shared.bits(len(wanted.bits)))
+        if len(asking):
+            is_whole = len(asking) == part.rows
+            rows = wanted.rows if is_whole else wanted.rows[asking]
+            holds, raising, texts = part.decided(shared.predicate.call, None if is_whole else rows)
             if len(raising):
                 faults.append(_Raised(shared, rows[raising], texts))
                 raised[place] += len(raising)
-            dropped = rows[~holds]
-            wanted[dropped] &= ~bits
-            active = active[wanted[active].any(axis=1)]
+            dropped = asking[np.flatnonzero(~holds)]  # a mask takes ten times as long
+            wanted.drop(dropped, shared.bits(len(wanted.bits)))
             meter.add(place, len(rows), len(rows) - len(dropped), perf_counter() - began)
-    return _pairs(columns, part, wanted, active, faults)
+    return _pairs(columns, part, wanted, faults)
 
 
-def _wanted(columns: SharedColumns, part: Part) -> Wanted:
+@dataclass(slots=True)
+class _Wanted:
+    """The rows that somebody wants, and who; few others are among them."""
+
+    rows: Rows
+    bits: list[Bits]
+    """By word, and by row of `rows`: the members that want it."""
+
+    def asking(self, asked: Sequence[np.int64]) -> Rows:
+        """The places in `rows` of those that one of some members wants."""
+        return np.flatnonzero(_any(one & mine for one, mine in zip(self.bits, asked, strict=True)))
+
+    def drop(self, places: Rows, asked: Sequence[np.int64]) -> None:
+        """These members do not want the rows at some places."""
+        for one, mine in zip(self.bits, asked, strict=True):
+            one[places] &= ~mine
+        left = np.flatnonzero(_any(self.bits))
+        if len(left) < CROWDED * len(self.rows):
+            self.rows, self.bits = self.rows[left], [one[left] for one in self.bits]
+
+    def pairs(self, members: int) -> tuple[Rows, npt.NDArray[np.int32]]:
+        """Each row once for each member that wants it, and the members."""
+        flags = np.hstack([
+            np.unpackbits(one.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :-(-BITS // 8)],
+                          axis=1, count=min(BITS, members - BITS * word), bitorder="little")
+            for word, one in enumerate(self.bits)])
+        found = np.flatnonzero(flags.view(np.bool_))
+        places = found // members
+        return self.rows[places], (found - places * members).astype(np.int32)
+
+
+def _any(words: Iterable[Bits]) -> npt.NDArray[np.bool_]:
+    """By row, whether there is any bit."""
+    found: npt.NDArray[np.bool_] = reduce(np.bitwise_or, words) != 0
+    return found
+
+
+def _wanted(columns: SharedColumns, part: Part) -> _Wanted:
     """Who may want each row before any predicate is evaluated."""
+    words = range(-(-columns.members // BITS))
     if columns.wanted:
-        told = [part.column(name, None).to_numpy() for name in columns.wanted]
-        return np.array(np.column_stack(told), np.int64)
-    words = -(-columns.members // BITS)
-    everybody = np.array([(1 << min(BITS, columns.members - BITS * word)) - 1
-                          for word in range(words)], np.int64)
-    return np.tile(everybody, (part.rows, 1))
+        bits = [np.array(part.column(name, None).to_numpy()) for name in columns.wanted]
+    else:
+        bits = [np.full(part.rows, (1 << min(BITS, columns.members - BITS * word)) - 1, np.int64)
+                for word in words]
+    found = _Wanted(np.arange(part.rows), bits)
+    if columns.wanted:
+        found.drop(found.rows[:0], [np.int64(0) for _ in words])
+    return found
 
 
 def _pairs(
-    columns: SharedColumns, part: Part, wanted: Wanted, active: Rows, faults: Sequence[_Raised]
+    columns: SharedColumns, part: Part, wanted: _Wanted, faults: Sequence[_Raised]
 ) -> pa.RecordBatch:
-    """The rows that are left, once for each member, member by member."""
-    rows: list[Rows] = []
-    for member in range(columns.members):
-        bit = np.int64(1) << np.int64(member % BITS)
-        rows.append(active[(wanted[active, member // BITS] & bit) != 0])
-    members = np.repeat(np.arange(columns.members, dtype=np.int32), [len(some) for some in rows])
-    all_rows = np.concatenate(rows)
+    """The rows that are left, once for each member."""
+    all_rows, members = wanted.pairs(columns.members)
     kept = {name: part.column(name, all_rows) for name in columns.kept}
     errors = pa.nulls(len(all_rows), pa.string())
     if faults:

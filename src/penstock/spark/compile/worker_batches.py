@@ -6,6 +6,7 @@ This module is shipped to the workers by value and imports nothing else of Penst
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -17,15 +18,32 @@ MOST_BYTES = 128 << 20
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The rows in parts: as many at once as may be."""
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for whole in batches:
+    gathering = Gathering()
+    for batch in batches:
+        yield from gathering.add(batch)
+    yield from gathering.rest()
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Rows that wait until they are a part."""
+
+    _held: list[pa.RecordBatch] = field(default_factory=list)
+    _rows: int = 0
+    _bytes: int = 0
+
+    def add(self, whole: pa.RecordBatch) -> Iterator[pa.Table]:
+        """Add some rows; the parts that are full then."""
         for start in range(0, whole.num_rows, MOST_ROWS):
             batch = whole.slice(start, MOST_ROWS)
-            if held and (rows + batch.num_rows > MOST_ROWS or size + batch.nbytes > MOST_BYTES):
-                yield pa.Table.from_batches(held)
-                held, rows, size = [], 0, 0
-            held.append(batch)
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-    if held:
-        yield pa.Table.from_batches(held)
+            if self._held and (self._rows + batch.num_rows > MOST_ROWS
+                               or self._bytes + batch.nbytes > MOST_BYTES):
+                yield from self.rest()
+            self._held.append(batch)
+            self._rows, self._bytes = self._rows + batch.num_rows, self._bytes + batch.nbytes
+
+    def rest(self) -> Iterator[pa.Table]:
+        """The last part, if rows are left."""
+        if self._held:
+            held, self._held, self._rows, self._bytes = self._held, [], 0, 0
+            yield pa.Table.from_batches(held)

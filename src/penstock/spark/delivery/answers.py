@@ -17,8 +17,8 @@ class Answers(Protocol):
     Four classes are answers. `PathAnswers` are a Spark plan over blocks, and `CollectedAnswers` are
     the rows that one Spark job has brought from it into the driver. `DriverAnswers` are tables of
     window aggregates that the driver holds, and `ExecutorAnswers` are a Spark plan over panes. A
-    sink asks for the cheapest form that it can use: `rows` if it only counts, `table` if the driver
-    may write, and `project` in every other case.
+    sink asks for the cheapest form that it can use: `told` if workers hand it the answers, `rows`
+    if it only counts, `table` if the driver may write, and `project` in every other case.
 
     Rows carry ``@member``: the number of their member among all members of the job.
     """
@@ -32,6 +32,9 @@ class Answers(Protocol):
 
     def unpersist(self) -> None:
         """Release what `persisted` holds."""
+
+    def told(self) -> pa.Table | None:
+        """What its takers told, if workers hand the answers to the only sink of the job."""
 
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets, if that is known without a Spark job."""

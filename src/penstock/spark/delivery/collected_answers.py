@@ -63,6 +63,9 @@ class CollectedAnswers:
     def unpersist(self) -> None:
         """Nothing to do: they are freed with this object."""
 
+    def told(self) -> None:
+        """No worker has handed them to a sink."""
+
     def rows(self, members: Sequence[Member]) -> dict[str, int] | None:
         """Rows that each query gets."""
         counts: dict[str, int] = {}

@@ -7,20 +7,23 @@ removed. If it was written, what was staged is published, if necessary by the ne
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 from pyspark import SparkContext
 
 from penstock.engine.instructions import Job, ProbeJob, RefreshJob, SegmentJob
+from penstock.errors import RunError
 from penstock.model import Application, Query
 from penstock.plan import Member, Plan
 from penstock.spark.aggregates.synopsis_store import LateRows
 from penstock.spark.compile.compiler import Summarised
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.asides import Asides
 from penstock.spark.delivery.delivery_log import Deliveries
@@ -52,9 +55,7 @@ class Delivered:
     bytes: int = 0
 
     def add_staged(self, staged: Staged) -> None:
-        """Add what a sink has staged."""
-        for query, count in staged.rows.items():
-            self.rows[query] = self.rows.get(query, 0) + count
+        """Add what a sink has staged, but for its rows: several sinks may get the same ones."""
         self.jobs += staged.jobs
         self.failed |= staged.failed
         self.rejected |= staged.rejected
@@ -67,6 +68,7 @@ class Delivered:
 
 
 _StagedBy: TypeAlias = tuple[AnswerSink, Staged]
+_Numbered: TypeAlias = tuple[int, WriteJob]
 
 
 class Delivery:
@@ -79,14 +81,19 @@ class Delivery:
         deliveries: Deliveries,
         callback: Callable[[str, str], Callable[..., Any]],
         say: Callable[[str], None] = print,
+        warn: Callable[[str, str], None] = lambda subject, text: None,
+        fail: Callable[[str, str], None] = lambda query, reason: None,
     ) -> None:
-        """``callback`` finds the function that a query names as its sink."""
+        """``callback`` finds the function that a query names as its sink.
+
+        ``warn`` takes a subject and a text, ``fail`` a query and a reason, from any thread.
+        """
         self._deliveries = deliveries
         self.folders = Folders(checkpoint, files)
         self._staging = Staging(checkpoint, files, lambda: self.folders.known)
         results = str(checkpoint.folder("results"))
         checkpoint.folder("staging")  # who only reads answers makes no folder
-        tools = SinkTools(self._staging, self.folders, files, results, callback, say)
+        tools = SinkTools(self._staging, self.folders, files, results, callback, say, warn, fail)
         self._sinks = make_sinks(tools)
         self._asides = Asides(tools)
         self._writes: tuple[Plan, dict[tuple[Member, ...], tuple[WriteJob, ...]]]
@@ -101,12 +108,12 @@ class Delivery:
         """By query, why its sink cannot take its answers. A folder is tried once for all."""
         tried: dict[tuple[str, str], str] = {}
         found: dict[str, str] = {}
-        for query in queries:
-            sink = query.sink.kind, query.sink.folder or query.name
+        for query in chain.from_iterable(query.by_sink for query in queries):
+            sink = query.sink.kind, query.sink.folder or f"{query.name} {query.sink.target or ''}"
             if sink not in tried:
                 tried[sink] = self._sinks[query.sink.kind].fault(query)
             if tried[sink]:
-                found[query.name] = tried[sink]
+                found.setdefault(query.name, tried[sink])
         return found
 
     def give_up(self, job: int, reason: str) -> bool:
@@ -114,6 +121,15 @@ class Delivery:
         return any([sink.give_up(job, reason) for sink in self._distinct()])
 
     # --- a job -------------------------------------------------------------------------------
+
+    def worker_sink(self, job: SegmentJob, plan: Plan) -> WorkerSink | None:
+        """How Python workers may hand the answers of a job to their only sink, if they may."""
+        writes = self._writes_of(plan, job.members)
+        if len(writes) != 1:
+            return None
+        (write,) = writes
+        return self._sinks[write.kind].worker_sink(
+            plan, WriteTask(job.number, 0, job.members, write))
 
     def deliver(self, job: Job, plan: Plan, answers: Answers) -> Delivered:
         """Have answers computed and staged, commit the job, and have them published."""
@@ -164,11 +180,13 @@ class Delivery:
         again = len(writes) > 1 or answers.has_rejects
         held = answers.persisted() if again else answers
         try:
-            staged = self._stage_writes(job, writes, held)
+            written = self._stage_writes(job, plan, writes, held)
+            staged = [one for _, one in written]
             rejects = self._asides.stage_rejects(job.number, job.members, held)
             staged.append((self._asides, rejects))
             for _, one in staged:
                 done.add_staged(one)
+            done.rows = _rows_of(plan, [(write, one) for write, (_, one) in written], done.failed)
             held.check()
             if isinstance(job, SegmentJob):
                 check_delivered(job, plan, done.rows, done.rejected)
@@ -188,17 +206,46 @@ class Delivery:
         return [(self._asides, one) for one in asides]
 
     def _stage_writes(
-        self, job: Job, writes: Sequence[WriteJob], answers: Answers
+        self, job: Job, plan: Plan, writes: Sequence[WriteJob], answers: Answers
+    ) -> list[tuple[WriteJob, _StagedBy]]:
+        """Have all write jobs staged.
+
+        Staged files are not taken apart: those of a query hold rows of others too. So sinks that
+        act at once, and may fail a query by that, get the answers of queries with several sinks
+        first. The other sinks then leave out the queries that have failed.
+        """
+        several = {m.query for m in job.members if plan.query(m.query).also}
+        waiting, first, failed = list(enumerate(writes)), [], set[str]()
+        for number, write in [one for one in waiting if several and self._acts_for(one, several)]:
+            waiting.remove((number, write))
+            if left := write.without(failed):
+                first.append((left, self._stage(job, number, left, answers)))
+                failed |= several & first[-1][1][1].failed.keys()
+        rest = [(number, left) for number, write in waiting if (left := write.without(failed))]
+        staged = list(zip([write for _, write in rest], self._stage_rest(job, rest, answers),
+                          strict=True))
+        for query, why in [one for _, (_, done) in staged for one in done.failed.items()]:
+            if query in several:  # the job is tried again, at last for this query alone
+                raise RunError(why)
+        return first + staged
+
+    def _acts_for(self, numbered: _Numbered, queries: Collection[str]) -> bool:
+        _, write = numbered
+        return not self._sinks[write.kind].stages_at_once and any(
+            member.query in queries for member in write.members)
+
+    def _stage_rest(
+        self, job: Job, writes: Sequence[_Numbered], answers: Answers
     ) -> list[_StagedBy]:
-        """Have all write jobs staged, several at once if their sinks allow it.
+        """Have write jobs staged, several at once if their sinks allow it.
 
         The first one goes alone. If Spark computes, it computes what the others read, and the
         counts are known when it ends.
         """
         if not writes:
             return []
-        staged = {0: self._stage(job, 0, writes[0], answers)}
-        others = list(enumerate(writes))[1:]
+        (first, write), *others = writes
+        staged = {first: self._stage(job, first, write, answers)}
         beside = [one for one in others if self._sinks[one[1].kind].stages_at_once]
         with ThreadPoolExecutor(WRITERS, "penstock-write") as pool:
             act = _of_this_job(self._stage) if beside else self._stage
@@ -207,7 +254,7 @@ class Delivery:
             staged |= {number: self._stage(job, number, write, answers)
                        for number, write in others if number not in begun}
         staged |= {number: one.result() for number, one in begun.items()}
-        return [staged[number] for number in range(len(writes))]
+        return [staged[number] for number, _ in writes]
 
     def _stage(
         self, job: Job, number: int, write: WriteJob, answers: Answers
@@ -290,6 +337,40 @@ class Delivery:
         if not waiting:
             self.folders.forget_empty()
         self._deliveries.recovered(waiting, max(jobs, default=0))
+        for sink in self._distinct():
+            sink.begin()
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def flush(self, within: float, patience: float) -> dict[str, str]:
+        """Wait until all sinks are through; return by query why something of it still waits."""
+        waiting: dict[str, str] = {}
+        for sink in self._distinct():
+            waiting |= sink.flush(within, patience)
+        return waiting
+
+    def end(self) -> None:
+        """No sink acts any more."""
+        for sink in self._distinct():
+            sink.end()
+
+
+def _rows_of(
+    plan: Plan, staged: Iterable[tuple[WriteJob, Staged]], failed: Collection[str]
+) -> dict[str, int]:
+    """Rows that each query gets; RunError if its sinks do not all get the same number."""
+    by_sink: dict[tuple[str, int], Counter[str]] = {}
+    for write, one in staged:
+        by_sink.setdefault((write.kind, write.place), Counter()).update(one.rows)
+    rows: dict[str, int] = {}
+    for counts in by_sink.values():
+        for query, count in counts.items():
+            rows[query] = max(count, rows.get(query, 0))
+    for query in (name for name in rows if plan.query(name).also and name not in failed):
+        per = [counts[query] for counts in by_sink.values() if query in counts]
+        if len(per) < len(plan.query(query).sinks) or len(set(per)) > 1:
+            raise RunError(f"the sinks of query {query} got different numbers of rows: {per}")
+    return rows
 
 
 def _of_this_job(act: Callable[..., _StagedBy]) -> Callable[..., _StagedBy]:

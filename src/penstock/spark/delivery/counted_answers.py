@@ -28,6 +28,9 @@ class CountedAnswers:
     def unpersist(self) -> None:
         """Nothing to do."""
 
+    def told(self) -> None:
+        """No worker has handed them to a sink."""
+
     def rows(self, members: Sequence[Member]) -> dict[str, int]:
         """Rows that each query gets."""
         counts: dict[str, int] = {}

@@ -29,6 +29,7 @@ from penstock.model import (
     Field,
     Query,
     Relation,
+    Sink,
     Stream,
     Type,
     name_key,
@@ -103,7 +104,7 @@ class Folders:
     def _looked_at(
         self, application: Application
     ) -> tuple[dict[str, str], dict[str, Dataset]]:
-        queries = list(application.queries.values())
+        queries = [one for query in application.queries.values() for one in query.by_sink]
         faults, after = check_shared(queries), {}
         there: dict[str, list[Query]] = {}
         for query in queries:
@@ -144,10 +145,14 @@ class Folders:
 def at_home(application: Application) -> Application:
     """The application with every sink's folder in canonical spelling."""
     queries = {
-        name: replace(query, sink=replace(query.sink, target=canonical(query.sink.folder)))
-        if query.sink.folder else query
+        name: replace(query, sink=_at_home(query.sink), also=tuple(map(_at_home, query.also)))
+        if any(sink.folder for sink in query.sinks) else query
         for name, query in application.queries.items()}
     return replace(application, queries=queries)
+
+
+def _at_home(sink: Sink) -> Sink:
+    return replace(sink, target=canonical(sink.folder)) if sink.folder else sink
 
 
 def _reads(application: Application) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from penstock.spark.storage.files import Files, local_path, same_device
 
 OUTSIDE = "_penstock"
 """The folder inside a sink's own where files wait that cannot be renamed from the checkpoint."""
-_OWN = ("results", "rejects", "late", "feeds")
+_OWN = ("results", "rejects", "late", "feeds", "outbox")
 """The folders of the checkpoint that files are delivered to."""
 _RUN = re.compile("[0-9]{8,}")
 

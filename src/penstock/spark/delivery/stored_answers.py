@@ -5,7 +5,6 @@ Only answers of committed jobs are read (`committed_files`), in the order of the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -29,9 +28,6 @@ from penstock.spark.delivery.text_answers import read_text
 from penstock.spark.delivery.write_jobs import QUERY
 from penstock.spark.storage.checkpoint import Checkpoint
 from penstock.spark.storage.files import canonical, local_path
-
-PAUSE = 0.25
-"""Seconds between two looks for new answers."""
 
 
 class Results:
@@ -62,18 +58,21 @@ class Results:
             missing -= table.num_rows
         return _whole(query, found)
 
-    def follow(
+    def looks(
         self, application: Application, name: str, is_running: Callable[[], bool],
         last: int | None = None,
-    ) -> Iterator[pa.Table]:
-        """The answers so far, and then more as jobs are committed, until nothing runs any more."""
+    ) -> Iterator[pa.Table | None]:
+        """The answers so far, and then more as jobs are committed, until nothing runs any more.
+
+        None stands for nothing new: whoever reads on pauses before the next look.
+        """
         query = readable(application, name)
         running, stamp = is_running(), log_stamp(self._checkpoint)
         files = self._files(query)
         seen = {file.name for file in files}
         yield self._latest(query, files, last)
         while running:
-            time.sleep(PAUSE)
+            yield None
             running = is_running()  # asked before the look: what came last is seen
             before, stamp = stamp, log_stamp(self._checkpoint)
             if stamp == before:
@@ -123,18 +122,21 @@ class Results:
 
 
 def readable(application: Application, name: str) -> Query:
-    """The query of this name, if its answers can be read back."""
+    """The query of this name, with the first of its sinks from which answers can be read back."""
     query = application.query(name)
     if query is None:
         raise RunError(f"there is no query '{name}'")
-    if not SINKS[query.sink.kind].is_readable:
+    keeping = [one for one in query.by_sink if SINKS[one.sink.kind].is_readable]
+    if not keeping:
         kinds = sorted(kind for kind, one in SINKS.items() if one.is_readable)
-        raise RunError(f"query '{query.name}' delivers to {query.sink.kind}; results are kept for "
+        told = " and ".join(sink.kind for sink in query.sinks)
+        raise RunError(f"query '{query.name}' delivers to {told}; results are kept for "
                        f"{', '.join(kinds[:-1])} and {kinds[-1]} sinks only")
-    if query.sink.folder and local_path(query.sink.folder) is None:
-        raise RunError(f"query '{query.name}' delivers to {query.sink.folder}, which is on another "
-                       "file system; read it there")
-    return query
+    here = [one for one in keeping if not one.sink.folder or local_path(one.sink.folder)]
+    if not here:
+        raise RunError(f"query '{query.name}' delivers to {keeping[0].sink.folder}, which is on "
+                       "another file system; read it there")
+    return here[0]
 
 
 def _whole(query: Query, tables: Iterator[pa.Table] | Sequence[pa.Table]) -> pa.Table:

@@ -13,17 +13,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from penstock.spark.compile.python_worker import settle
-from penstock.spark.compile.worker_batches import gathered
+from penstock.spark.compile.worker_batches import Gathering
 
-WRITTEN = "name STRING, home INT, bytes BIGINT, rows BINARY"
+WRITTEN = StructType([
+    StructField("name", StringType()), StructField("home", IntegerType()),
+    StructField("bytes", LongType()), StructField("rows", BinaryType())])
 """What a worker tells of each file; ``rows`` has the rows of every member, as 64-bit numbers."""
 
 
@@ -56,28 +67,61 @@ class WrittenFile:
 
 
 def write_task(layout: FileLayout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The work of a task in a Python worker: write its rows, and tell what was written.
-
-    An error of the disk names the folder.
-    """
+    """The work of a task in a Python worker: write its rows, and tell what was written."""
     settle()
-    context = TaskContext.get()
-    assert context is not None
+    writer = FileWriter(layout)
+    for batch in batches:
+        writer.take(batch)
+    yield from writer.told()
+
+
+class FileWriter:
+    """Writes the rows of a task. An error of the disk names the folder."""
+
+    def __init__(self, layout: FileLayout) -> None:
+        """Begin without any files."""
+        context = TaskContext.get()
+        assert context is not None
+        self._layout, self._attempt = layout, context.taskAttemptId()
+        self._gathering = Gathering()
+        self._written: list[WrittenFile] = []
+        self._parts = 0
+        with _named(layout.place):
+            os.makedirs(layout.place, exist_ok=True)
+
+    def take(self, answers: pa.RecordBatch) -> None:
+        """Write some rows, whose first column numbers their members, or let them wait."""
+        self._write(self._gathering.add(answers))
+
+    def told(self) -> Iterator[pa.RecordBatch]:
+        """Write the rest; the files, which are whole only now."""
+        self._write(self._gathering.rest())
+        place, written = self._layout.place, self._written
+        with _named(place):
+            for file in written:
+                os.rename(f"{place}/.{file.name}", f"{place}/{file.name}")
+        if written:
+            yield pa.RecordBatch.from_pydict({
+                "name": pa.array([file.name for file in written], pa.string()),
+                "home": pa.array([file.home for file in written], pa.int32()),
+                "bytes": pa.array([file.bytes for file in written], pa.int64()),
+                "rows": pa.array([file.rows.tobytes() for file in written], pa.binary())})
+
+    def _write(self, parts: Iterable[pa.Table]) -> None:
+        for rows in parts:
+            with _named(self._layout.place):
+                self._written += _files(self._layout, self._attempt, self._parts, rows)
+            self._parts += 1
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
     try:
-        os.makedirs(layout.place, exist_ok=True)
-        written = list(_write(layout, context.taskAttemptId(), batches))
-        for file in written:
-            os.rename(f"{layout.place}/.{file.name}", f"{layout.place}/{file.name}")
+        yield
     except OSError as error:
         if not error.errno:
             raise
-        raise OSError(error.errno, os.strerror(error.errno), layout.place) from None
-    if written:
-        yield pa.RecordBatch.from_pydict({
-            "name": pa.array([file.name for file in written], pa.string()),
-            "home": pa.array([file.home for file in written], pa.int32()),
-            "bytes": pa.array([file.bytes for file in written], pa.int64()),
-            "rows": pa.array([file.rows.tobytes() for file in written], pa.binary())})
+        raise OSError(error.errno, os.strerror(error.errno), place) from None
 
 
 def written_files(told: pa.Table) -> list[WrittenFile]:
@@ -86,20 +130,20 @@ def written_files(told: pa.Table) -> list[WrittenFile]:
                         np.frombuffer(row["rows"], np.int64)) for row in told.to_pylist()]
 
 
-def _write(
-    layout: FileLayout, attempt: int, batches: Iterable[pa.RecordBatch]
+def _files(
+    layout: FileLayout, attempt: int, part: int, rows: pa.Table
 ) -> Iterator[WrittenFile]:
-    for part, rows in enumerate(gathered(batches)):
-        members = rows.column(0).combine_chunks().to_numpy()
-        table = rows.remove_column(0)
-        if layout.query:
-            names = pa.DictionaryArray.from_arrays(pa.array(members), pa.array(layout.names))
-            table = table.add_column(0, layout.query, names)
-        for home, some, here in _by_home(layout.homes, members, table):
-            name = f"part-{layout.number:05d}-{attempt:08d}-{part:03d}-{home:05d}.parquet"
-            size = write_parquet(f"{layout.place}/.{name}", here)
-            counts = np.bincount(some, minlength=layout.members)
-            yield WrittenFile(name, home, size, counts.astype(np.int64))
+    """The files of one part."""
+    members = rows.column(0).combine_chunks().to_numpy()
+    table = rows.remove_column(0)
+    if layout.query:
+        names = pa.DictionaryArray.from_arrays(pa.array(members), pa.array(layout.names))
+        table = table.add_column(0, layout.query, names)
+    for home, some, here in _by_home(layout.homes, members, table):
+        name = f"part-{layout.number:05d}-{attempt:08d}-{part:03d}-{home:05d}.parquet"
+        size = write_parquet(f"{layout.place}/.{name}", here)
+        counts = np.bincount(some, minlength=layout.members)
+        yield WrittenFile(name, home, size, counts.astype(np.int64))
 
 
 def _by_home(

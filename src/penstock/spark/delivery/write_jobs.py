@@ -7,8 +7,9 @@ written by one job even when they go to many folders. Each sink chooses one of t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from penstock.errors import PlanError
@@ -42,6 +43,18 @@ class WriteJob:
     """The columns of every file in a shared folder, whichever of its queries a job is for."""
     target: str = ""
     """What the query names after the kind, if the job is for one query."""
+    place: int = 0
+    """Of a query's sinks of this kind, the number of the one that it delivers to."""
+
+    def without(self, queries: Collection[str]) -> WriteJob | None:
+        """The same without the members of some queries; None if no member is left."""
+        if not queries:
+            return self
+        left = [number for number, member in enumerate(self.members)
+                if member.query not in queries]
+        return replace(self, members=tuple(self.members[number] for number in left),
+                       homes=tuple(self.homes[number] for number in left if self.homes)
+                       ) if left else None
 
 
 def write_jobs(
@@ -49,14 +62,30 @@ def write_jobs(
 ) -> tuple[WriteJob, ...]:
     """The write jobs of some members; ``splits`` says how each kind of sink divides them.
 
-    They come in the order of their first members.
+    They come in the order of their first members. A query with several sinks is divided once for
+    each. The split of a kind is told of the query as if it had that sink alone, so that no sink
+    knows of the others.
     """
-    kinds: dict[str, list[Member]] = {}
+    sinks: dict[tuple[str, int], list[Member]] = {}
     for member in members:
-        kinds.setdefault(plan.query(member.query).sink.kind, []).append(member)
-    found = [job for kind, some in kinds.items() for job in splits[kind](plan, some)]
+        seen = Counter[str]()
+        for sink in plan.query(member.query).sinks:
+            sinks.setdefault((sink.kind, seen[sink.kind]), []).append(member)
+            seen[sink.kind] += 1
+    found = [replace(job, place=place) for (kind, place), some in sinks.items()
+             for job in splits[kind](_with_one_sink(plan, some, kind, place), some)]
     order = {member: number for number, member in enumerate(members)}
     return tuple(sorted(found, key=lambda job: order[job.members[0]]))
+
+
+def _with_one_sink(plan: Plan, members: Sequence[Member], kind: str, place: int) -> Plan:
+    """The plan in which the queries of these members have but this one of their sinks."""
+    mine = {member.query for member in members}
+    if not any(plan.query(name).also for name in mine):
+        return plan
+    return replace(plan, queries=tuple(
+        [one for one in query.by_sink if one.sink.kind == kind][place]
+        if query.name in mine else query for query in plan.queries))
 
 
 # --- ways to divide ------------------------------------------------------------------------------
@@ -158,11 +187,19 @@ def shared_folders(queries: Sequence[Query]) -> set[str]:
 
 
 def check_shared(queries: Sequence[Query]) -> dict[str, str]:
-    """Queries that cannot share the folder they name, and why."""
+    """Queries that cannot share the folder they name, and why.
+
+    One with several sinks comes once for each, with this sink alone.
+    """
     shared = shared_folders(queries)
     faults: dict[str, str] = {}
     others: dict[str, dict[object, Query]] = {}
+    named: set[tuple[str, str]] = set()
     for query in queries:
+        if query.sink.folder and (query.name, query.sink.folder) in named:
+            faults[query.name] = f"two of its sinks are one folder, {query.sink.folder}"
+            continue
+        named.add((query.name, query.sink.folder))
         if query.sink.target in shared:
             # Of the queries that look alike, one stands for all: there may be a thousand.
             there = others.setdefault(query.sink.target or "", {})

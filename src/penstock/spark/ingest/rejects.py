@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from penstock.model import Field, Stream, quoted
 from penstock.spark.delivery.text_formats import JSON
 from penstock.spark.ingest import times
-from penstock.spark.ingest.sources import CORRUPT
+from penstock.spark.ingest.source_options import CORRUPT
 
 LONGEST = 2**20
 """A text or binary value of more bytes than this makes its row a reject."""

@@ -18,12 +18,14 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import SourceError
 from penstock.generators import onoff_options, packets
+from penstock.language import kafka
 from penstock.language.source_checks import FILES, refused
 from penstock.model import STRING, Field, Relation, Stream, name_key, quoted
 from penstock.spark.compile import expressions
 from penstock.spark.compile.expressions import data_type, schema
-from penstock.spark.ingest import file_checks, partitions
-from penstock.spark.ingest.source_options import opened
+from penstock.spark.ingest import file_checks, kafka_rows, partitions
+from penstock.spark.ingest.source_options import CORRUPT, opened
+from penstock.spark.packages import AVRO, KAFKA, lacking
 from penstock.spark.session import know_onoff
 from penstock.spark.storage.files import GLOB, Files, ListedFile, as_pattern, local_path
 
@@ -31,7 +33,6 @@ TEXTUAL = ("csv", "json", "xml")
 """Formats in which a single row can be malformed; Spark then passes the row on as text."""
 FAULTS = (PySparkException, Py4JJavaError, ValueError)
 """What Spark raises when it cannot read something; not every cause has a Python name."""
-CORRUPT = "@corrupt"
 _LISTING = ("pathglobfilter", "recursivefilelookup")
 """Options that say which files are read: this is decided here, not by the reader."""
 
@@ -118,7 +119,7 @@ def _unfound(error: Exception, source: Stream | Relation) -> str:
     if not re.search("Failed to find (the )?data source", _text(error)):
         return plain(error)
     return (f"Spark has no source {source.format}; if it is in a package, start with "
-            "PYSPARK_SUBMIT_ARGS='--packages GROUP:NAME:VERSION pyspark-shell'")
+            "--packages GROUP:NAME:VERSION")
 
 
 def _load(reader: _Reader, source: Stream | Relation) -> DataFrame:
@@ -158,6 +159,8 @@ def _path(source: Stream | Relation) -> str | None:
 
 def _declared(frame: DataFrame, source: Stream | Relation) -> DataFrame:
     """The declared columns among those of the source."""
+    if source.format == "kafka":
+        return kafka_rows.columns_of(frame, source, _read(source), opened(source))
     _compare(frame.schema, source)
     return frame.select(*[F.col(quoted(column.name)) for column in _read(source)])
 
@@ -171,6 +174,8 @@ def check(
     """
     if source.format == "onoff":
         _check_onoff(source)
+    if source.format == "kafka":
+        _check_kafka(spark, source)
     if source.format not in FILES or source.path is None:
         return
     if not any(c in source.path for c in GLOB) and not files.exists(source.path):
@@ -222,6 +227,12 @@ def _check_onoff(source: Stream | Relation) -> None:
     except ValueError as error:
         raise SourceError(str(error)) from error
     _compare(from_arrow_schema(packets.SCHEMA), source)
+
+
+def _check_kafka(spark: SparkSession, source: Stream | Relation) -> None:
+    packages = (KAFKA, AVRO) if kafka.value_format(source) == "avro" else (KAFKA,)
+    if fault := lacking(spark._jvm, *packages) or kafka.misfit(source, _read(source)):
+        raise SourceError(fault)
 
 
 def _check_files(spark: SparkSession, files: Files, source: Stream | Relation) -> None:

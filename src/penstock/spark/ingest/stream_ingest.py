@@ -40,6 +40,7 @@ from penstock.spark.ingest import (
     partitions,
     times,
 )
+from penstock.spark.ingest.dataframes import stream_rows
 from penstock.spark.ingest.driver_batches import SmallBatches, are_small
 from penstock.spark.ingest.executor_batches import Counted
 from penstock.spark.ingest.feed import DerivedFeed
@@ -96,13 +97,14 @@ class Ingest:
         report: Callable[[ev.Event], None],
         patience: float,
         room: threading.Event,
+        given: DataFrame | None = None,
     ) -> None:
         """``report`` takes every event of this stream; it is called from other threads.
 
         ``clock`` gives the times of blocks and events and never goes back; the ages of files go by
         ``wall``, as their times do.
         A stream may fail for ``patience`` seconds with faults that may pass before it is given up.
-        Batches wait while ``room`` is not set.
+        Batches wait while ``room`` is not set. The frame ``given`` is that of a Python program.
         """
         self._spark, self._checkpoint, self._files = spark, checkpoint, files
         self._spool, self._clock, self._wall, self._report = spool, clock, wall, report
@@ -117,7 +119,7 @@ class Ingest:
         self._busy = threading.Lock()
         self._woken = threading.Event()
         self._stopping = False
-        self._patience, self._room = patience, room
+        self._patience, self._room, self._given = patience, room, given
         self._hinted = False
 
     # --- life --------------------------------------------------------------------------------
@@ -201,7 +203,8 @@ class Ingest:
 
     def _query_it(self, offsets: Path, until_drained: bool, interval: float) -> None:
         """Start the streaming query that delivers the batches of this source."""
-        frame = stream_frame(self._spark, self._stream)
+        frame = (stream_frame(self._spark, self._stream) if self._given is None
+                 else stream_rows(self._spark, self._given, self._stream))
         remove_torn(self._checkpoint.store, offsets)
         guard_callbacks(self._spark)
         writer = (

@@ -147,7 +147,8 @@ class Probes:
         join = plan.join(job.join)
         is_plain = not join.rows and not join.path.lookups and not join.path.expensive
         return is_plain and all(
-            plan.query(member.query).sink.kind == COUNTS for member in job.members)
+            sink.kind == COUNTS for member in job.members
+            for sink in plan.query(member.query).sinks)
 
     def _reading(self, job: ProbeJob, plan: Plan) -> ProbeReading:
         join = plan.join(job.join)

@@ -142,7 +142,8 @@ class Segments:
         first = max(job.first - path.before_python, 0)
         if progress is None or not job.evaluation.rate or first >= path.movable:
             return None
-        return progress.profile(job.evaluation, first)
+        profile = progress.profile(job.evaluation, first)
+        return profile and replace(profile, cores=self.cores)
 
     @contextmanager
     def _profiling(self, order: Order) -> Iterator[Future[ev.ConjunctionProfile | None] | None]:
@@ -200,7 +201,8 @@ class Segments:
         return self._rows(job, self.spools[job.blocks[0].stream])
 
     def _rows(self, job: SegmentJob, spool: Spool) -> DataFrame:
-        return spool.timed_frame([block.number for block in job.blocks], job.keep)
+        """One scan of all blocks; their times of arrival, which no sink sees, take a scan each."""
+        return spool.frame([block.number for block in job.blocks], job.keep)
 
     def _keep(
         self, order: Order, frame: DataFrame, reading: Reading, scan: FileScan | None
@@ -233,8 +235,9 @@ class Segments:
     ) -> ev.JobFinished:
         """Deliver the answers."""
         job, path = order.job, order.path
+        sink = None if job.in_driver else self.delivery.worker_sink(job, order.plan)
         answers = replace(order.compiler.answers(path, job.members, frame, job.first,
-                                                 job.evaluation, scan), reading=reading)
+                                                 job.evaluation, scan, sink), reading=reading)
         with self._profiling(order) as profiled:
             done = self.delivery.deliver(
                 job, order.plan, CollectedAnswers(answers) if job.in_driver else answers)

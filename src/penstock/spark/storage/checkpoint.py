@@ -12,11 +12,16 @@
       rejects/NAME/       rows that could not be read, or that a Python function raised for; of a
                           stream also files.json, the files that were set aside
       folders.json        the sink folders written so far: by whom, in which format, which columns
+      given/NAME/         the rows of relations that a Python program has given
+      given.json          which of these rows count
       large.json          groups of window aggregates that were too large for the driver
+      relations.json      the versions of relations that change, and which blocks see which
+      relations/NAME/     the rows of each of these versions
       deliveries.jsonl    what each query has delivered; deliveries.end how far that log had come
       staging/RUN/        answers on their way to a sink
       results/            answers of the memory sink
       feeds/STREAM/       answers for a derived stream that are in none of its blocks yet
+      outbox/             answers for Kafka that were not sent yet
       runs/STAMP/         the record of each run
       spark.log           what Spark's JVM printed
 
@@ -245,6 +250,16 @@ class Checkpoint:
     def large(self) -> Path:
         """The file that lists groups of window aggregates that were too large for the driver."""
         return self.root / "large.json"
+
+    @property
+    def versions(self) -> Path:
+        """The file that lists the versions of relations, and from which blocks on each holds."""
+        return self.root / "relations.json"
+
+    @property
+    def given(self) -> Path:
+        """The file that tells which rows of the relations of a Python program count."""
+        return self.root / "given.json"
 
     @property
     def deliveries(self) -> Path:

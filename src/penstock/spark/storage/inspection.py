@@ -17,6 +17,7 @@ from penstock.spark.storage.checkpoint import Checkpoint, folder_name
 from penstock.spark.storage.files import Files
 from penstock.spark.storage.spool import Spool
 from penstock.spark.storage.store import Store
+from penstock.spark.storage.stored_relations import StoredRelations
 
 
 def inspected(folder: Path) -> tuple[list[str], list[str]]:
@@ -29,7 +30,7 @@ def inspected(folder: Path) -> tuple[list[str], list[str]]:
     faults: list[str] = []
     with _noted(faults):
         checkpoint = Checkpoint.look(folder)
-        for part in (_statements, _log, _streams, _staged, _records):
+        for part in (_statements, _relations, _log, _streams, _staged, _records):
             with _noted(faults):
                 found += part(checkpoint, faults)
     return found, faults
@@ -47,11 +48,16 @@ def _noted(faults: list[str]) -> Iterator[None]:
 
 
 def _statements(checkpoint: Checkpoint, faults: list[str]) -> list[str]:
-    for path in (checkpoint.application, checkpoint.folders, checkpoint.large):
+    for path in (checkpoint.application, checkpoint.folders, checkpoint.large,
+                 checkpoint.versions):
         with _noted(faults):
             if checkpoint.has(path):
                 checkpoint.read(path)
     return []
+
+
+def _relations(checkpoint: Checkpoint, _: list[str]) -> list[str]:
+    return [f"relation {name}: its rows are here" for name in StoredRelations(checkpoint).check()]
 
 
 def _log(checkpoint: Checkpoint, _: list[str]) -> list[str]:

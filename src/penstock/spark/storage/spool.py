@@ -268,7 +268,8 @@ class Spool:
     def _stored(self, manifest: Manifest) -> Iterator[Stored]:
         """Examine the files of a new block; those that Spark wrote for it are made durable."""
         local = [(path, local_path(path)) for path in manifest.files]
-        yield from (_stored(name, place, own=True) for name, place in local if place is not None)
+        yield from (stored_file(name, place, own=True) for name, place in local
+                    if place is not None)
         folder, rows = self.folder(manifest.number), 0
         if (manifest.files and not manifest.copied) or not folder.is_dir():
             return
@@ -276,7 +277,7 @@ class Spool:
         self._checkpoint.store.sync(paths, [folder, self._folder])
         for path in paths:
             rows += pq.read_metadata(path).num_rows
-            yield _stored(os.path.relpath(path, folder), path, own=False)
+            yield stored_file(os.path.relpath(path, folder), path, own=False)
         if rows != manifest.rows and not manifest.copied:
             raise CheckpointError(f"{folder} holds {rows} rows, but {manifest.rows} were counted "
                                   "as they were written")
@@ -491,7 +492,7 @@ class Spool:
         for stored in manifest.stored:
             place = local_path(stored.path) if stored.own else self.folder(number) / stored.path
             assert place is not None
-            fault = _changed(stored, place)
+            fault = changed(stored, place)
             if fault:
                 raise CheckpointError(
                     f"{place} {fault} since block {number} of stream {self.stream.name} was made "
@@ -612,7 +613,7 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBat
     yield group
 
 
-def _stored(name: str, place: Path, own: bool) -> Stored:
+def stored_file(name: str, place: Path, own: bool) -> Stored:
     """A file as it is now."""
     with open(place, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -623,10 +624,10 @@ def _end(file: int, size: int) -> int:
     return zlib.crc32(os.pread(file, _END, max(0, size - _END)))
 
 
-def _changed(stored: Stored, place: Path) -> str:
+def changed(stored: Stored, place: Path) -> str:
     """What has happened to a file; empty if it is the same."""
     try:
-        now = _stored(stored.path, place, stored.own)
+        now = stored_file(stored.path, place, stored.own)
     except FileNotFoundError:
         return "was deleted"
     except OSError as error:

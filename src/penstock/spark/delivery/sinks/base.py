@@ -10,6 +10,9 @@ few verbs::
     discard(job)            nothing of it is needed any more            after a failure, or the end
     recover(job, ...)       the driver died around the line: finish     at the next start
     give_up(job, reason)    stop waiting for somebody else's code       when a job is cancelled
+    begin()                 go on with what earlier runs have left      when a run begins
+    flush(within, ...)      wait until the world has seen everything    before a run ends
+    end()                   let go of everything                        when it has ended
 
 A sink is exactly-once if `stage` shows nothing to anybody, everything that `publish` needs outlives
 the driver, and `publish` may be repeated. Files are such a sink: they wait in the staging folder of
@@ -42,6 +45,7 @@ from pyspark.sql import functions as F
 from penstock.model import Query
 from penstock.plan import Member, Plan
 from penstock.planning.check import MEMBER
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.sink_folders import Folders
 from penstock.spark.delivery.staging import Move, Staging
@@ -64,6 +68,10 @@ class SinkTools:
     """Finds a function by its text, ``module:name``, and the query that names it."""
     say: Callable[[str], None] = print
     """Prints a line for people to read."""
+    warn: Callable[[str, str], None] = lambda subject, text: None
+    """Reports something that the user should know, from any thread."""
+    fail: Callable[[str, str], None] = lambda query, reason: None
+    """Reports that a query cannot go on, and why, from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,14 @@ class AnswerSink:
         """Compute answers and stage them. Any exception fails the job."""
         raise NotImplementedError
 
+    def worker_sink(self, plan: Plan, task: WriteTask) -> WorkerSink | None:
+        """How workers may hand the answers over, instead of giving them to Spark.
+
+        They do so only if they need Spark for no column. Then `stage` finds in `answers.told()`
+        what became of them.
+        """
+        return None
+
     def publish(self, staged: Staged) -> Published:
         """Let the world see what `stage` prepared; repeating it must have no further effect."""
         return Published()
@@ -148,6 +164,21 @@ class AnswerSink:
     def give_up(self, job: int, reason: str) -> bool:
         """Stop waiting for user code; return False if the sink does not wait for any."""
         return False
+
+    # A sink that publishes into a place of its own, and sends from there, needs these three, too.
+
+    def begin(self) -> None:
+        """A run begins; the jobs of earlier ones are recovered already."""
+
+    def flush(self, within: float, patience: float) -> Mapping[str, str]:
+        """Wait until everything published is sent; return by query why something is not.
+
+        It is over ``within`` this many seconds, or when nothing has moved for ``patience``.
+        """
+        return {}
+
+    def end(self) -> None:
+        """The run has ended."""
 
 
 # --- help for `stage` ----------------------------------------------------------------------------
@@ -203,6 +234,12 @@ def _counts(observation: Observation, members: Sequence[Member]) -> Mapping[str,
 def rows_of(numbers: np.ndarray, members: Sequence[Member]) -> dict[str, int]:
     """The rows of each query, by the ``@member`` of every row."""
     return by_query(np.bincount(numbers, minlength=len(members)), members)
+
+
+def sum_of(counts: pa.ChunkedArray, members: int) -> np.ndarray:
+    """The rows of every member, from what takers told: 64-bit numbers."""
+    each = [np.frombuffer(one, np.int64) for one in counts.to_pylist()]
+    return sum(each, np.zeros(members, np.int64))
 
 
 def by_query(sizes: np.ndarray, members: Sequence[Member]) -> dict[str, int]:

@@ -39,15 +39,16 @@ class CallbackSink(AnswerSink):
         """Call the function; a query whose function raises, or never returns, fails alone."""
         collected, query = collect(task, answers), task.write.members[0].query
         target, fault = task.write.target, ""
+        named = f"its callback {target}".rstrip()
         try:
             function = self.tools.callback(target, query)
             self._calls.call(task.job, function, query, collected.table)
         except GivenUp as error:
             if not str(error):
                 raise  # the engine stops: the next run calls it again
-            fault = f"its callback {target} did not return {error}"
+            fault = f"{named} did not return {error}"
         except BaseException as error:  # whatever a user's function may do
-            fault = f"its callback {target} raised {described(error)}"
+            fault = f"{named} raised {described(error)}"
         return replace(collected.staged, failed={query: fault} if fault else {})
 
     def give_up(self, job: int, reason: str) -> bool:

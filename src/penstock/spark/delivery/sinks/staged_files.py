@@ -25,10 +25,13 @@ from pyspark.sql.types import (
 
 from penstock.arrow import arrow_type
 from penstock.model import name_key, quoted
+from penstock.plan import Plan
 from penstock.planning.check import MEMBER
+from penstock.planning.outputs import distinct, merged
 from penstock.spark.compile import python_worker, worker_batches
 from penstock.spark.compile.columns import ours
 from penstock.spark.compile.expressions import data_type
+from penstock.spark.compile.worker_sinks import WorkerSink
 from penstock.spark.delivery import worker_files
 from penstock.spark.delivery.answers import Answers
 from penstock.spark.delivery.driver_files import is_writable, widened, write_files
@@ -44,7 +47,12 @@ from penstock.spark.delivery.sinks.base import (
 from penstock.spark.delivery.staging import Move
 from penstock.spark.delivery.text_formats import csv_columns
 from penstock.spark.delivery.text_formats import options as text_options
-from penstock.spark.delivery.worker_files import WRITTEN, FileLayout, written_files
+from penstock.spark.delivery.worker_files import (
+    WRITTEN,
+    FileLayout,
+    FileWriter,
+    written_files,
+)
 from penstock.spark.delivery.write_jobs import QUERY, WriteJob
 from penstock.spark.ingest.sources import plain
 from penstock.spark.storage.files import local_path
@@ -71,6 +79,9 @@ class StagedFiles(AnswerSink):
 
     def stage(self, task: WriteTask, answers: Answers) -> Staged:
         """Write the files; the driver writes them itself if it holds the answers."""
+        told = answers.told()
+        if told is not None:
+            return self._staged_by_workers(task, told, self._place(task))
         table = answers.table(task.write.members) if _is_local(task.write) else None
         columns = None if table is None else _table_columns(task, table)
         if table is not None and columns is not None and is_writable(task.write.format, columns):
@@ -79,7 +90,9 @@ class StagedFiles(AnswerSink):
         if _is_local(task.write) and task.write.format == "parquet":
             frame = _of_dataset(answers.project(task.write.members), task.write)
             if _are_arrows(frame.schema):
-                return self._stage_in_workers(task, frame, place)
+                work = partial(worker_files.write_task, _layout(task, str(local_path(place))))
+                told = frame.mapInArrow(work, WRITTEN).toArrow()
+                return self._staged_by_workers(task, told, place)
         frame, counted = counting(task, answers)
         _write(task, frame, place)
         rows = counted()
@@ -103,13 +116,22 @@ class StagedFiles(AnswerSink):
             size=sizes[name], is_durable=True) for name, (home, _) in homes.items())
         return Staged(task.job, rows_of(members, task.members), moves)
 
-    def _stage_in_workers(self, task: WriteTask, frame: DataFrame, place: str) -> Staged:
-        """Have Python workers write Parquet files, and learn from them what is in which."""
+    def worker_sink(self, plan: Plan, task: WriteTask) -> WorkerSink | None:
+        """Workers write Parquet files into folders of this machine."""
+        write = task.write
+        columns = write.columns or tuple(merged(distinct(map(plan.branch, write.members))))
+        if write.format != "parquet" or not _is_local(write) or not _are_arrows(
+                *(data_type(column.type) for column in columns)):
+            return None
+        folder = str(local_path(self._place(task)))
+        return WorkerSink(partial(FileWriter, _layout(task, folder)),
+                          WRITTEN, columns)
+
+    def _staged_by_workers(self, task: WriteTask, table: pa.Table, place: str) -> Staged:
+        """What Python workers have written into Parquet files, and tell of them."""
         write, unit, staging = task.write, str(task.number), self.tools.staging
-        folder = str(local_path(place))
-        work = partial(worker_files.write_task, _layout(task, folder))
-        told = written_files(frame.mapInArrow(work, WRITTEN).toArrow())
-        _remove_others(folder, {file.name for file in told})
+        told = written_files(table)
+        _remove_others(str(local_path(place)), {file.name for file in told})
         queries = _queries_of_homes(write)
         moves = tuple(staging.move(
             task.job, unit, file.name, folder=staging.seen(write.folders[file.home]),
