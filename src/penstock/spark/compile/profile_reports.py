@@ -26,7 +26,7 @@ def combined(
     >>> combined(  # doctest: +NORMALIZE_WHITESPACE
     ...     asked, 0, [(ran, 0, 0.0)], [((0, 0), ((0, 2), (1, 6), (3, 2)), sampled, (1, 0))])
     ConjunctionProfile(version=3, patterns={'01': 6, '11': 2}, seconds=(0.03, 0.02), passed=0.25,
-                       sampling=2.0, own=((0, 1),))
+                       sampling=2.0, cores=1, own=((0, 1),))
     """
     order = evaluation.order[first:]
     spent = [[one[place] for _, _, one, _ in profiles if one] for place in range(len(order))]
