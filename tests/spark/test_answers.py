@@ -203,7 +203,8 @@ def alone(spark, folder: Path, app: Drawn) -> dict[str, Counter]:
         relations = {r.table.name: session.createDataFrame(r.table.arrow()) for r in app.relations}
         bound = bind(app.sql, folder=folder)
         made = plan(bound)
-        compiler = Compiler(session, bound, made, relations.__getitem__, lambda name: None)
+        compiler = Compiler(
+            session, bound, made, lambda name, _: relations[name], lambda name: None)
         for path in made.paths:
             for member in path.members:
                 answer = compiler.answers(path, (member,), blocks[path.reads]).project([member])

@@ -90,7 +90,7 @@ def answer(spark, where=(), select=(X,), lookups=(), functions=FUNCTIONS):
     app = Application({"s": STREAM}, {"hosts": HOSTS}, {}, {"q": query})
     made = plan(app)
     hosts = spark.createDataFrame([(1, "here"), (2, "there"), (2, "both")], "id int, site string")
-    compiler = Compiler(spark, app, made, lambda name: hosts, functions.__getitem__)
+    compiler = Compiler(spark, app, made, lambda name, version: hosts, functions.__getitem__)
     (path,) = made.paths
     block = spark.createDataFrame(ROWS).coalesce(1)
     answers = compiler.answers(path, path.members, block)
