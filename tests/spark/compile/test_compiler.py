@@ -123,7 +123,8 @@ def application(*branches):
 
 def compiler(spark, app):
     hosts = frame(spark, SITES, HOSTS.columns)
-    return Compiler(spark, app, plan(app), lambda name: {"hosts": hosts}[name], lambda name: None)
+    return Compiler(
+        spark, app, plan(app), lambda name, _: {"hosts": hosts}[name], lambda name: None)
 
 
 def bag(answer, *, member=False):
