@@ -16,6 +16,7 @@ from penstock.model import Block
 from penstock.plan import Member
 from penstock.planning import plan
 from penstock.spark.compile.compiler import Compiler
+from penstock.spark.storage.spool import PLACE
 
 pytestmark = pytest.mark.spark
 SECOND = 1_000_000
@@ -81,3 +82,25 @@ def test_the_pairs_of_a_hot_key_are_made_by_all_tasks(spark):
     pairs = sum(abs(one - other) < 36 for one in range(200) for other in range(200))
     assert sum(count for _, count in found) == pairs
     assert max(count for _, count in found) < 0.4 * pairs
+
+
+def test_the_pairs_of_a_large_window_of_rows_are_found_by_several_tasks(spark, monkeypatch):
+    """One task has numbered the rows."""
+    monkeypatch.setattr("penstock.spark.compile.row_pairs.SPREAD", 400)
+    application = bind("".join(
+        f"CREATE STREAM {name} (ts TIMESTAMP, k INT, v INT) FROM rate TIME ts;" for name in "ab")
+        + "CREATE QUERY q AS SELECT A.v, B.v AS w FROM a A, b B WHERE A.k = B.k WINDOW 20 ROWS;")
+    made = plan(application)
+    compiler = Compiler(spark, application, made, lambda name, _: None, lambda name: None)
+    held = spark.range(0, 200, 1, 4).selectExpr(
+        f"timestamp_micros(id * {SECOND}) AS ts", "1 AS k", "CAST(id AS INT) AS v",
+        f"struct(0 AS file, id AS row) AS `{PLACE}`")
+    sides = tuple(JoinSide(fresh=(block,), window=(block,))
+                  for block in (Block(name, 0, 200, 3200, 0.0) for name in "ab"))
+    scan = ProbeScan(since=0, until=200 * SECOND, nearest=0, farthest=20, sides=sides,
+                     members=(Member("q", 0),))
+    frame = compiler.paired(made.joins[0], scan.members, [scan], lambda *_: held).frame
+    found = frame.groupBy(sf.spark_partition_id()).count().collect()
+    pairs = sum(abs(one - other) < 20 for one in range(200) for other in range(200))
+    assert sum(count for _, count in found) == pairs
+    assert max(count for _, count in found) < 0.6 * pairs, "there are two tasks and more"

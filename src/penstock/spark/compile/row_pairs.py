@@ -6,7 +6,8 @@ The difference of the two numbers says whether rows meet, and how many rows lie 
 Selections come after that: a window counts all rows.
 
 Rows are numbered in one task, since a number depends on all rows before. They are those of an outer
-and of the windows before it, and not those of the whole spool.
+and of the windows before it, and not those of the whole spool. From `SPREAD` rows on they are
+distributed by their numbers after that, so that all tasks find pairs, whatever keys they have.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ LEFT, RIGHT = STREAM, STREAM + 1
 _SIDE, _TIME, _NUMBER = "@side", "@time", "@number"
 _SEEN = ("@lefts", "@rights")
 _BUCKET = "@bucket"
+SPREAD = 100_000
+"""Fewer rows are not worth a shuffle. With 800,000, of which a fifth have one key, and 3.3 million
+pairs that are only counted, it takes as long as it saves (2.1 and 2.0 s)."""
 NumberedRows = Callable[[str, Sequence[int]], DataFrame]
 """The timely rows of blocks of a stream, with their `PLACE`."""
 
@@ -130,7 +134,10 @@ class RowPairCompiler:
         last = bucket(ours(f"{_SEEN[earlier]}{later}"))
         fresh = fresh.where(time >= sf.lit(scan.since)).withColumn(
             _BUCKET, sf.explode(sf.array(last, last - 1)))
-        others = others.withColumn(f"{_BUCKET}s", bucket(ours(f"{_NUMBER}{earlier}")))
+        number = ours(f"{_NUMBER}{earlier}")
+        others = others.withColumn(f"{_BUCKET}s", bucket(number))
+        if sum(block.rows for side in scan.sides for block in side.window) >= SPREAD:
+            others = others.repartition(number)
         nearer = apart[later] <= apart[earlier] if later == LEFT else apart[later] < apart[earlier]
         met = (ours(_BUCKET) == ours(f"{_BUCKET}s")) & (apart[later] >= sf.lit(scan.nearest)) & (
             apart[later] < length) & ((time > ours(f"{_TIME}{earlier}")) | nearer)
