@@ -302,19 +302,6 @@ class RecentJobs:
         _, rows, seconds = max(self._sizes[size], key=lambda job: (job[1], -job[2]))
         return rows, seconds
 
-    @property
-    def spread(self) -> float:
-        """How many times as many rows as the smallest remembered job the largest has.
-
-        >>> recent = RecentJobs()
-        >>> for rows in (2000, 500, 8000):
-        ...     recent.add(rows, 0.5)
-        >>> recent.spread
-        16.0
-        """
-        rows = [rows for _, rows, _ in self.jobs]
-        return max(rows) / min(rows)
-
     def cost(self, cheapest: float, measured: tuple[float, float] | None = None) -> Cost:
         """The cost of a job, fitted to the remembered jobs (see `fit`)."""
         if self._fitted is None or self._fitted[:2] != (cheapest, measured):

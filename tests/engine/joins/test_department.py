@@ -337,27 +337,6 @@ def test_slices_and_throughput_are_renewed_when_a_query_comes_or_goes():
                      {"0 to 4", "4 to 60"}]
 
 
-@pytest.mark.parametrize("per_row, told", [
-    (0.0, {"0 to 60"}), (1.0, {"0 to 1", "1 to 4", "4 to 15", "15 to 60"})])
-def test_windows_are_scanned_in_one_go_or_slice_by_slice_by_what_probes_have_cost(per_row, told):
-    """Where rows cost nothing beside the fixed part of a job, one scan is cheaper than four."""
-    def probing(job: ProbeJob) -> float:
-        decided = host.record[-1]
-        assert isinstance(decided, ev.JobDecided) and decided.job == job.number
-        return 0.5 + 0.02 * (job.number % 3) + per_row * decided.work.size
-
-    sql = STREAMS + "".join(
-        f"CREATE QUERY {name} AS SELECT A.k FROM a A, b B WHERE A.k = B.k "
-        f"WINDOW {length} SECONDS;" for name, length in WINDOWS.items())
-    host = host_of(sql, "mqt", probing=probing, settings=Settings())
-    for step in range(20):
-        for part, stream in enumerate("ab"):
-            host.arrive(stream, at=1e5 * step + part, keys=(1,) * 4,
-                        times=tuple(10.0 * step + n for n in (1, 2, 3, 9)))
-    host.run()
-    assert set(slices(host)[-20:]) == told
-
-
 def test_late_rows_are_left_aside_and_counted_for_every_join():
     host = host_of(STREAMS + QUERIES, "mqt")
     host.arrive("a", at=1.0, times=(50.0,), keys=(1,))

@@ -29,8 +29,7 @@ from penstock.policies.joins import JoinWindow, Policy, ScanCost
 UNKNOWN_COST = ScanCost(fixed=1.0, per_length=0.0)
 """Before anything was measured a job is taken to cost the same however long its scan is."""
 TRIED = 4
-"""If the fixed part of a job is not known yet, a window is scanned in so many slices at most. It is
-known when one job was so many times as large as another."""
+"""If the fixed part of a job is not known yet, a window is scanned in so many slices at most."""
 LEAST_COST = 1e-6
 """Seconds of a job at least, so that what it serves per second is a number."""
 SMOOTHED = 0.3
@@ -343,9 +342,7 @@ class JoinRun:
         if not self._cheapest:
             return UNKNOWN_COST
         cost, span = self._jobs.cost(self._cheapest), self.join.span / 1e6
-        # Scans of several lengths will tell the two parts apart. If they have been made and the
-        # long ones took no longer, the fixed part is all that counts.
-        if not cost.distinct and self._jobs.spread < TRIED:
+        if not cost.distinct:  # scans of several lengths will tell the two parts apart
             whole = cost.seconds(self._usual_rows * span)
             fixed = max(whole / (1 + TRIED), LEAST_COST)
             return ScanCost(fixed, fixed * TRIED / span)
