@@ -17,7 +17,7 @@ from penstock.engine.instructions import SegmentJob
 WORTH = 0.3
 """A job whose rows take at least this many seconds is worth shuffling them, which takes 0.05 s."""
 PIECES = 6
-"""Tasks per quantum and core of a job that may be preempted; each costs about 0.02 s."""
+"""Tasks per quantum and core of a job that may be preempted; each costs 0.02 to 0.05 s."""
 SMALL = 4 << 20
 """For blocks of fewer bytes, Spark is not asked how many tasks it would read them in: its answer
 takes 0.04 s, as long as distributing so few rows."""
